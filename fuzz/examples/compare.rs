@@ -8,20 +8,9 @@
 //! compare --seed S               that seed once more; if the books differ, the fewest requests that show it
 //! ```
 //!
-//! The requests and the comparison are those of the tests of `pares-book`: a thousand requests a seed, everything
+//! The requests and the comparison are those of the tests of `pares-book`: about a thousand requests a seed, everything
 //! compared after each.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command line talks
-#![allow(clippy::unwrap_used)] // the modules of the tests may panic: that is how they say that books differ
-#![allow(dead_code)] // the tests use more of these modules
-
-#[path = "../../crates/exchange/book/tests/book/checked.rs"]
-mod checked;
-#[path = "../../crates/exchange/book/tests/book/compare.rs"]
-mod compare;
-#[path = "../../crates/exchange/book/tests/book/random.rs"]
-mod random;
-#[path = "../../crates/exchange/book/tests/book/rebuilt.rs"]
-mod rebuilt;
 
 use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,12 +19,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use compare::{Tally, rules_of, shortened};
 use pares_book::{FastBook, NaiveBook};
+use pares_exercise::compare::{ComparePace, CompareTally, compare_books, shortened};
+use pares_exercise::requests::Requests;
+use pares_random::Random;
 use pares_types::Status;
 
-/// Requests of one seed.
-const STEPS: u64 = 1_000;
+/// Of one seed: about a thousand requests.
+const RUN_BYTES: usize = 10_000;
 /// With so many seeds that differ there is nothing more to learn.
 const DIFFERENCES_MAX: usize = 8;
 
@@ -147,7 +138,7 @@ fn go_on(plan: &Plan, done: &Done) -> bool {
         return false;
     }
     let seed = done.next_seed.fetch_add(1, Relaxed);
-    let mut tally = Tally::default();
+    let mut tally = CompareTally::default();
     let difference = run(seed, &mut tally);
     let mut total = done.total.lock().unwrap_or_else(PoisonError::into_inner);
     total.requests += tally.requests;
@@ -159,11 +150,16 @@ fn go_on(plan: &Plan, done: &Done) -> bool {
 }
 
 /// Compares over one seed; what was said if the books differ.
-fn run(seed: u64, tally: &mut Tally) -> Option<String> {
-    let run = || compare::compare::<NaiveBook, FastBook>(seed, STEPS, false, tally);
+fn run(seed: u64, tally: &mut CompareTally) -> Option<String> {
+    let bytes = bytes_of(seed);
+    let run = || compare_books::<NaiveBook, FastBook>(&bytes, ComparePace::THOROUGH, tally);
     let why = catch_unwind(AssertUnwindSafe(run)).err()?;
     let said = why.downcast_ref::<String>().cloned();
     Some(said.or_else(|| why.downcast_ref::<&str>().map(|&said| said.into())).unwrap_or_default())
+}
+
+fn bytes_of(seed: u64) -> Vec<u8> {
+    Random::new(seed).bytes(RUN_BYTES)
 }
 
 fn tell_progress(done: &Done) {
@@ -202,14 +198,15 @@ fn tell_end(plan: &Plan, done: &Done) -> Result<(), String> {
 
 /// One seed once more; if the books differ, the fewest requests that show it.
 fn replay(seed: u64) -> Result<(), String> {
-    let mut tally = Tally::default();
+    let mut tally = CompareTally::default();
     if run(seed, &mut tally).is_none() {
         println!("seed {seed}: {} requests, the books are equal", tally.requests);
         return Ok(());
     }
     std::panic::set_hook(Box::new(|_| {}));
-    let fewest = shortened::<NaiveBook, FastBook>(rules_of(seed), &tally.last_run);
-    println!("\n{:?}", rules_of(seed));
+    let rules = Requests::of_a_book(&bytes_of(seed)).instruments()[0];
+    let fewest = shortened::<NaiveBook, FastBook>(rules, &tally.last_run);
+    println!("\n{rules:?}");
     for request in fewest.as_ref().unwrap_or(&tally.last_run) {
         println!("{request:?}");
     }

@@ -4,7 +4,7 @@
 
 use std::io::{Error, Result};
 
-use pares_fuzz::requests::Requests;
+use pares_exercise::requests::Requests;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

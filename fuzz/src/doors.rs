@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor, SessionMark};
+use pares_door::FixDoor;
 use pares_fix::dictionary::FIX44;
 use pares_fix::framing::{Cut, cut};
 use pares_fix::parser::FixParser;
 use pares_fix::writer::FixWriter;
-use pares_tap::{Blank, TapDoor, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
+use pares_port::{DoorAction, DoorConfig, DoorTime, ProtocolDoor, SecretScan, SessionMark, Sink, TapDoor};
+use pares_tap::{Blank, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
 use pares_types::{InstrumentId, MemberId, ShardId, Symbol};
 use pares_wire::frame::{ClientFrame, decode_gateway};
 
-use crate::damage::Random;
+use pares_random::Random;
 
 const NOW_NS: u64 = 1_790_000_000_000_000_000;
 const LOGON: &str = "A 1 98=0|108=30|";
@@ -31,7 +32,7 @@ fn converse<'a>(next_in: u64, lines: impl Iterator<Item = &'a [u8]>) {
     for line in lines {
         conversation.says(line);
         if std::mem::take(&mut conversation.is_claimed) {
-            conversation.step(|door, at, mut sink| door.on_claimed(at, Some(&mark), &mut sink));
+            conversation.step(|door, at, sink| door.on_claimed(at, Some(&mark), sink));
         }
         // A gateway reads nothing more of a connection that it closes.
         if conversation.is_closed {
@@ -84,27 +85,27 @@ impl Conversation {
                 let due_ns = self.door.next_deadline_ns().unwrap_or_default().max(self.at.mono_ns);
                 let utc_ns = self.at.utc_ns + (due_ns - self.at.mono_ns);
                 self.at = DoorTime { utc_ns, mono_ns: due_ns };
-                self.step(|door, at, mut sink| door.on_time(at, &mut sink));
+                self.step(|door, at, sink| door.on_time(at, sink));
             }
             Some((b'<', frame)) => {
                 let frame = unhex(frame);
                 let frame = frame.split_first().and_then(|(kind, body)| decode_gateway(*kind, body).ok());
                 let Some(frame) = frame else { return };
-                self.step(|door, at, mut sink| door.on_frame(at, &frame, &mut sink));
+                self.step(|door, at, sink| door.on_frame(at, &frame, sink));
             }
             Some(_) => {
                 let bytes = spoken(line);
                 self.tape.passed(true, self.at.utc_ns, &bytes);
                 let (mut left, mut used) = (std::mem::take(&mut self.left), 0);
                 left.extend_from_slice(&bytes);
-                self.step(|door, at, mut sink| used = door.on_bytes(at, &left, &mut sink));
+                self.step(|door, at, sink| used = door.on_bytes(at, &left, sink));
                 left.drain(..used);
                 self.left = left;
             }
         }
     }
 
-    fn step(&mut self, act: impl FnOnce(&mut FixDoor, DoorTime, &mut dyn FnMut(DoorAction<'_>))) {
+    fn step(&mut self, act: impl FnOnce(&mut FixDoor, DoorTime, Sink<'_>)) {
         let Self { door, at, sent, asked, is_claimed, is_closed, tape, .. } = self;
         let begun = sent.len();
         act(door, *at, &mut |action| match action {
@@ -137,7 +138,7 @@ impl Taped {
     fn passed(&mut self, is_in: bool, wall_ns: u64, given: &[u8]) {
         let (Self { blank, talk, passed, requests, refused }, mut bytes) = (self, given.to_vec());
         if is_in {
-            blank.pass(given, |secret| bytes[secret].fill(b'*'));
+            blank.pass(given, &mut |secret| bytes[secret].fill(b'*'));
         }
         let at = &mut passed[usize::from(is_in)];
         let piece = TapedPiece { wall_ns, mono_ns: 0, is_in, at: *at, bytes: &bytes, is_blanked: false };

@@ -19,8 +19,8 @@ use pares_publisher::logged::{self, Logged, Published, Reached, StatePiece};
 use pares_types::{Position, ShardId, Side};
 use zerocopy::IntoBytes;
 
-use crate::damage::Random;
-use crate::requests::Requests;
+use pares_exercise::requests::Requests;
+use pares_random::Random;
 
 const SHARD: ShardId = ShardId(3);
 const SESSION: Session = Session(*b"0003000000");

@@ -1,6 +1,6 @@
 //! FIX: frames in a stream, messages, sessions.
 
-use pares_acceptor::acceptor::{ConnectionOutput, EchoAcceptor};
+use pares_acceptor::acceptor::EchoAcceptor;
 use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
 use pares_fix::framing::{Cut, cut};
 use pares_fix::message::BodyField;
@@ -121,20 +121,16 @@ pub fn message_seeds() -> Vec<Vec<u8>> {
 
 /// Speaks to a session: each line is a message's type, its number and its fields. What the session sends is right by its own dictionary.
 pub fn sessions(bytes: &[u8]) {
-    let mut acceptor = EchoAcceptor::default();
-    acceptor.connect(1, NOW_NS);
+    let acceptor = EchoAcceptor::default();
+    let mut connection = acceptor.connect(NOW_NS);
     let mut sent = Vec::new();
     let mut now_ns = NOW_NS;
     for line in std::iter::once(LOGON.as_bytes()).chain(bytes.split(|byte| *byte == b'\n')) {
-        let mut sink = |_, output: ConnectionOutput<'_>| {
-            if let ConnectionOutput::Bytes(bytes) = output {
-                sent.extend_from_slice(bytes);
-            }
-        };
-        acceptor.receive(1, now_ns, &spoken(line), &mut sink);
+        let mut out = |bytes: &[u8]| sent.extend_from_slice(bytes);
+        connection.receive(now_ns, &spoken(line), &mut out);
         if line.is_empty() {
-            now_ns = acceptor.next_deadline().unwrap_or(now_ns).max(now_ns);
-            acceptor.tick(now_ns, &mut sink);
+            now_ns = connection.next_deadline().unwrap_or(now_ns).max(now_ns);
+            connection.tick(now_ns, &mut out);
         }
     }
     let mut rest = &sent[..];

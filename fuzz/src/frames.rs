@@ -1,5 +1,6 @@
 //! Frames of the order entry protocol, from either end.
 
+use pares_exercise::replies::instrument_status;
 use pares_types::{
     Answer, Band, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command,
     Entry, InstrumentId, InstrumentStatus, Key, Limits, List, ListEnd, ListRequest, MemberId, NewOrder,
@@ -268,24 +269,12 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
 fn answer_seeds() -> [Vec<u8>; 4] {
     let request = ListRequest { token: 7, list: List::Instruments, instrument: None };
     let status = InstrumentStatus {
-        instrument: InstrumentId(1),
-        symbol: Symbol::new("ALFA").expect("a legal name"),
         shard: ShardId(2),
         next: Position(99),
-        phase: Phase::Continuous,
-        quarantined: false,
         last: Some(Price(10)),
-        reference: None,
-        lot: Quantity(1),
-        quantity_max: Quantity(1_000),
-        value_max: 0,
-        price_min: Price(1),
-        price_max: Price(1_000),
-        orders_max: 5,
         static_band: 500,
-        dynamic_band: 0,
-        call_ns: 0,
         tick_rows: 1,
+        ..instrument_status("ALFA", InstrumentId(1))
     };
     let own = OwnLimits {
         token: 7,

@@ -26,7 +26,6 @@
 //! | [`desk`] | a member's servers: frames, items |
 //! | [`register`] | the register as words |
 //! | [`settings`] | `pares.toml` |
-//! | [`requests`] | bytes as requests, for these |
 //! | [`damage`] | the driver of the short runs |
 
 pub mod books;
@@ -44,7 +43,6 @@ pub mod frames;
 pub mod ouch;
 pub mod records;
 pub mod register;
-pub mod requests;
 pub mod settings;
 pub mod tap;
 pub mod web;

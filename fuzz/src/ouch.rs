@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pares_door::{DoorAction, DoorConfig, DoorTime};
 use pares_ouch::OuchDoor;
+use pares_port::{DoorAction, DoorConfig, DoorTime, ProtocolDoor};
 use pares_types::ShardId;
 use pares_wire::frame::decode_gateway;
 

@@ -1,6 +1,6 @@
 //! What an operator writes: `pares.toml`.
 
-use pares_roles::SystemConfig;
+use pares_config::SystemConfig;
 
 /// Reads a configuration: one that is taken is written, with its comments, as it was read.
 pub fn settings(bytes: &[u8]) {

@@ -2,10 +2,9 @@
 
 use pares_fix::dictionary::FIX44;
 use pares_fix::writer::FixWriter;
+use pares_port::{SecretScan, TapDoor, TapEntry, TapHead, TapKind, TapLoss};
 use pares_publisher::logged::{blocks, push_block};
-use pares_tap::{
-    Blank, TapDoor, TapEntry, TapHead, TapKind, TapLoss, Tape, TapedMeaning, TapedPiece, TapedTalk,
-};
+use pares_tap::{Blank, Tape, TapedMeaning, TapedPiece, TapedTalk};
 use pares_wire::frame::{self, ChangeRegister, Ping, Proof, SignOn};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U64;
@@ -61,7 +60,7 @@ fn blanked(door: TapDoor, stream: &[u8], at_once: usize) -> Vec<u8> {
     for piece in stream.chunks(at_once) {
         let begun = out.len();
         out.extend_from_slice(piece);
-        blank.pass(piece, |secret| out[begun..][secret].fill(b'*'));
+        blank.pass(piece, &mut |secret| out[begun..][secret].fill(b'*'));
     }
     out
 }

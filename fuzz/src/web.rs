@@ -1,8 +1,8 @@
 //! What comes over HTTP and WebSocket: bodies in JSON and XML, wishes, and numbers as text.
 
-use pares_api::heard::{BodyForm, wish};
+use pares_api::inbound::{BodyForm, wish};
 use pares_resources::decimal::{natural, price, price_text, quantity};
-use pares_resources::words::{self_trade_word, side_word};
+use pares_resources::order_terms::{self_trade_word, side_word};
 use pares_types::{
     ClientOrderId, NewOrder, NewTerms, OrderKind, Peg, Price, Quantity, SelfTrade, TimeInForce, Timestamp,
 };

@@ -5,8 +5,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pares_fuzz::damage::{Random, input};
+use pares_fuzz::damage::input;
 use pares_fuzz::{TARGETS, Target};
+use pares_random::Random;
 
 const ITERATIONS: u64 = 5_000;
 
@@ -131,11 +132,11 @@ fn seeds_of_the_brokers_edges_are_accepted() {
 
 #[test]
 fn seeds_of_the_doors_are_accepted() {
-    use pares_api::heard::{BodyForm, wish};
+    use pares_api::inbound::{BodyForm, wish};
     use pares_fuzz::{desk, register, settings, tap, web};
     use pares_publisher::logged::blocks;
     for seed in tap::entry_seeds() {
-        assert!(blocks(&seed).all(|entry| pares_tap::TapEntry::read(entry).is_ok()));
+        assert!(blocks(&seed).all(|entry| pares_port::TapEntry::read(entry).is_ok()));
     }
     let is_form = |form: BodyForm, body: &[u8]| {
         form.order(body).is_some() || form.terms(body).is_some() || form.is_other(body)
@@ -153,7 +154,8 @@ fn seeds_of_the_doors_are_accepted() {
         let mut words = seed.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
         assert!(pares_register::Register::read(&mut || words.next()).is_some());
     }
-    let is_legal = |seed: &[u8]| pares_roles::SystemConfig::parse(std::str::from_utf8(seed).unwrap()).is_ok();
+    let is_legal =
+        |seed: &[u8]| pares_config::SystemConfig::parse(std::str::from_utf8(seed).unwrap()).is_ok();
     assert!(settings::seeds().iter().all(|seed| is_legal(seed)));
 }
 

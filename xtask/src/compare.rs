@@ -1,7 +1,6 @@
-//! `cargo xtask compare`: the two books side by side over fresh random requests, for as long as it is told.
+//! `cargo xtask compare`: the two books side by side over fresh random requests.
 //!
-//! Every test run compares them over the same seeds, and finds what those find. This goes on with seeds nobody has
-//! tried. The program that does it is `fuzz/examples/compare.rs`; here it is built, in release, and run.
+//! Every test run compares them over the same seeds, and finds what those find. This tries new seeds, for as long as asked. The program that does it is `fuzz/examples/compare.rs`; here it is built, in release, and run.
 
 use std::process::Stdio;
 
@@ -10,7 +9,7 @@ use crate::cargo;
 /// Compares; the arguments are the program's.
 ///
 /// # Errors
-/// If the books differ; the program has said how to see it again.
+/// If the books differ; the program has printed how to reproduce it.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let status = cargo()
         .args(["run", "--quiet", "--release", "--locked", "-p", "pares-fuzz", "--example", "compare", "--"])

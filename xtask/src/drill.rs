@@ -1,14 +1,14 @@
-//! `cargo xtask drill`: every drill of `pares drill`, briefly, one line each.
+//! `cargo xtask drill`: most drills of `pares drill`, briefly, one line each. Not here: `away`, `days`, `backup`, `broker`, `bad-input`.
 //!
-//! A drill ends well or not by what can be counted: lost, answered twice, executed twice, recorded differently. How
-//! long the longest gap was is printed beside the one of the quiet stretches, for the reader to judge: on a machine
-//! that does other things at the same time no bound would be fair. Longer ones are a matter of `pares drill` itself.
+//! Counts decide whether a drill succeeds: requests lost, answered twice, executed twice, recorded differently. The longest gap is
+//! printed beside that of the quiet stretches, for the reader to judge: on a machine that does other things at the same time
+//! no bound would be fair. For longer drills use `pares drill` itself.
 
 use std::process::Command;
 
 use crate::{cargo, setup, target_dir};
 
-/// The drills, and how often each blow is dealt.
+/// The drills, and how many rounds each has.
 const DRILLS: [&str; 19] = [
     "kill-venue --count 10",
     "stop-venue --count 10",
@@ -30,11 +30,11 @@ const DRILLS: [&str; 19] = [
     SITES[0],
     SITES[1],
 ];
-/// The drills of sites in two clusters, which have loads of their own: arguments for the exchange mean nothing to them.
+/// The drills of sites, which have loads of their own and do not accept the exchange's arguments.
 const SITES: [&str; 2] = ["wice --rtt-ms 50 --seconds-per-part 0.5", "history --seconds-per-part 0.5"];
-/// What `pares-lab` ends with when this machine does not let it do the drill.
+/// The status of `pares-lab` when this machine does not permit the drill.
 const SKIPPED: i32 = 77;
-/// Requests per second unless told.
+/// Requests per second, unless the arguments say another rate.
 const RATE: &str = "1000";
 
 /// Builds exchange and laboratory and runs all drills; the arguments go to each drill of the exchange, such as `--rate 5000` or `--durability disk`.
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if broken.is_empty() { Ok(()) } else { Err(format!("broken: {}", broken.join(", "))) }
 }
 
-/// Runs one drill. Its line, and whether the promise was kept, or could not be tried.
+/// Runs one drill. Returns its line, and whether the promise was kept or could not be tried.
 fn one(drill: &str, arguments: &[String]) -> Result<(String, bool), String> {
     let program = target_dir().join("release").join("pares-lab");
     let mut command = Command::new(&program);
@@ -78,7 +78,7 @@ fn one(drill: &str, arguments: &[String]) -> Result<(String, bool), String> {
     let said = String::from_utf8_lossy(&output.stderr);
     let skipped = output.status.code() == Some(SKIPPED);
     let kept = output.status.success();
-    let verdict = if kept { "kept" } else { said.lines().last().unwrap_or("broken: it said nothing") };
+    let verdict = if kept { "kept" } else { said.lines().last().unwrap_or("broken, without a message") };
     Ok((line(drill, &String::from_utf8_lossy(&output.stdout), verdict), kept || skipped))
 }
 

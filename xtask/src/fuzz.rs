@@ -1,8 +1,7 @@
 //! `cargo xtask fuzz TARGET [SECONDS]`: fuzzing guided by coverage.
 //!
-//! The targets' bodies and a deterministic driver lie in `fuzz/` and run with every test. Guided by coverage
-//! they need libFuzzer, and that a nightly compiler: `fuzz/libfuzzer` is a workspace of its own, so that neither
-//! ever stands in the way of the tests.
+//! The targets' bodies and a deterministic driver are in `fuzz/` and run with every test. Guidance by coverage needs
+//! libFuzzer, which needs a nightly compiler. So `fuzz/libfuzzer` is a separate workspace: the tests need neither.
 
 use std::process::{Command, Stdio};
 
@@ -13,7 +12,7 @@ const SECONDS: &str = "60";
 /// Fuzzes one target.
 ///
 /// # Errors
-/// What is missing, or that an input was found that breaks the target.
+/// What is missing, or that the fuzzer found an input that breaks the target.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let targets = targets()?;
     let Some(target) = arguments.first().filter(|target| targets.contains(target)) else {
@@ -29,7 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         .args(["+nightly", "fuzz", "run", "--fuzz-dir", "fuzz/libfuzzer", target, "--"])
         .arg(format!("-max_total_time={seconds}"))
         .current_dir(root())
-        // Cargo tells its children which toolchain they run under; this one runs under another.
+        // Cargo sets its children's toolchain; this child needs another one.
         .env_remove("RUSTUP_TOOLCHAIN")
         .env_remove("CARGO")
         .stdin(Stdio::null())
@@ -43,7 +42,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Begins the corpus with inputs that the target accepts.
+/// Writes inputs that the target accepts into its corpus.
 fn write_seeds(target: &str) -> Result<(), String> {
     let corpus = format!("fuzz/libfuzzer/corpus/{target}");
     let written = cargo()

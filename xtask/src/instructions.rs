@@ -1,9 +1,9 @@
 //! `cargo xtask instructions [--accept]`: how many instructions the book takes per message.
 //!
-//! Times on a shared machine move by a tenth from run to run, so that a change which costs three percent is never seen, and ten of
-//! them make a slow book. Instructions counted by valgrind are the same on every run: a change for the worse is seen at
-//! once, before anybody has to trust a clock. So are branches that valgrind's model of a processor guesses wrongly; a real one guesses better. Both
-//! say nothing about waiting for memory; `pares bench book` does.
+//! Times on a shared machine vary by a tenth from run to run, so a change that costs three percent goes unseen, and ten of
+//! them make a slow book. Instructions counted by valgrind are the same on every run, so a change for the worse shows at once. So are the
+//! branches that valgrind's model of a processor mispredicts; a real processor mispredicts fewer. Neither count
+//! includes waiting for memory; `pares bench book` does.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const SCENARIOS: [&str; 10] =
     ["static", "normal", "swing-25", "swing-40", "flash-crash", "churn", "sweep", "far", "amends", "misses"];
 /// Messages counted of each scenario.
 const MESSAGES: u64 = 100_000;
-/// More than so much growth fails, in thousandths: a compiler moves a count by less.
+/// More growth than this fails, in thousandths: another compiler changes a count by less.
 const GROWTH_MAX: u64 = 30;
 const ACCEPTED: &str = "docs/results/instructions.csv";
 const TITLES: &str = "scenario,instructions_per_message,mispredictions_per_message";
@@ -28,7 +28,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// What is left without `other`, per message, in tenths and in hundredths.
+    /// The counts without those of `other`, per message, in tenths and in hundredths.
     fn per_message_without(self, other: Self) -> Self {
         let Self { instructions, mispredictions } = self;
         Self {
@@ -132,7 +132,7 @@ fn counted(program: &Path, what: &str, stream: &Path) -> Result<Counts, String> 
     }
 }
 
-/// The numbers behind `Collected :` and `Mispredicts:` among what valgrind tells.
+/// The numbers after `Collected :` and `Mispredicts:` in valgrind's output.
 fn counts_in(told: &str) -> Option<Counts> {
     let behind = |words: &str| {
         let rest = told.lines().find_map(|line| line.split_once(words))?.1;
@@ -158,7 +158,7 @@ fn parse(csv: &str) -> Result<Vec<Row>, String> {
     rows.ok_or_else(|| format!("{ACCEPTED}: a row is not `scenario,12.3,0.45`"))
 }
 
-/// A number with so many digits behind its point, without the point.
+/// A number with that many digits after its point, without the point.
 fn scaled(number: &str, digits: usize) -> Option<u64> {
     let (whole, rest) = number.split_once('.')?;
     (rest.len() == digits).then(|| format!("{whole}{rest}").parse().ok())?

@@ -1,7 +1,7 @@
 //! `cargo xtask s3`: the tests of archives, in a bucket instead of directories.
 //!
-//! What is said of `s3://` must be held against a server that speaks it, not against a stand-in in the same process. The server is
-//! moto's (from PyPI), in a folder of its own under `target`, on a loopback port; the tests are those of directories.
+//! Archives at `s3://` must be tested against a server of that protocol, not against a stand-in in the same process. The server is
+//! moto's (from PyPI), installed in its own folder under `target`, on a loopback port; the tests are those of directories.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::steps::Report;
+use crate::report::Report;
 use crate::{cargo, setup, target_dir};
 
-/// The server, as it was tried.
+/// The server, at the version that was tried.
 const SERVER: &str = "moto[server]==5.2.1";
 const BUCKET: &str = "pares-test";
 
-/// Runs the tests; the arguments choose among them.
+/// Runs the tests of archives, those that the arguments name, and the one of a whole system.
 ///
 /// # Errors
 /// If there is no server, or a test fails.
@@ -32,11 +32,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The same as a step of all tests; left out, and said so, where there can be no server.
+/// The tests of archives as a step of `--all`, without the whole system; left out, with the reason, where no server can be installed.
 pub(crate) fn test(report: &mut Report) {
     match Server::start() {
-        Ok(server) => report.command("archives in a bucket", &mut server.tests()),
-        Err(why) => println!("\n== archives in a bucket: left out. {why}"),
+        Ok(server) => _ = report.command("archives in a bucket", &mut server.tests()),
+        Err(why) => report.leave_out(format!("archives in a bucket: {why}")),
     }
 }
 
@@ -56,7 +56,7 @@ fn program() -> Result<PathBuf, String> {
     Err(format!("setup: {SERVER} cannot be installed; it needs Python 3 with venv, and PyPI"))
 }
 
-/// A server with an empty bucket; it ends with this.
+/// A server with an empty bucket; dropping this ends it.
 struct Server {
     process: Child,
     address: SocketAddr,
@@ -82,12 +82,12 @@ impl Server {
         Err(format!("{} did not make a bucket within 30 s", program.display()))
     }
 
-    /// Those of archives.
+    /// The tests of archives.
     fn tests(&self) -> Command {
         self.of(&["-p", "pares-archive", "--features", "s3", "--"])
     }
 
-    /// Those of a whole system that archives, drops and reads again.
+    /// The test of a whole system that archives, drops and reads again.
     fn system(&self) -> Command {
         self.of(&["-p", "pares", "--features", "s3", "--test", "system", "--", "what_is_archived"])
     }

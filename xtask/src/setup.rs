@@ -1,33 +1,73 @@
 //! What a fresh machine lacks, installed where that is possible and named where it is not.
 
+use std::io::{IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
 use crate::{cargo, root};
 
-/// Makes sure that everything the tests need is there, and says what they will pass over because it cannot be had.
+/// Installs what the tests need and this machine lacks, and names what is missing still: tests that need it are skipped.
+/// `further`: also what only `--all` needs. It asks before it installs packages, unless `yes`, or on a CI machine (`CI=true`).
 ///
 /// # Errors
 /// As [`check`].
-pub(crate) fn all() -> Result<(), String> {
+pub(crate) fn all(further: bool, yes: bool) -> Result<(), String> {
     check()?;
-    postgresql();
-    tshark();
-    quickfixj();
-    xmllint();
-    chromium();
+    let gate = [postgresql(), xmllint()];
+    let more = [tshark(), chromium()];
+    let missing: Vec<Tool> = gate
+        .into_iter()
+        .chain(more.into_iter().filter(|_| further))
+        .filter(|tool| !(tool.is_there)())
+        .collect();
+    if !missing.is_empty() {
+        let packages: Vec<&str> = missing.iter().map(|tool| tool.debian).collect();
+        let may = yes || std::env::var("CI").is_ok_and(|value| value == "true") || agreed(&packages);
+        missing.iter().for_each(|tool| offer(tool, may));
+    }
+    if further {
+        quickfixj();
+    }
     Ok(())
 }
 
-/// Makes sure that everything a build needs is there.
+/// Asks a person at a terminal; without one, nothing is installed.
+fn agreed(packages: &[&str]) -> bool {
+    if !std::io::stdin().is_terminal() {
+        return false;
+    }
+    print!("setup: install {} with apt-get (as root, or by sudo)? [y/N] ", packages.join(", "));
+    let _shown_or_not = std::io::stdout().flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+/// A program that some tests need, and skip themselves without.
+struct Tool {
+    name: &'static str,
+    is_there: fn() -> bool,
+    debian: &'static str,
+    fedora: &'static str,
+}
+
+/// Makes sure that everything is there that a build and its checks need.
 ///
 /// # Errors
-/// What is missing and cannot be installed from here, and how to get it.
+/// What is missing and cannot be installed by this program, and how to get it.
 pub(crate) fn check() -> Result<(), String> {
     for part in ["fmt", "clippy"] {
         if !answers(cargo().args([part, "--version"])) {
             install_component(if part == "fmt" { "rustfmt" } else { part })?;
         }
     }
+    for_a_build()
+}
+
+/// Makes sure that everything a build needs is there: a C compiler and the libraries.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn for_a_build() -> Result<(), String> {
     if !c_compilers().iter().any(|compiler| answers(Command::new(compiler).arg("--version"))) {
         return Err("setup: no C compiler (cc, gcc or clang), which SQLite is built with; install one \
                     (Debian, Ubuntu: `apt-get install gcc libc6-dev`; Fedora: `dnf install gcc`)"
@@ -62,7 +102,7 @@ fn install_component(component: &str) -> Result<(), String> {
 /// Makes sure that valgrind is there, which only `cargo xtask instructions` needs.
 ///
 /// # Errors
-/// If it is not and cannot be installed from here: how to get it.
+/// If it is missing and cannot be installed by this program: how to get it.
 pub(crate) fn valgrind() -> Result<(), String> {
     let is_there = || answers(Command::new("valgrind").arg("--version"));
     if is_there() {
@@ -76,27 +116,41 @@ pub(crate) fn valgrind() -> Result<(), String> {
     }
 }
 
-/// Makes sure that PostgreSQL is there, which the tests of `pares-store` and of the broker start servers of.
-fn postgresql() {
-    // Debian keeps the server's programs out of the path.
-    let is_in_its_folder =
-        || std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some());
-    let is_there = || is_in_its_folder() || answers(Command::new("postgres").arg("--version"));
-    offer("PostgreSQL", is_there, "postgresql", "postgresql-server");
+/// PostgreSQL: tests of sites and of the broker start servers of it.
+fn postgresql() -> Tool {
+    fn is_there() -> bool {
+        // On Debian the server's programs are not in PATH.
+        let in_its_folder =
+            std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some());
+        in_its_folder || answers(Command::new("postgres").arg("--version"))
+    }
+    Tool { name: "PostgreSQL", is_there, debian: "postgresql", fedora: "postgresql-server" }
 }
 
-/// Makes sure that Chromium and its driver are there, which pages are tested in.
-fn chromium() {
+/// Chromium and its driver, in which pages are tested.
+fn chromium() -> Tool {
     let is_there = || answers(Command::new("chromedriver").arg("--version"));
-    offer("Chromium with its driver", is_there, "chromium-driver", "chromium chromedriver");
+    Tool {
+        name: "Chromium with its driver",
+        is_there,
+        debian: "chromium-driver",
+        fedora: "chromium chromedriver",
+    }
 }
 
-/// Makes sure that tshark is there, which dissects captures of market data in tests.
-fn tshark() {
-    offer("tshark", || answers(Command::new("tshark").arg("--version")), "tshark", "wireshark-cli");
+/// tshark, which dissects captures of market data in tests.
+fn tshark() -> Tool {
+    let is_there = || answers(Command::new("tshark").arg("--version"));
+    Tool { name: "tshark", is_there, debian: "tshark", fedora: "wireshark-cli" }
 }
 
-/// Makes sure that a member's FIX engine is there, which the tests of FIX order entry start: QuickFIX/J, from Maven's registry.
+/// xmllint, which checks the broker's logs against their schema.
+fn xmllint() -> Tool {
+    let is_there = || answers(Command::new("xmllint").arg("--version"));
+    Tool { name: "xmllint", is_there, debian: "libxml2-utils", fedora: "libxml2" }
+}
+
+/// Builds QuickFIX/J from Maven Central, which the tests of FIX use as a member's engine; says so if it cannot.
 fn quickfixj() {
     let pom = root().join("tests/quickfixj/pom.xml");
     let is_built = || root().join("target/quickfixj/lib").is_dir();
@@ -111,31 +165,27 @@ fn quickfixj() {
     }
 }
 
-/// Makes sure that xmllint is there, which holds the broker's logs against their schema.
-fn xmllint() {
-    offer("xmllint", || answers(Command::new("xmllint").arg("--version")), "libxml2-utils", "libxml2");
-}
-
-/// Installs what some tests need, in Debian's package or by hand in Fedora's. Where it cannot be installed they say so and leave that out: everything else can be
-/// tested without.
-fn offer(name: &str, is_there: impl Fn() -> bool, debian: &str, fedora: &str) {
-    if !(is_there() || install(debian) && is_there()) {
-        println!(
-            "setup: {name} is missing and cannot be installed from here, so what needs it is left out; install it \
-             (Debian, Ubuntu: `apt-get install {debian}`; Fedora: `dnf install {fedora}`)"
-        );
+/// Installs a tool from Debian's package if it may; otherwise says that tests are skipped, and how to get it.
+fn offer(tool: &Tool, may: bool) {
+    if may && install(tool.debian) && (tool.is_there)() {
+        return;
     }
+    let Tool { name, debian, fedora, .. } = tool;
+    println!(
+        "setup: {name} is missing, so the tests that need it are skipped; install it \
+         (Debian, Ubuntu: `apt-get install {debian}`; Fedora: `dnf install {fedora}`), or let this command do so (`--yes`)"
+    );
 }
 
-/// Installs a package of Debian's; says whether that succeeded.
+/// Installs a Debian package; returns whether that succeeded.
 fn install(package: &str) -> bool {
     println!("setup: {package} is missing; installing it");
-    // As root, or as somebody whom sudo asks nothing.
+    // As root, or by sudo where it asks for no password.
     let install = ["-n", "apt-get", "install", "--yes", package];
     answers(Command::new("apt-get").args(&install[2..])) || answers(Command::new("sudo").args(install))
 }
 
-/// Libraries come from the registry once; afterwards nothing needs a network.
+/// Fetches the libraries from the registry once; later builds need no network.
 fn fetch() -> Result<(), String> {
     if answers(cargo().args(["metadata", "--format-version=1", "--locked", "--offline"])) {
         return Ok(());

@@ -90,7 +90,7 @@ class Connection:
             update = self._next(time.monotonic() + self.timeout)
             if isinstance(update, Challenge):
                 if credential is None:
-                    raise Rejected(Reason.NOT_SIGNED_ON, "the gateway wants a key; pass a `credential`")
+                    raise Rejected(Reason.NOT_SIGNED_ON, "the gateway requires a key: pass a `credential`")
                 asked = transcript(update.nonce, update.gateway, session, member, token)
                 self._send(protocol.proof(credential.prove(asked)))
             elif isinstance(update, Rejection):
@@ -173,7 +173,7 @@ class Connection:
         except TimeoutError as error:
             # Nobody knows how much of a frame has gone: what follows it would be taken for its end.
             self.close()
-            raise Lost("the gateway takes nothing") from error
+            raise Lost("the gateway does not read") from error
         except ENDED as error:
             raise Lost(str(error)) from error
         except ssl.SSLError as error:
@@ -195,7 +195,7 @@ class Connection:
     def _beat(self, now: float) -> None:
         """Says that this end is there, if it is time to."""
         if now - self._heard > 3 * self._heartbeat:
-            raise Lost("the gateway has fallen silent")
+            raise Lost("the gateway is silent")
         if now - self._said >= self._heartbeat:
             self._said = now
             self.ping(HEARTBEAT_TOKEN)

@@ -51,7 +51,7 @@ class KeyFile(NamedTuple):
         if len(lines) == 1 and len(lines[0]) == 7 and lines[0][:2] == ["pares-key", "shared"]:
             _, _, _, member, _, session, key = lines[0]
             return cls(int(member), int(session), SharedKey(bytes.fromhex(key)))
-        raise ValueError(f"{path}: no shared key; `pares admin member key MEMBER SESSION --shared` makes one")
+        raise ValueError(f"{path}: not a shared key; `pares admin member key MEMBER SESSION --shared` makes one")
 
 
 def transcript(nonce: bytes, gateway: int, session: int, member: int, token: int) -> bytes:

@@ -73,12 +73,12 @@ def read_packet(data: bytes) -> Packet:
     at, messages = HEADER.size, []
     for _ in range(0 if ends else count):
         if at + LENGTH.size > len(data):
-            raise ProtocolError("a packet is shorter than it says")
+            raise ProtocolError("a packet is shorter than its length field")
         (length,) = LENGTH.unpack_from(data, at)
         at += LENGTH.size + length
         messages.append(data[at - length : at])
     if at != len(data) or first + len(messages) >= 2**64 - 1:
-        raise ProtocolError("a packet is not as long as it says")
+        raise ProtocolError("a packet does not match its length field")
     return Packet(session.decode("latin-1"), first, tuple(messages), ends)
 
 

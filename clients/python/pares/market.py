@@ -185,7 +185,7 @@ def _text(raw: bytes) -> str:
 
 def _side(raw: bytes) -> Side:
     if raw not in (b"B", b"S"):
-        raise ProtocolError(f"a side is B or S, not {raw!r}")
+        raise ProtocolError(f"a side must be B or S, not {raw!r}")
     return Side.BUY if raw == b"B" else Side.SELL
 
 
@@ -196,7 +196,7 @@ def decode(message: bytes) -> Message:
     kind, locate, _, time = HEAD.unpack_from(message)
     layout = LAYOUTS.get(chr(kind))
     if layout is None or len(message) != HEAD.size + layout.size:
-        raise ProtocolError(f"no message: kind {chr(kind)!r}, {len(message)} bytes")
+        raise ProtocolError(f"not a message: kind {chr(kind)!r}, {len(message)} bytes")
     head = Head(locate, int.from_bytes(time, "big"))
     return _body(chr(kind), head, layout.unpack_from(message, HEAD.size))
 

@@ -77,7 +77,7 @@ class Member:
                 raise Rejected(update.reason)
             elif isinstance(update, Answer):
                 return update
-        raise TimeoutError("no answer in time: the request is repeated when a gateway is found")
+        raise TimeoutError("no answer in time: the client repeats the request when it finds a gateway")
 
     def give_up(self, client_order_id: int) -> None:
         """Repeats that request no more. It may have been taken in all the same: `order_status` says so, and a `Cancel` sent after it ends it."""

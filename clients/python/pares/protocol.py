@@ -71,10 +71,10 @@ class Status(IntEnum):
 def price(amount: Union[Decimal, str]) -> int:
     """A decimal amount in price units: `price("223.82")` is 2238200. Raises ValueError if it is finer than a unit, TypeError for a float."""
     if isinstance(amount, float):
-        raise TypeError(f"a float is no exact price: write price({str(amount)!r})")
+        raise TypeError(f"a float is not an exact price: write price({str(amount)!r})")
     units = Decimal(amount) * PRICE_UNITS
     if units != units.to_integral_value():
-        raise ValueError(f"{amount}: prices are multiples of {Decimal(1) / PRICE_UNITS}")
+        raise ValueError(f"{amount}: prices must be multiples of {Decimal(1) / PRICE_UNITS}")
     return int(units)
 
 
@@ -89,7 +89,7 @@ def split(data: bytes) -> Union[tuple[int, bytes, bytes], None]:
         return None
     length, kind, version = HEAD.unpack_from(data)
     if not HEAD.size <= length <= FRAME_MAX or version != VERSION:
-        raise ProtocolError(f"a frame of {length} bytes, version {version}: is that a gateway of this version?")
+        raise ProtocolError(f"a frame of {length} bytes, version {version}: check that the port is a gateway's, and its version")
     if len(data) < length:
         return None
     return kind, data[HEAD.size : length], data[length:]
@@ -195,7 +195,7 @@ def sign_on(
 def guarded(session: int, number: int) -> int:
     """The client order id of that number in the guarded series of a session: the order is cancelled when the session ends."""
     if not 0 <= session < 1 << 15 or not 0 <= number < 1 << 48:
-        raise ValueError(f"session {session}, number {number}: a session is below 32,768, a number below 2**48")
+        raise ValueError(f"session {session}, number {number}: a session must be below 32,768, a number below 2**48")
     return (0x8000 | session) << 48 | number
 
 
@@ -212,7 +212,7 @@ def ping(token: int) -> bytes:
 def proof(proven: bytes) -> bytes:
     """The answer to a `Challenge`: 64 bytes."""
     if len(proven) != 64:
-        raise ValueError("a proof has 64 bytes")
+        raise ValueError("a proof must have 64 bytes")
     return frame(26, proven)
 
 
@@ -224,7 +224,7 @@ def resume(shard: int, following: int) -> bytes:
 def order_status_request(client_order_id: int = 0, order_id: int = 0) -> bytes:
     """Asks how an order of the member is, by its name or by its id; the other is 0."""
     if client_order_id and order_id:
-        raise ValueError("either the name or the id")
+        raise ValueError("give either the name or the id")
     return frame(27, struct.pack("<QQ", client_order_id, order_id))
 
 

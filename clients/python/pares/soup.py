@@ -68,7 +68,7 @@ def split(data: bytes) -> tuple[list[tuple[str, bytes]], bytes]:
 def _number(text: bytes) -> int:
     digits = text.strip(b" ")
     if not digits.isdigit() or len(digits) > 20:
-        raise ProtocolError(f"no number: {text!r}")
+        raise ProtocolError(f"not a number: {text!r}")
     return int(digits)
 
 

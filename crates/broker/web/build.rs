@@ -1,8 +1,5 @@
 //! Lists the pages.
 
-#[path = "../../base/http/build/list.rs"]
-mod list;
-
 fn main() {
-    list::write("pages", "../../base/http/pages");
+    pares_pages::write("pages", "../../base/http/pages");
 }

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn interest_is_added_without_reading_so_that_it_conflicts_with_none() {
+    fn interest_added_without_reading_conflicts_with_nothing() {
         let bank = bank();
         let (transaction, _) = attempt(&bank, "interest anne 5 s2").unwrap();
         assert!(transaction.writes.iter().all(|write| matches!(write.change, Change::Add(_))));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn two_transfers_from_one_account_conflict_and_two_into_one_do_not() {
+    fn transfers_conflict_on_one_source_not_one_target() {
         let (transaction, _) = attempt(&bank(), "transfer anne bob 30 s2").unwrap();
         let change =
             |key: Key| transaction.writes.iter().find(|write| write.key == key).unwrap().change.clone();

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_is_there_once_and_what_was_refused_is_not() {
+    fn acknowledged_applied_once_refused_not_at_all() {
         let slips = [slip("a", Fate::Done), slip("b", Fate::Not), slip("c", Fate::Unknown)];
         assert!(check(&books(&[("a", 5)]), &slips).is_clean());
         assert!(check(&books(&[("a", 5), ("c", 5)]), &slips).is_clean());

@@ -14,7 +14,7 @@ use crate::bank::Bank;
 pub fn run(dir: &Path, site: SiteId, parent: u32) -> Result<(), Box<dyn Error>> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() != i32::try_from(parent).ok().and_then(Pid::from_raw) {
-        return Err("the process that started this one is gone".into());
+        return Err("the parent process has ended".into());
     }
     let config = SitesConfig::load(dir)?;
     let mut process = Process::open(&config, site, dir, Bank)?;

@@ -7,7 +7,10 @@ use super::File;
 use super::layers;
 use crate::root;
 
-const OPERATIONS: &str = "docs/operations.md";
+/// The operator's table of settings.
+const SETTINGS: &str = "docs/operations/settings.md";
+/// The operator's tables of counters.
+const COUNTERS_PAGE: &str = "docs/operations/counters.md";
 const LIBRARIES: &str = "docs/decisions/0001-libraries.md";
 
 /// Checks all documents.
@@ -15,6 +18,7 @@ pub(super) fn check(files: &[File], violations: &mut Vec<String>) {
     for file in files.iter().filter(|file| file.path.ends_with(".md")) {
         check_links(file, files, violations);
         check_tests_named(file, files, violations);
+        check_programs_run(file, files, violations);
     }
     let names = layers::names();
     let listed = |path: &str, mark: &str| names_after(text_of(files, path), mark);
@@ -61,7 +65,7 @@ fn compare(
     }
 }
 
-/// A document that names a test as its proof names one that exists; `name_*` stands for all that begin so.
+/// A test that a document names exists; `name_*` stands for all whose names begin so.
 fn check_tests_named(file: &File, files: &[File], violations: &mut Vec<String>) {
     for (index, line) in file.text.lines().enumerate() {
         for name in line.split('`').skip(1).step_by(2).filter(|name| is_test_name(name)) {
@@ -76,22 +80,50 @@ fn check_tests_named(file: &File, files: &[File], violations: &mut Vec<String>) 
     }
 }
 
-/// Tests are named by behaviour: five words at least, which no field is.
+/// The package and the example of a `cargo run -p PACKAGE --example NAME` in a document exist.
+fn check_programs_run(file: &File, files: &[File], violations: &mut Vec<String>) {
+    for (index, line) in file.text.lines().enumerate() {
+        for run in line.split("cargo run ").skip(1) {
+            let after = |option: &str| {
+                let words = run.split(['`', '#']).next().unwrap_or_default().split_whitespace();
+                words.take_while(|word| *word != "--").skip_while(|word| *word != option).nth(1)
+            };
+            let Some(package) = after("-p") else { continue };
+            let is_of = |file: &&File| file.text.contains(&format!("[package]\nname = \"{package}\"\n"));
+            let manifest = files.iter().filter(|file| file.path.ends_with("Cargo.toml")).find(is_of);
+            let folder = manifest.map(|file| file.path.trim_end_matches("Cargo.toml"));
+            let sources = after("--example").map_or_else(
+                || vec!["Cargo.toml".to_owned()],
+                |name| vec![format!("examples/{name}.rs"), format!("examples/{name}/main.rs")],
+            );
+            let is_there = |folder: &str| {
+                let paths = sources.iter().map(|source| format!("{folder}{source}"));
+                paths.into_iter().any(|path| files.iter().any(|file| file.path == path))
+            };
+            if !folder.is_some_and(is_there) {
+                violations.push(format!("{}:{}: there is no `cargo run {run}`", file.path, index + 1));
+            }
+        }
+    }
+}
+
+/// Tests are named by behaviour, in five words at least; no field has so many.
 fn is_test_name(name: &str) -> bool {
     let is_name =
         name.trim_end_matches('*').chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     is_name && name.matches('_').count() >= 4
 }
 
-/// Every setting of `pares.toml` is a row of the operator's tables, with the default that the code has.
+/// Every setting of the exchange and of an instrument has a row in the operator's tables, with the default that the code has. Those in `[feed]`
+/// and `[day]` are not checked.
 fn check_settings(files: &[File], violations: &mut Vec<String>) {
-    let operations = text_of(files, OPERATIONS);
-    let documented = names_after(operations, "| `");
+    let page = text_of(files, SETTINGS);
+    let documented = names_after(page, "| `");
     for (of, file) in [("SystemConfig", "settings.rs"), ("InstrumentConfig", "instrument.rs")] {
-        let path = format!("crates/exchange/roles/src/config/{file}");
+        let path = format!("crates/exchange/config/src/{file}");
         let settings = settings(text_of(files, &path), of);
         if settings.is_empty() {
-            violations.push(format!("{path}: {of} is not there any more"));
+            violations.push(format!("{path}: `{of}` is gone; correct xtask/src/tidy/documents.rs"));
         }
         let comments = text_of(files, COMMENTS);
         for Setting { name, default } in settings {
@@ -101,20 +133,20 @@ fn check_settings(files: &[File], violations: &mut Vec<String>) {
             {
                 violations.push(format!("{COMMENTS}: setting `{name}` has no comment"));
             }
-            let row = operations.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
             let told = row.and_then(|row| row.split('|').nth(2)).map(str::trim).unwrap_or_default();
             if !documented.contains(&name) {
-                violations.push(format!("{OPERATIONS}: setting `{name}` of {of} is missing"));
+                violations.push(format!("{SETTINGS}: setting `{name}` of {of} is missing"));
             } else if default.as_ref().is_some_and(|default| default != told) {
                 let default = default.unwrap_or_default();
-                violations.push(format!("{OPERATIONS}: `{name}` is {default} by default, not {told}"));
+                violations.push(format!("{SETTINGS}: `{name}` is {default} by default, not {told}"));
             }
         }
     }
 }
 
 /// Where the comments of a new configuration file are.
-const COMMENTS: &str = "crates/exchange/roles/src/config/comments.rs";
+const COMMENTS: &str = "crates/exchange/config/src/comments.rs";
 
 /// A setting, and its default if that is a number or a truth value.
 #[derive(Debug, PartialEq, Eq)]
@@ -123,7 +155,7 @@ struct Setting {
     default: Option<String>,
 }
 
-/// The public fields of a struct, with what a literal of it below says.
+/// The public fields of a struct, with the values that a literal of it, further below, gives them.
 fn settings(text: &str, of: &str) -> Vec<Setting> {
     let head = format!("pub struct {of} {{");
     let rest = text.split_once(&head).map_or("", |(_, rest)| rest);
@@ -131,14 +163,14 @@ fn settings(text: &str, of: &str) -> Vec<Setting> {
     let before = std::iter::once("").chain(body.lines());
     let fields = before.zip(body.lines()).filter_map(|(before, line)| {
         let name = line.trim().strip_prefix("pub ")?.split_once(':')?.0;
-        // What a file means that does not say is another thing then, and said in its comment.
+        // A file without the field then means another value, which the field's comment names.
         let unsaid = before.trim().starts_with("#[serde(default =");
         Some((name, if unsaid { None } else { plain_value(rest, name) }))
     });
     fields.map(|(name, default)| Setting { name: name.to_owned(), default }).collect()
 }
 
-/// What a field of a literal is: a number, one shifted left, or a truth value.
+/// The value of a field in a literal: a number, one shifted left, or a truth value.
 fn plain_value(text: &str, field: &str) -> Option<String> {
     let (_, rest) = text.split_once(&format!("\n            {field}: "))?;
     let value = rest.split_once(",\n")?.0.replace('_', "");
@@ -148,10 +180,10 @@ fn plain_value(text: &str, field: &str) -> Option<String> {
     (value.parse::<i64>().is_ok() || value.parse::<bool>().is_ok()).then_some(value)
 }
 
-/// Every counter that a node publishes is a row of the operator's tables.
+/// Every counter that a node publishes has a row in the operator's tables.
 fn check_counters(files: &[File], violations: &mut Vec<String>) {
-    let documented = names_after(text_of(files, OPERATIONS), "| `");
-    // A venue's marks are no counters for people.
+    let documented = names_after(text_of(files, COUNTERS_PAGE), "| `");
+    // The counters of a venue's watch are not for people.
     let is_node = |file: &&File| {
         (file.path.starts_with("crates/exchange/roles/src/") || file.path.starts_with("crates/feed/"))
             && file.text.contains(COUNTERS)
@@ -165,7 +197,7 @@ fn check_counters(files: &[File], violations: &mut Vec<String>) {
     }
     for node in nodes {
         for counter in counters(&node.text).into_iter().filter(|counter| !documented.contains(counter)) {
-            violations.push(format!("{OPERATIONS}: counter `{counter}` of {} is missing", node.path));
+            violations.push(format!("{COUNTERS_PAGE}: counter `{counter}` of {} is missing", node.path));
         }
     }
 }
@@ -180,7 +212,7 @@ fn counters(text: &str) -> Vec<String> {
     lines.filter_map(|line| quoted(line.trim().split_once(' ')?.1)).collect()
 }
 
-/// What stands in quotes at the beginning of `text`.
+/// The quoted text at the beginning of `text`.
 fn quoted(text: &str) -> Option<String> {
     Some(text.strip_prefix('"')?.split_once('"')?.0.to_owned())
 }
@@ -214,7 +246,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
         if fenced {
             continue;
         }
-        // Odd pieces stand between backquotes, except that a link's text may be code: `[`x`](y)` leaves `](y)`.
+        // Odd pieces are between backquotes, except that a link's text may be code: `[`x`](y)` leaves `](y)`.
         let outside: String = line.split('`').step_by(2).collect();
         for piece in outside.split("](").skip(1) {
             if let Some((target, _)) = piece.split_once(')') {
@@ -311,6 +343,22 @@ mod tests {
         assert!(violations.is_empty(), "{violations:?}");
         check_tests_named(&files[2], &files, &mut violations);
         assert_eq!(violations.len(), 1);
+    }
+
+    #[test]
+    fn a_program_that_a_document_runs_must_exist() {
+        let file = |path: &str, text: &str| File { path: path.into(), text: text.into() };
+        let files = [
+            file("a/Cargo.toml", "[package]\nname = \"a\"\n"),
+            file("a/examples/b.rs", ""),
+            file("a.md", "`cargo run --release -p a`, `cargo run -p a --example b -- --example c`"),
+            file("b.md", "cargo run -p a --example c # ours\ncargo run -p b"),
+        ];
+        let mut violations = Vec::new();
+        check_programs_run(&files[2], &files, &mut violations);
+        assert!(violations.is_empty(), "{violations:?}");
+        check_programs_run(&files[3], &files, &mut violations);
+        assert_eq!(violations.len(), 2, "{violations:?}");
     }
 
     #[test]

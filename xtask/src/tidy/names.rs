@@ -1,7 +1,7 @@
 //! One public type name, one thing.
 //!
-//! Crates keep their names apart by path, so the compiler is content when a dozen of them have a `Tally`. Readers
-//! are not: they meet the bare name, in a list of imports or a page of documentation, and take one thing for another. So a group's
+//! Paths tell the types of two crates apart, so the compiler accepts a dozen types called `Tally`. Readers see the bare name,
+//! in a list of imports or a page of documentation, and confuse them. So a group's
 //! public types differ by name from each other and from those of every group that it may use.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::layers::may_use;
 use super::purity::is_test_file;
 use super::rust::lines;
 
-/// Names that several types have all the same, and why.
+/// Names that several types may share, and why.
 const ALLOWED: &[(&str, &str)] = &[
     ("Args", "clap's: the arguments of a command; each command has one"),
     ("Durability", "the log's, and the simulator's own: a scenario is told in its words and translated once"),
@@ -50,7 +50,7 @@ fn is_allowed(name: &str) -> bool {
     ALLOWED.iter().any(|(allowed, _)| *allowed == name)
 }
 
-/// Whether code may see both.
+/// Whether some code may use both.
 fn meet(one: &Type, other: &Type) -> bool {
     may_use(&one.group, &other.group) || may_use(&other.group, &one.group)
 }
@@ -78,7 +78,7 @@ fn declared(code: &str) -> Option<&str> {
     let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
     let (kind, rest) = rest.split_once(' ')?;
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-    // A macro's `$name` is none.
+    // A macro's `$name` is not a name.
     (end > 0 && ["struct", "enum", "trait", "union"].contains(&kind)).then_some(&rest[..end])
 }
 

@@ -1,9 +1,9 @@
-//! What rules crates must not even name: clocks, threads, files, sockets, randomness, floats, hash maps. Roles neither, but for the
-//! words in which they speak of files and of time (`std::io`, `Duration`).
+//! What rules crates must not name: clocks, threads, files, sockets, randomness, floats, hash maps. Nor must roles, except the
+//! types of files' errors and of time (`std::io`, `Duration`), and floats.
 //!
 //! `layers` keeps such things out as libraries, but the standard library has them all. Two replicas that
 //! apply the same requests must hold the same state to the last bit, on any machine; a clock read in the wrong
-//! place shows up months later as a divergence that nobody can repeat.
+//! place causes a divergence months later that nobody can reproduce.
 
 use super::File;
 use super::layers::{CRATES, is_rules};
@@ -27,7 +27,7 @@ const BANNED: &[(&str, &str)] = &[
     ("RandomState", "randomness arrives as a seed in a constructor"),
 ];
 
-/// What roles must not name: their world has it.
+/// What roles must not name: their `World` offers it.
 const BANNED_IN_ROLES: &[&str] = &[
     "Instant",
     "SystemTime",
@@ -44,10 +44,10 @@ const BANNED_IN_ROLES: &[&str] = &[
 ];
 const ROLES: &str = "crates/exchange/roles/";
 
-/// Hash maps that are only ever looked up by key: their order reaches nothing. The hasher is fixed, too.
+/// Files whose hash maps are only looked up by key, so that their order affects nothing.
 const LOOKED_UP_ONLY: &[&str] = &["crates/exchange/gateway/src/sessions.rs"];
 
-/// Whose clippy settings all rules crates have.
+/// The crate whose clippy settings all rules crates copy.
 const MODEL: &str = "crates/exchange/types";
 
 /// What would iterate such a map.
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_in_a_rules_crate_is_refused_and_one_in_an_edge_is_not() {
+    fn clock_refused_in_rules_crate_allowed_at_edge() {
         let text = "fn f() { Instant::now(); }";
         assert_eq!(check_text("crates/exchange/venue/src/shard.rs", text).len(), 1);
         assert!(check_text("crates/exchange/node/src/duty.rs", text).is_empty());

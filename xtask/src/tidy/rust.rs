@@ -1,7 +1,7 @@
 //! Just enough of Rust's grammar to tell code from comments, strings and tests.
 //!
 //! Searching the text would find `unsafe` in comments and `HashMap` in tests. A parser would be a dependency
-//! larger than this crate. So one pass over the characters blanks out what is not code, line by line.
+//! larger than this crate. So one pass over the characters separates code, comments and strings, line by line.
 
 /// One line of a source file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub(super) struct Line {
     pub(super) code: String,
     /// The text of comments on it.
     pub(super) comment: String,
+    /// The texts of strings on it.
+    pub(super) text: String,
     /// Whether it belongs to a `#[cfg(test)]` item.
     pub(super) test: bool,
 }
@@ -54,7 +56,7 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
     lines
 }
 
-/// How many characters were taken, and the state after them if it changes.
+/// How many characters were read, and the next state if it changes.
 type Step = (usize, Option<State>);
 
 fn code(rest: &[char], line: &mut Line) -> Step {
@@ -115,8 +117,10 @@ fn in_text(rest: &[char], hashes: usize, raw: bool, line: &mut Line) -> Step {
     let closes = rest[0] == '"' && rest[1..].iter().take(hashes).filter(|&&c| c == '#').count() == hashes;
     if closes {
         line.code.push('"');
+        line.text.push('\n');
         return (1 + hashes, Some(State::Code));
     }
+    line.text.push(rest[0]);
     (1, None)
 }
 

@@ -1,4 +1,4 @@
-//! Rules for every file: unsafe code, length, unfinished work, texts, module docs, paths of one machine.
+//! Rules for every file: unsafe code, length, unfinished work, gaps in texts, module docs, paths of one machine.
 
 use super::File;
 use super::purity::is_test_file;
@@ -7,25 +7,27 @@ use super::rust::{Line, has_word, lines};
 /// Crates that may hold unsafe code, in small modules.
 const UNSAFE_CRATES: &[&str] = &["crates/base/os/", "crates/base/log/"];
 
-/// Lines a source file has at most, and a file of tests.
+/// The most lines of a source file, and of a file of tests.
 const LINES_MAX: usize = 400;
 const TEST_LINES_MAX: usize = 600;
 /// Files that are longer, and why that is right.
 const LONGER: &[(&str, &str)] = &[
-    ("crates/exchange/book/src/fast/store.rs", "one structure: all of it touches the same private fields"),
-    ("crates/exchange/book/src/fast/ladder.rs", "one structure: all of it touches the same private fields"),
     ("crates/exchange/wire/src/record/request.rs", "one layout, written and read"),
-    ("fuzz/src/requests.rs", "one grammar: every request from bytes"),
+    ("crates/broker/oracle/src/oracle.rs", "one oracle: a day's commands, executed the plainest way"),
+    ("crates/exchange/exercise/src/requests.rs", "one grammar: every request from bytes"),
 ];
 
-/// Words of which there is a plainer one, and which.
-const UNPLAIN: &[(&str, &str)] = &[(concat!("who", "ever"), "name the actor")];
+/// Files that include a module from another crate's folder, and why that is right.
+const TAKERS: &[(&str, &str)] = &[(
+    "crates/lab/lab/tests/faults/main.rs",
+    "the system tests of `pares`, on a program that fails on purpose",
+)];
 
-/// What a text has in its middle where the `\` at a line's end was lost, and behind how many bytes of the line at least: the columns of a table begin earlier.
+/// The spaces within a text whose line lost the `\` at its end, and the fewest bytes before them: columns of a table begin earlier.
 const GAP: &str = "        ";
 const BEFORE_GAP: usize = 100;
 
-/// Words that mark unfinished work. Written apart, so that this file does not hold them.
+/// Words that mark unfinished work, each in two pieces, so that this file does not contain them.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
 /// Beginnings of paths that exist on one machine only.
@@ -35,7 +37,6 @@ const MACHINE_PATHS: &[&str] =
 /// Checks one file.
 pub(super) fn check(file: &File, violations: &mut Vec<String>) {
     check_machine_paths(file, violations);
-    check_words(file, violations);
     if !file.path.ends_with(".rs") {
         return;
     }
@@ -43,10 +44,11 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
     check_length(file, lines.len(), violations);
     check_unfinished(file, &lines, violations);
     check_texts(file, &lines, violations);
+    check_paths(file, &lines, violations);
     check_unsafe(file, &lines, violations);
     let is_module = file.path.contains("/src/") || file.path.contains("/examples/");
     if is_module && !file.text.trim_start().starts_with("//!") {
-        violations.push(format!("{}: begins without saying what it is (`//! ...`)", file.path));
+        violations.push(format!("{}: has no comment that says what it is (`//! ...`)", file.path));
     }
     let is_crate = file.path.ends_with("/src/lib.rs") || file.path.ends_with("/src/main.rs");
     if is_crate {
@@ -57,7 +59,11 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
 fn check_machine_paths(file: &File, violations: &mut Vec<String>) {
     for (index, line) in file.text.lines().enumerate() {
         if let Some(path) = MACHINE_PATHS.iter().find(|path| line.contains(**path)) {
-            violations.push(format!("{}:{}: `{path}` exists on one machine only", file.path, index + 1));
+            violations.push(format!(
+                "{}:{}: `{path}` exists on one machine only: use a relative path",
+                file.path,
+                index + 1
+            ));
         }
     }
 }
@@ -66,15 +72,6 @@ fn check_length(file: &File, length: usize, violations: &mut Vec<String>) {
     let most = if is_test_file(&file.path) { TEST_LINES_MAX } else { LINES_MAX };
     if length > most && !LONGER.iter().any(|(path, _)| *path == file.path) {
         violations.push(format!("{}: {length} lines; split it by subject ({most} at most)", file.path));
-    }
-}
-
-fn check_words(file: &File, violations: &mut Vec<String>) {
-    for (index, line) in file.text.lines().enumerate() {
-        let line = line.to_lowercase();
-        let found = UNPLAIN.iter().filter(|(word, _)| has_word(&line, word));
-        violations
-            .extend(found.map(|(word, instead)| format!("{}:{}: `{word}`: {instead}", file.path, index + 1)));
     }
 }
 
@@ -99,12 +96,40 @@ fn check_texts(file: &File, lines: &[Line], violations: &mut Vec<String>) {
     }
 }
 
-/// Whether a long line has a gap, behind which words go on.
+/// Whether a long line has a gap, after which the text continues.
 fn has_gap(text: &str) -> bool {
     text.trim_start().split_once(GAP).is_some_and(|(before, behind)| {
         let goes_on = behind.trim_start().starts_with(|next: char| next.is_lowercase());
         goes_on && before.len() >= BEFORE_GAP
     })
+}
+
+/// A module belongs to the crate in whose folder it lies; what several need is a crate.
+fn check_paths(file: &File, lines: &[Line], violations: &mut Vec<String>) {
+    let is_taker = TAKERS.iter().any(|(path, _)| *path == file.path);
+    for (index, text) in
+        file.text.lines().enumerate().filter(|(index, _)| !lines[*index].code.trim().is_empty())
+    {
+        let path = text.trim_start().strip_prefix("#[path = \"").and_then(|rest| rest.split('"').next());
+        if path.is_some_and(|path| leaves_its_crate(&file.path, path)) && !is_taker {
+            violations.push(format!(
+                "{}:{}: a module of another crate's folder: make it a crate",
+                file.path,
+                index + 1
+            ));
+        }
+    }
+}
+
+/// Whether a path from a file's folder ends outside its crate.
+fn leaves_its_crate(file: &str, path: &str) -> bool {
+    let of_crate = match file.split('/').next() {
+        Some("crates") => 3,
+        Some("examples") => 2,
+        _ => 1,
+    };
+    let below = file.split('/').count().saturating_sub(1 + of_crate);
+    path.split('/').filter(|part| *part == "..").count() > below
 }
 
 fn check_unsafe(file: &File, lines: &[Line], violations: &mut Vec<String>) {
@@ -113,7 +138,7 @@ fn check_unsafe(file: &File, lines: &[Line], violations: &mut Vec<String>) {
         let at = format!("{}:{}", file.path, index + 1);
         if !allowed {
             violations
-                .push(format!("{at}: unsafe code belongs in pares-os or pares-log, behind a safe face"));
+                .push(format!("{at}: unsafe code belongs in pares-os or pares-log, behind a safe interface"));
         } else if !is_justified(lines, index) && !is_test_file(&file.path) {
             violations.push(format!("{at}: no SAFETY note (or `# Safety` section) says why this is sound"));
         }
@@ -124,7 +149,7 @@ fn check_unsafe(file: &File, lines: &[Line], violations: &mut Vec<String>) {
 /// `# Safety` section.
 fn is_justified(lines: &[Line], index: usize) -> bool {
     let mut above = lines[..index].iter().rev().peekable();
-    // The statement, and attributes, may have begun some lines up.
+    // The statement or its attributes may begin some lines above.
     let mut skipped = 0;
     while skipped < 4
         && above.peek().is_some_and(|line| line.comment.is_empty() && !line.code.trim().is_empty())
@@ -148,7 +173,7 @@ fn check_manifest(file: &File, violations: &mut Vec<String>) {
     }
     if !manifest.contains("[lints") {
         violations
-            .push(format!("{folder}/Cargo.toml: without the workspace's lints (`[lints] workspace = true`)"));
+            .push(format!("{folder}/Cargo.toml: lacks the workspace's lints (`[lints] workspace = true`)"));
     }
 }
 
@@ -168,6 +193,14 @@ mod tests {
         assert!(check_text("crates/base/os/src/x.rs", noted).is_empty());
         assert!(check_text("crates/base/os/src/x.rs", "//! m\nfn f() {\nunsafe { b }\n}").len() == 1);
         assert!(check_text("crates/exchange/book/src/x.rs", noted)[0].contains("belongs in"));
+    }
+
+    #[test]
+    fn a_module_stays_in_its_crate() {
+        let taken = "//! m\n#[path = \"../../store/tests/server.rs\"]\nmod server;\n";
+        assert!(check_text("crates/sites/site/tests/sql.rs", taken)[0].contains("of another crate"));
+        let own = "//! m\n#[path = \"../../examples/stand_in.rs\"]\nmod stand_in;\n";
+        assert!(check_text("crates/broker/web/tests/http/main.rs", own).is_empty());
     }
 
     #[test]
@@ -192,13 +225,6 @@ mod tests {
         let path = "crates/exchange/book/src/x.rs";
         assert!(check_text(path, &format!("//! m{}", "\n".repeat(LINES_MAX - 1))).is_empty());
         assert_eq!(check_text(path, &format!("//! m{}", "\n".repeat(LINES_MAX))).len(), 1);
-    }
-
-    #[test]
-    fn a_word_that_names_nobody_is_found_in_any_file() {
-        let (word, instead) = UNPLAIN[0];
-        assert!(check_text("README.md", &format!("for {word} comes"))[0].ends_with(instead));
-        assert!(check_text("README.md", "for all that come").is_empty());
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Why a command failed. Every message says what to do, or what was wrong with what was asked.
 
+#[cfg(feature = "sites")]
 use pares_brokerage::BrokerageError;
 use pares_client::ClientError;
+#[cfg(feature = "sites")]
 use pares_operator::OperatorError;
 use pares_types::Reason;
 
@@ -12,9 +14,11 @@ pub enum CommandError {
     #[error(transparent)]
     Node(#[from] pares_node::NodeError),
     /// A command to sites.
+    #[cfg(feature = "sites")]
     #[error(transparent)]
     Sites(#[from] OperatorError),
     /// A broker's command.
+    #[cfg(feature = "sites")]
     #[error(transparent)]
     Broker(#[from] BrokerageError),
     /// The index of a recorder's log.
@@ -57,6 +61,12 @@ pub enum CommandError {
     },
 }
 
+impl From<pares_config::ConfigError> for CommandError {
+    fn from(error: pares_config::ConfigError) -> Self {
+        Self::Node(error.into())
+    }
+}
+
 impl CommandError {
     /// What the program ends with when a system that was looked at is down (as `systemctl status` has it).
     pub const NOT_RUNNING: u8 = 3;
@@ -72,13 +82,25 @@ impl CommandError {
     /// What the program ends with.
     pub fn exit_status(&self) -> u8 {
         match self {
-            Self::NotRunning(_) | Self::Sites(OperatorError::NotRunning(_)) => Self::NOT_RUNNING,
-            Self::Unhealthy(_) | Self::Sites(OperatorError::Unhealthy(_)) => Self::UNHEALTHY,
-            Self::NoAnswer(_) | Self::Sites(OperatorError::NoAnswer(_)) => Self::NO_ANSWER,
+            Self::NotRunning(_) => Self::NOT_RUNNING,
+            Self::Unhealthy(_) => Self::UNHEALTHY,
+            Self::NoAnswer(_) => Self::NO_ANSWER,
             Self::Disagree(_) => Self::DISAGREE,
-            Self::Sites(OperatorError::Damaged(_)) | Self::Broker(BrokerageError::Damaged(_)) => {
-                OperatorError::DAMAGED
-            }
+            #[cfg(feature = "sites")]
+            Self::Sites(error) => Self::status_of_sites(error),
+            #[cfg(feature = "sites")]
+            Self::Broker(BrokerageError::Damaged(_)) => OperatorError::DAMAGED,
+            _ => 1,
+        }
+    }
+
+    #[cfg(feature = "sites")]
+    fn status_of_sites(error: &OperatorError) -> u8 {
+        match error {
+            OperatorError::NotRunning(_) => Self::NOT_RUNNING,
+            OperatorError::Unhealthy(_) => Self::UNHEALTHY,
+            OperatorError::NoAnswer(_) => Self::NO_ANSWER,
+            OperatorError::Damaged(_) => OperatorError::DAMAGED,
             _ => 1,
         }
     }

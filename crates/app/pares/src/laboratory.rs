@@ -10,17 +10,18 @@ use std::process::Command;
 
 use crate::error::CommandError;
 
-const COMMANDS: [&str; 6] = ["bench", "demo", "drill", "experiment", "replay", "sim"];
+/// What it is asked for, as the first argument.
+pub const COMMANDS: [&str; 6] = ["bench", "demo", "drill", "experiment", "replay", "sim"];
 
 /// What `pares --help` says of them.
 pub const HELP: &str = "\
-The laboratory's (they need the program `pares-lab` beside this one):
+Laboratory commands (they need the program `pares-lab` beside this one):
   demo        Watch an exchange trade while its leading venue is killed every few seconds
   bench       Measure the exchange and its parts on this machine
-  drill       Kill, stop, wipe, flood or poison parts of an exchange under load; count losses
-  sim         Run an exchange in virtual time, with faults by seed, and check every promise
-  replay      Put a recorded trading day through an exchange and compare every book state
-  experiment  Measure the papers' figures and tables again on this machine";
+  drill       Inject faults into an exchange under load, and count losses
+  sim         Simulate an exchange in virtual time, with faults from a seed, and check every invariant
+  replay      Replay a recorded trading day through an exchange and compare every book state
+  experiment  Repeat the papers' measurements on this machine";
 
 /// The arguments of this program, if they are for the laboratory: `pares drill ...` or `pares help drill`.
 pub fn asked() -> Option<Vec<OsString>> {
@@ -38,8 +39,9 @@ pub fn run(arguments: &[OsString]) -> CommandError {
     let error = Command::new(&program).args(arguments).exec();
     match error.kind() {
         ErrorKind::NotFound => CommandError::Usage(format!(
-            "this is a command of the laboratory, and there is no {}: install it with `cargo install --locked --path crates/lab/lab`, \
-             or build both programs with `cargo build --release -p pares -p pares-lab`",
+            "this command belongs to the laboratory, and {} is missing: install it with `cargo install \
+             --locked --path crates/lab/lab`, or build both programs with `cargo build --release -p pares \
+             -p pares-lab`",
             program.display()
         )),
         _ => CommandError::io(format!("starting {}", program.display()))(error),

@@ -12,8 +12,6 @@
 
 mod commands;
 mod error;
-#[cfg(test)]
-mod help_texts;
 mod laboratory;
 mod standing;
 mod utc;
@@ -27,7 +25,7 @@ use pares_text::{self as text, progress};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A stock exchange whose processes may die at any instant: nobody waits or fails over.
+/// A stock exchange that keeps trading when any of its processes dies, without failover.
 ///
 /// Start with `pares demo`: it runs a whole exchange on this machine, trades on it and kills
 /// one of its matching engines every few seconds. Members notice nothing.
@@ -42,43 +40,45 @@ struct Cli {
 enum Command {
     /// Start a system and keep it running until Ctrl-C
     Up(commands::up::Args),
-    /// Show what a system is doing: nodes, shards, logs
+    /// Show the state of a system: nodes, shards, logs
     Stat(commands::stat::Args),
     /// Show phase, rules and top of the book of every instrument
     Instruments(commands::instruments::Args),
     /// Look up orders and trades in the record
     History(commands::history::Args),
-    /// Ask as the exchange: phases, rules, instruments, blocks, busts
+    /// Operate the exchange: phases, rules, instruments, blocks, busts
     Admin(commands::admin::Args),
-    /// Issue a certificate to a member, for gateways that ask for one
+    /// Issue a certificate to a member, for gateways that require one
     Certificate(commands::certificate::Args),
-    /// Report a business day, as every recorder has it
+    /// Report a business day, from every recorder
     Day(commands::day::Args),
-    /// Market data: watch books, capture what comes on the lines, write the tape of a day
+    /// Market data: watch books, capture packets, write the tape of a day
     Feed(commands::feed::Args),
-    /// Try the FIX session layer: an acceptor that echoes
+    /// Test the FIX session layer: an acceptor that echoes orders
     Fix(commands::fix::Args),
     /// Serve an exchange over HTTP and WebSocket
     Web(commands::web::Args),
-    /// Run a member's trading system, and use it as a trader
+    /// Run a member's trading system, or use it as a trader
     Member(commands::member::Args),
-    /// Say whether a configuration is legal, and what a production system must think about
+    /// Check a configuration, and list what to consider before production
     CheckConfig(commands::check_config::Args),
     /// Copy closed business days to an archive, or restore them
     Archive(commands::archive::Args),
-    /// Copy a system while it runs
+    /// Back up a running system
     Backup(commands::archive::BackupArgs),
-    /// Make a system of a backup
+    /// Restore a system from a backup
     Restore(commands::archive::RestoreArgs),
-    /// Look into what gateways' connections said: find, export, time, hold against the record
+    /// Inspect recorded gateway connections: search, export, measure, compare with the record
     Tap(commands::tap::Args),
-    /// Look into a log, or check it
+    /// Inspect or verify a log
     Journal(commands::journal::Args),
-    /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
+    /// Run and operate a database replicated between clusters of sites
+    #[cfg(feature = "sites")]
     Site(pares_operator::Args),
-    /// Day trading: `up` runs a broker with pages and HTTP; or run a workload, verify its log, write workloads, stand in for the quote server
+    /// Day trading: run a broker with pages and HTTP, run a workload, verify its log, generate workloads, simulate the quote server
+    #[cfg(feature = "sites")]
     Broker(pares_brokerage::Args),
-    /// Run one node of a system in this process (what `up` starts)
+    /// Run one node of a system in this process (`up` starts these)
     Node(commands::node::Args),
 }
 
@@ -119,7 +119,9 @@ fn run(command: Command) -> error::CommandResult {
         Command::Restore(args) => commands::archive::restore_system(&args),
         Command::Tap(args) => commands::tap::run(&args),
         Command::Journal(args) => commands::journal::run(&args),
+        #[cfg(feature = "sites")]
         Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
+        #[cfg(feature = "sites")]
         Command::Broker(args) => pares_brokerage::run(&args).map_err(Into::into),
         Command::Node(args) => commands::node::run(&args),
     }
@@ -138,7 +140,17 @@ mod tests {
 
     #[test]
     fn every_value_that_a_help_text_names_is_accepted() {
-        let tried = help_texts::try_every_value(&Cli::command());
+        let tried = pares_testbed::help_texts::try_every_value(&Cli::command());
         assert!(tried > 1, "{tried}");
+    }
+
+    #[cfg(feature = "sites")] // documents tell of all that there is
+    #[test]
+    fn every_documented_command_line_parses() {
+        let is_ours =
+            |program: &str, first: &str| program == "pares" && !laboratory::COMMANDS.contains(&first);
+        let tried = pares_testbed::documented::try_every_line(&Cli::command(), is_ours);
+        assert!(tried.wrong.is_empty(), "{}", tried.wrong.join("\n"));
+        assert!(tried.count > 100, "{}", tried.count);
     }
 }

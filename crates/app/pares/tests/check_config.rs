@@ -39,7 +39,7 @@ fn a_sites_toml_is_known_for_what_it_describes_and_checked() {
 }
 
 #[test]
-fn a_legal_file_is_gone_through_and_an_illegal_one_is_refused_by_name() {
+fn legal_config_is_reviewed_illegal_one_names_setting() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pares.toml");
     std::fs::write(&file, SystemConfig::fresh().text()).unwrap();

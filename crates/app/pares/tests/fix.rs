@@ -3,7 +3,6 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// An acceptor that ends with the test.
@@ -11,8 +10,14 @@ struct Acceptor(Child, String);
 
 impl Acceptor {
     fn start() -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-        let mut child = command
+        Self::start_by(&[])
+    }
+
+    /// Started by a program with these arguments, to which the acceptor's own are added.
+    fn start_by(by: &[&str]) -> Self {
+        let words = [by, &[env!("CARGO_BIN_EXE_pares")]].concat();
+        let mut child = Command::new(words[0])
+            .args(&words[1..])
             .args(["fix", "at-echo", "--listen", "127.0.0.1:0"])
             .stdout(Stdio::piped())
             .spawn()
@@ -33,10 +38,7 @@ impl Drop for Acceptor {
 /// Files that touch each way a connection ends, where shared data and Python are at hand; elsewhere says what is not.
 #[test]
 fn acceptance_files_pass_over_tcp() {
-    let above = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let named = std::env::var_os("PARES_SHARED").map(PathBuf::from);
-    let folders = named.into_iter().chain(above.ancestors().map(|folder| folder.join("shared")));
-    let Some(folder) = folders.map(|folder| folder.join("data/fix")).find(|folder| folder.exists()) else {
+    let Some(folder) = pares_exercise::shared_data("data/fix") else {
         println!("skipped: no acceptance files of FIX; set PARES_SHARED to the folder of the shared data");
         return;
     };
@@ -72,4 +74,16 @@ fn bytes_that_are_no_fix_end_the_connection_and_nothing_else() {
         assert!(answer.is_empty());
     }
     assert!(TcpStream::connect(&acceptor.1).is_ok());
+}
+
+/// More peers than there are descriptors, which say nothing: the next one is served once they are gone.
+#[test]
+fn acceptor_out_of_descriptors_serves_again() {
+    let acceptor = Acceptor::start_by(&["sh", "-c", "ulimit -n 24; exec \"$@\"", "sh"]);
+    let idle: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(&acceptor.1).unwrap()).collect();
+    drop(idle);
+    let mut stream = TcpStream::connect(&acceptor.1).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    assert_eq!(stream.read_to_end(&mut answer).unwrap(), 0, "it was read, and the connection closed");
 }

@@ -88,7 +88,7 @@ fn inspect_shows_what_lies_before_damage_and_fails() {
 }
 
 #[test]
-fn cut_gives_up_what_lies_behind_damage_but_only_when_told_twice() {
+fn cut_discards_after_damage_only_with_yes() {
     let dir = tempfile::tempdir().unwrap();
     let (log, offsets) = log(dir.path());
     flip_bit(&log, offsets[2] + 8);
@@ -104,6 +104,6 @@ fn cut_gives_up_what_lies_behind_damage_but_only_when_told_twice() {
 fn a_directory_that_is_no_log_is_called_so() {
     let dir = tempfile::tempdir().unwrap();
     for command in ["verify", "inspect"] {
-        assert!(complaint(&journal(command, dir.path(), &[])).contains("is no log"));
+        assert!(complaint(&journal(command, dir.path(), &[])).contains("is not a log"));
     }
 }

@@ -1,4 +1,4 @@
-//! The laboratory's commands, as somebody asks for them here: `pares` hands them to the program beside it.
+//! Laboratory commands commands, as somebody asks for them here: `pares` hands them to the program beside it.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::os::unix::fs::PermissionsExt;
@@ -43,7 +43,7 @@ fn without_the_laboratory_one_sentence_says_how_to_build_it() {
 #[test]
 fn the_help_lists_the_laboratorys_commands_as_such() {
     let help = String::from_utf8(pares(&["--help"], None).stdout).unwrap();
-    let (operators, laboratory) = help.split_once("The laboratory's").unwrap();
+    let (operators, laboratory) = help.split_once("Laboratory commands").unwrap();
     assert!(operators.contains("  up ") && !operators.contains("  drill "));
     assert!(laboratory.contains("  drill "));
 }

@@ -78,7 +78,7 @@ fn enter_in(instrument: u32, member: u32, side: Side, quantity: u64, address: &s
 }
 
 #[test]
-fn a_trade_is_seen_in_stat_and_history_while_the_system_runs_and_after() {
+fn trade_appears_in_stat_and_history_during_and_after() {
     let dir = tempfile::tempdir().unwrap();
     let (mut up, address) = Up::start(dir.path());
     enter(1, Side::Sell, 100, &address);
@@ -129,7 +129,7 @@ fn stat_ends_with_a_status_of_its_own_while_a_node_does_not_run() {
 }
 
 #[test]
-fn an_instrument_added_while_the_system_runs_is_known_everywhere() {
+fn instrument_added_while_running_is_known_everywhere() {
     let dir = tempfile::tempdir().unwrap();
     let (mut up, address) = Up::start(dir.path());
     json(dir.path(), &["admin", "add", "99", "ZULU", "--json"]);
@@ -173,7 +173,7 @@ fn an_instrument_added_while_the_system_runs_is_known_everywhere() {
 }
 
 #[test]
-fn a_start_says_for_which_node_of_an_earlier_start_it_waits_and_can_be_broken_off() {
+fn start_names_leftover_node_and_can_be_stopped() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("recorder-0");
     let _left = pares_log::Writer::open(&log, pares_log::Config::default()).unwrap();
@@ -183,7 +183,7 @@ fn a_start_says_for_which_node_of_an_earlier_start_it_waits_and_can_be_broken_of
     let mut said = String::new();
     BufReader::new(up.stderr.take().unwrap()).read_line(&mut said).unwrap();
     let waits =
-        format!("recorder-0 of an earlier start still runs as process {}; waiting", std::process::id());
+        format!("recorder-0 of an earlier start is still running as process {}; waiting", std::process::id());
     assert!(said.contains(&waits), "{said}");
     rustix::process::kill_process(rustix::process::Pid::from_child(&up), rustix::process::Signal::INT)
         .unwrap();
@@ -193,19 +193,19 @@ fn a_start_says_for_which_node_of_an_earlier_start_it_waits_and_can_be_broken_of
 }
 
 #[test]
-fn a_row_of_a_timetable_that_is_past_is_told_to_be_carried_out_at_once() {
+fn past_timetable_row_warns_that_it_applies_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let (_up, _) = Up::start(dir.path());
     // Past by a nanosecond of this day at any hour, for an instrument that was never told the time.
     let past = ["admin", "rule", "BRAVO", "schedule", "00:00:00.000000001", "closed"];
     let told = pares(dir.path(), &past);
     assert!(told.status.success(), "{told:?}");
-    assert!(String::from_utf8_lossy(&told.stderr).contains("carried out at once"), "{told:?}");
+    assert!(String::from_utf8_lossy(&told.stderr).contains("takes effect at once"), "{told:?}");
     assert!(pares(dir.path(), &["admin", "time"]).status.success());
     let past = ["admin", "rule", "CHARLIE", "schedule", "00:00:00.000000001", "closed"];
     assert_eq!(String::from_utf8_lossy(&pares(dir.path(), &past).stderr), "");
     let wrong = pares(dir.path(), &["admin", "rule", "DELTA", "tick", "0.01", "0.05"]);
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("FROM is a multiple of TICK"), "{wrong:?}");
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("FROM must be a multiple of TICK"), "{wrong:?}");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn an_output_that_is_closed_ends_a_command_quietly() {
 
 /// The commands of the page's transcript, each with what it prints there.
 fn transcript() -> Vec<(String, String)> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/operations.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/operations/market.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, rest) = page.split_once("```console\n$ ").unwrap();
     let (block, _) = rest.split_once("```").unwrap();
@@ -285,7 +285,7 @@ fn up_serves_http_to_this_machine_alone() {
         let refused = pares(dir.path(), &["up", "--web", address]);
         let why = String::from_utf8(refused.stderr).unwrap();
         assert!(
-            !refused.status.success() && why.contains("--web serves this machine alone"),
+            !refused.status.success() && why.contains("--web serves this machine only"),
             "{address}: {why}"
         );
     }

@@ -118,7 +118,7 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
     assert_eq!(open.status.code(), Some(5), "{open:?}");
     let said = String::from_utf8(open.stderr).unwrap();
     assert!(said.contains("no answer yet"), "{said}");
-    assert!(said.contains("no answer in 30s. The request may still be carried out: look"), "{said}");
+    assert!(said.contains("no answer in 30s. The request may still be executed: check"), "{said}");
     assert!(site("lost 0", &dir).unwrap_err().contains("--yes"));
     site("lost 0 --yes", &dir).unwrap();
     assert_eq!(site("execute transfer alice bob 30", &dir).unwrap(), "alice has 40 left");
@@ -136,7 +136,7 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
 }
 
 #[test]
-fn a_site_whose_disk_is_lost_begins_nothing_and_says_what_it_waits_for() {
+fn site_with_lost_disk_waits_and_says_for_what() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
@@ -147,10 +147,10 @@ fn a_site_whose_disk_is_lost_begins_nothing_and_says_what_it_waits_for() {
     let running = Running::start("0.0", dir);
     until("it says so", || {
         let said = String::from_utf8(output("status", dir).stderr).unwrap();
-        said.contains("has no past: its disk is empty")
+        said.contains("is new: its disk is empty")
     });
     assert_eq!(output("status", dir).status.code(), Some(4));
-    assert!(site("read get a", dir).unwrap_err().contains("takes no part"));
+    assert!(site("read get a", dir).unwrap_err().contains("does not participate"));
     drop(running);
     std::fs::remove_dir_all(dir.join("site-0-0")).unwrap();
     std::fs::rename(dir.join("elsewhere"), dir.join("site-0-0")).unwrap();
@@ -177,7 +177,7 @@ fn one_process_runs_all_sites_until_its_terminal_closes() {
     let mut second = up(dir);
     assert_eq!(second.ended().code(), Some(1));
     let said = std::io::read_to_string(second.0.stderr.take().unwrap()).unwrap();
-    assert!(said.contains("another `pares site up` runs the sites in"), "{said}");
+    assert!(said.contains("another `pares site up` is running the sites in"), "{said}");
     kill_process(Pid::from_child(&first.0), Signal::HUP).unwrap();
     let status = first.ended();
     let said = std::io::read_to_string(first.0.stdout.take().unwrap()).unwrap();
@@ -200,13 +200,13 @@ fn unname(dir: &Path, cluster: u8, number: u8) {
 }
 
 #[test]
-fn sites_and_a_cluster_are_added_to_a_running_database_and_a_site_leaves_it() {
+fn sites_and_cluster_join_running_database_site_leaves() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = &scratch.path().join("sites");
     site("init --clusters 1 --sites 3 --durability os", dir).unwrap();
     let _running = up(dir);
     assert_eq!(site("execute put a 1", dir).unwrap(), "a is 1");
-    assert!(site("add 0.2", dir).unwrap_err().contains("in sites.toml already"));
+    assert!(site("add 0.2", dir).unwrap_err().contains("already in sites.toml"));
     assert!(site("add 0.9", dir).unwrap_err().contains("numbers from 0 to 8"));
     site("add 0.3", dir).unwrap();
     until("the fourth votes", || all_vote(dir, 4));
@@ -263,7 +263,7 @@ fn idle_clients_leave_a_site_descriptors_for_its_own_files() {
 }
 
 #[test]
-fn a_site_whose_store_is_damaged_ends_with_its_own_status_and_says_what_to_do() {
+fn damaged_store_ends_site_with_own_status_and_advice() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("sites");
     site("init --clusters 1 --sites 1 --durability os", &dir).unwrap();
@@ -286,7 +286,7 @@ fn a_site_whose_store_is_damaged_ends_with_its_own_status_and_says_what_to_do() 
 }
 
 #[test]
-fn what_stands_in_the_place_of_a_note_or_of_the_log_ends_the_site_with_its_name_and_is_not_waited_for() {
+fn wrong_file_in_place_of_note_or_log_ends_site_by_name() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("sites");
     site("init --clusters 1 --sites 1 --durability os", &dir).unwrap();
@@ -315,12 +315,12 @@ fn what_stands_in_the_place_of_a_note_or_of_the_log_ends_the_site_with_its_name_
         let (folder, aside) = (own.join(name), scratch.path().join("aside"));
         std::fs::rename(&folder, &aside).unwrap();
         mkfifoat(CWD, &folder, Mode::RUSR).unwrap();
-        ends_and_names(&format!("site-0-0/{name} is no directory"));
+        ends_and_names(&format!("site-0-0/{name} is not a directory"));
         std::fs::remove_file(&folder).unwrap();
         std::fs::rename(&aside, &folder).unwrap();
     }
     std::fs::rename(own.join("place"), scratch.path().join("aside")).unwrap();
-    ends_and_names("the file `place` is gone");
+    ends_and_names("the file `place` is missing");
     assert!(!own.join("place").exists(), "it gets no name that it would have to take away");
     std::fs::rename(scratch.path().join("aside"), own.join("place")).unwrap();
     let elsewhere = scratch.path().join("elsewhere");
@@ -330,7 +330,7 @@ fn what_stands_in_the_place_of_a_note_or_of_the_log_ends_the_site_with_its_name_
     drop(running);
     std::fs::remove_dir_all(own.join("log")).unwrap();
     std::fs::rename(elsewhere.join("site-0-0/log"), own.join("log")).unwrap();
-    ends_and_names("this is the log of member 0");
+    ends_and_names("this log belongs to member 0");
 }
 
 #[test]
@@ -342,8 +342,8 @@ fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
     assert_eq!(site("execute put a 1", &dir).unwrap(), "a is 1");
     let shown = |name: &str| format!("--identity {}", dir.join("tls").join(format!("{name}.pem")).display());
     site("issue --reader auditor", &dir).unwrap();
-    assert!(site("issue --reader auditor", &dir).unwrap_err().contains("until that is revoked"));
-    assert!(site("issue --reader ../x", &dir).unwrap_err().contains("small letters"));
+    assert!(site("issue --reader auditor", &dir).unwrap_err().contains("revoke the old one first"));
+    assert!(site("issue --reader ../x", &dir).unwrap_err().contains("lower-case letters"));
     assert!(site("issue", &dir).is_err());
     let reader = shown("reader-auditor");
     assert_eq!(site(&format!("read {reader} get a"), &dir).unwrap(), "1");
@@ -394,7 +394,7 @@ fn kept(backups: &Path) -> u64 {
 }
 
 #[test]
-fn a_database_is_backed_up_spoiled_and_restored_as_it_was_at_a_version() {
+fn backup_restores_spoiled_database_at_a_version() {
     let scratch = tempfile::tempdir().unwrap();
     let [dir, to, other] = ["sites", "backups", "restored"].map(|name| scratch.path().join(name));
     site("init --sites 1 --durability os", &dir).unwrap();
@@ -420,11 +420,11 @@ fn a_database_is_backed_up_spoiled_and_restored_as_it_was_at_a_version() {
     assert!(restore("", &dir).unwrap_err().contains("running there now: 0.0 and 1.0"));
     drop(running);
     assert!(restore("", &dir).unwrap_err().contains("its sites are stopped"));
-    assert!(restore("--until 2499-01-01", &other).unwrap_err().contains("still to come"));
-    assert!(restore("--until 999", &other).unwrap_err().contains("goes up to version"));
+    assert!(restore("--until 2499-01-01", &other).unwrap_err().contains("is in the future"));
+    assert!(restore("--until 999", &other).unwrap_err().contains("ends at version"));
     assert!(!other.exists(), "it was known before anything was written");
     let said = restore(&format!("--until {version}"), &other).unwrap();
-    assert!(said.starts_with(&format!("version {version}, as it was stored at 20")), "{said}");
+    assert!(said.starts_with(&format!("version {version}, stored at 20")), "{said}");
     assert!(restore("", &other).unwrap_err().contains("name a new directory"));
     let _running = ["0.0", "0.1", "0.2"].map(|site| Running::start(site, &other));
     until("it lives", || output("status", &other).status.code() == Some(0));
@@ -433,11 +433,11 @@ fn a_database_is_backed_up_spoiled_and_restored_as_it_was_at_a_version() {
     }
     assert_eq!(site("execute transfer alice bob 70", &other).unwrap(), "alice has 0 left");
     let crossed = site(&format!("backup --to {}", to.display()), &other).unwrap_err();
-    assert!(crossed.contains("give each database its own directory"), "{crossed}");
+    assert!(crossed.contains("use one backup directory per database"), "{crossed}");
 }
 
 #[test]
-fn the_figures_of_a_site_are_read_from_outside_also_when_it_is_dead() {
+fn site_counters_readable_from_outside_after_death() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("sites");
     site("init --clusters 1 --sites 1", &dir).unwrap();
@@ -465,6 +465,8 @@ fn the_figures_of_a_site_are_read_from_outside_also_when_it_is_dead() {
     std::fs::create_dir(dir.join("site-0-0/counters")).unwrap();
     let _running = Running::start("0.0", &dir);
     let complaint = || String::from_utf8(output("status", &dir).stderr).unwrap();
-    until("it goes on without figures, and says so", || complaint().contains("its figures are not shown"));
-    assert!(String::from_utf8(output("stat", &dir).stderr).unwrap().contains("its figures cannot be read"));
+    until("it goes on without figures, and says so", || {
+        complaint().contains("its counters are not available")
+    });
+    assert!(String::from_utf8(output("stat", &dir).stderr).unwrap().contains("its counters cannot be read"));
 }

@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mark_says_stands_beside_its_line_and_inside_the_picture() {
+    fn chart_mark_label_stays_beside_line_and_inside_picture() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("chart.svg");
         chart(&[[1.0, 2.0, 3.0, 4.0]]).save(&path).unwrap();

@@ -14,18 +14,19 @@ use crate::problem::Problem;
 #[must_use]
 pub fn refusal(request: &Request, names: Option<&[String]>) -> Option<Problem> {
     if !is_utf8(request.uri().path()) {
-        return Some(Problem::bad("the path is not UTF-8"));
+        return Some(Problem::bad("the path must be UTF-8"));
     }
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
     if second.is_some() || first.is_none() && request.version() >= Version::HTTP_11 {
-        return Some(Problem::bad("a request names one host"));
+        return Some(Problem::bad("a request must have one Host"));
     }
     // What stands in the request's own line counts more.
     let in_line = request.uri().authority().map(|authority| Ok(authority.as_str()));
     let host = in_line.or(first.map(HeaderValue::to_str))?;
     let is_ours = host.is_ok_and(|host| names.is_none_or(|names| is_of_here(host, names)));
-    let misdirected = || Problem::of(StatusCode::MISDIRECTED_REQUEST, "this server has another name");
+    let misdirected =
+        || Problem::of(StatusCode::MISDIRECTED_REQUEST, "this server does not have that host name");
     (!is_ours).then(|| misdirected().reason("other-host"))
 }
 

@@ -27,7 +27,8 @@ pub async fn read(request: Request, bytes_max: usize, patience: Duration) -> Res
 async fn in_time(body: Body, bytes_max: usize, patience: Duration) -> Result<Vec<u8>, Problem> {
     match tokio::time::timeout(patience, to_bytes(body, bytes_max)).await {
         Err(_) => {
-            Err(Problem::of(StatusCode::REQUEST_TIMEOUT, "the body did not come in time").reason("too-slow"))
+            Err(Problem::of(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
+                .reason("too-slow"))
         }
         Ok(Err(_)) => Err(too_large(bytes_max)),
         Ok(Ok(bytes)) => Ok(bytes.into()),
@@ -35,7 +36,7 @@ async fn in_time(body: Body, bytes_max: usize, patience: Duration) -> Result<Vec
 }
 
 fn too_large(bytes_max: usize) -> Problem {
-    let detail = format!("a body is {} KiB at most", bytes_max >> 10);
+    let detail = format!("a body may have at most {} KiB", bytes_max >> 10);
     Problem::of(StatusCode::PAYLOAD_TOO_LARGE, detail).reason("too-large")
 }
 

@@ -35,7 +35,7 @@ const BREATH: Duration = Duration::from_millis(50);
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     /// Passwords would go through a network in the open.
-    #[error("{0} is not on this machine alone: it needs a certificate, or a proxy in front that has one")]
+    #[error("{0} is reachable from other machines: it needs a certificate, or a TLS proxy in front")]
     Plain(SocketAddr),
     /// The address cannot be listened to.
     #[error("listening on {0}: {1}")]
@@ -58,7 +58,6 @@ pub enum WebTransport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallerNetwork(IpAddr);
 
-/// The network of an address.
 impl From<IpAddr> for CallerNetwork {
     fn from(address: IpAddr) -> Self {
         // A socket for both kinds shows IPv4 as IPv6, and all of that is one /64.

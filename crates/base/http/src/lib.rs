@@ -9,14 +9,14 @@
 //! | [`asked`] | requests that every server refuses |
 //! | [`body`] | a body in time, of bounded length |
 //! | [`problem`] | what went wrong, as RFC 9457 says it |
-//! | [`told`] | what browsers are told of every answer |
+//! | [`headers`] | the headers of every answer |
 //! | [`pages`] | files of the program, and the modules in `pages/` that all pages share |
 
 pub mod asked;
 pub mod body;
 pub mod connections;
+pub mod headers;
 pub mod pages;
 pub mod places;
 pub mod problem;
 mod stall;
-pub mod told;

@@ -25,7 +25,7 @@ pub struct PageFile {
 #[must_use]
 pub fn page(pages: &'static [PageFile], uri: &Uri, headers: &HeaderMap) -> Response {
     let Some(page) = pages.iter().find(|page| page.path == uri.path()) else {
-        return Problem::unknown("there is nothing of this name").into_response();
+        return Problem::unknown("there is no such resource").into_response();
     };
     let told =
         [(header::CONTENT_TYPE, page.kind), (header::CACHE_CONTROL, "no-cache"), (header::ETAG, page.tag)];

@@ -120,7 +120,7 @@ impl Problem {
     /// The path has other methods.
     #[must_use]
     pub fn other_methods() -> Self {
-        Self::of(StatusCode::METHOD_NOT_ALLOWED, "this has other methods").reason("other-methods")
+        Self::of(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here").reason("other-methods")
     }
 
     /// Its status.

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Secret;
 
-const ABOUT: &str =
-    "# This file is the session: keep it secret. If it is lost, revoke it: pares admin member revoke\n";
+const ABOUT: &str = "# Anyone with this file can sign on as the session: keep it secret. If it is lost, revoke the session: pares admin member revoke\n";
 
 /// The bits of a file's mode that let others than its owner in.
 const OTHERS: u32 = 0o077;
@@ -41,10 +40,10 @@ pub enum FileError {
         source: io::Error,
     },
     /// It holds something else.
-    #[error("{path}: no key; one looks like `pares-key ed25519 member 7 session 1 HEX`", path = .0.display())]
+    #[error("{path}: not a key file; expected `pares-key ed25519 member 7 session 1 HEX`", path = .0.display())]
     NoKey(PathBuf),
     /// Others than its owner can read or change it.
-    #[error("{path}: others can read or change it; if they may have, get another key, else `chmod 600 {path}`", path = .0.display())]
+    #[error("{path}: other users can read or change it; if they may have read it, get a new key, otherwise run `chmod 600 {path}`", path = .0.display())]
     Exposed(PathBuf),
 }
 
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_that_is_damaged_or_open_to_others_is_said_so_in_clear_words() {
+    fn damaged_or_exposed_key_file_is_reported_clearly() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.key");
         let key = KeyFile { member: 7, session: 3, secret: Secret::Ed25519([0x5a; 32]) };
@@ -157,13 +156,16 @@ mod tests {
             damaged[at] ^= 0x80;
             std::fs::write(&path, damaged).unwrap();
             let said = KeyFile::read(&path).unwrap_err().to_string();
-            assert!(said.contains("a.key: no key; one looks like"), "{at}: {said}");
+            assert!(said.contains("a.key: not a key file; expected"), "{at}: {said}");
         }
         std::fs::write(&path, whole).unwrap();
         for mode in [0o640, 0o604, 0o620] {
             std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
             let said = KeyFile::read(&path).unwrap_err().to_string();
-            assert!(said.contains("others can read or change it") && said.contains("chmod 600"), "{said}");
+            assert!(
+                said.contains("other users can read or change it") && said.contains("chmod 600"),
+                "{said}"
+            );
         }
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o400)).unwrap();
         assert_eq!(KeyFile::read(&path).unwrap(), key);

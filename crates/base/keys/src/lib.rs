@@ -57,7 +57,7 @@ pub enum Verifier {
 
 /// Why there is no secret of a password.
 #[derive(Debug, thiserror::Error)]
-#[error("no key can be made of that password: {0}")]
+#[error("a key cannot be derived from that password: {0}")]
 pub struct PasswordError(argon2::Error);
 
 /// Bytes that nobody can guess.

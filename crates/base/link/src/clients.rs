@@ -150,7 +150,7 @@ impl ClientStream {
                 return Err(if self.input.starts_with(&TLS_ALERT) {
                     io::Error::new(
                         io::ErrorKind::InvalidData,
-                        "the site's port speaks TLS, and this is plain",
+                        "the site's port requires TLS, but this client uses none: give it a certificate",
                     )
                 } else {
                     io::ErrorKind::UnexpectedEof.into()

@@ -93,7 +93,7 @@ pub fn check_system(name: &str) -> Result<(), String> {
     match (1..=SYSTEM_MAX).contains(&name.len()) && name.chars().all(proper) {
         true => Ok(()),
         false => Err(format!(
-            "the system's name {name:?} is not 1 to {SYSTEM_MAX} letters, digits, dots and dashes"
+            "the system's name {name:?} must be 1 to {SYSTEM_MAX} letters, digits, dots and dashes"
         )),
     }
 }
@@ -119,7 +119,6 @@ impl LinksConfig {
         }
     }
 
-    /// The hello for that site.
     pub(crate) fn hello_to(&self, peer: u16) -> Vec<u8> {
         let digests = hello::digests(&self.agreed);
         let (speaks, understands) = (self.speaks, UNDERSTANDS);
@@ -150,7 +149,7 @@ impl LinksConfig {
         }
         let tls = self.peers.iter().any(|peer| peer.tls) || self.clients.as_ref().is_some_and(|c| c.tls);
         if tls && self.identity.is_none() {
-            return Err("TLS is asked for and this site has no certificate".to_owned());
+            return Err("TLS is required, but this site has no certificate".to_owned());
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::hello::HelloError;
 #[derive(Debug, thiserror::Error)]
 pub enum Ended {
     /// No connection came about.
-    #[error("cannot be reached ({0}); tried again")]
+    #[error("cannot be reached ({0}); trying again")]
     Unreachable(io::Error),
     /// The other end closed it.
     #[error("the other end closed the connection")]
@@ -18,10 +18,12 @@ pub enum Ended {
     #[error("the connection failed ({0})")]
     Broken(io::Error),
     /// Connecting, the TLS handshake and the hello together took too long.
-    #[error("no hello within the time for it")]
+    #[error("no hello arrived in time")]
     Silent,
     /// A frame longer than agreed.
-    #[error("a frame of {bytes} bytes, {max} at most are allowed: check that both ends speak this protocol")]
+    #[error(
+        "a frame has {bytes} bytes, but at most {max} are allowed: check that both ends speak this protocol"
+    )]
     TooLong {
         /// What its head says.
         bytes: usize,
@@ -32,28 +34,30 @@ pub enum Ended {
     #[error(transparent)]
     Hello(#[from] HelloError),
     /// TLS failed, or the other end's certificate is not of this system.
-    #[error("TLS: {0}: are both certificates issued by this system's own authority (ca.pem)?")]
+    #[error("TLS: {0}: check that both certificates are from this system's authority (ca.pem)")]
     Tls(rustls::Error),
     /// A site that must use TLS came without.
-    #[error("site {0} is configured to use TLS and came without: refused")]
+    #[error("site {0} must use TLS but connected without it: refused")]
     PlainRefused(u16),
     /// TLS where none is configured.
-    #[error("TLS came where none is configured: give this site its certificate, or set both ends to plain")]
+    #[error(
+        "the other end uses TLS, but this site is not configured for it: give this site its certificate, or set both ends to plain"
+    )]
     TlsRefused,
     /// The certificate belongs to somebody else.
-    #[error("its certificate does not name {0}: refused. Issue it one in that name")]
+    #[error("its certificate does not name {0}: refused. Issue one in that name")]
     WrongName(String),
     /// Certificates were revoked, perhaps this one.
-    #[error("certificates were revoked: closed, so that everybody proves anew who it is")]
+    #[error("certificates were revoked: closed, so that every client must authenticate again")]
     Revised,
     /// The list of revoked certificates cannot be read.
-    #[error("{0}; until it can be, what was read before holds")]
+    #[error("{0}; the list read before stays in use")]
     Unreadable(pares_tls::TlsError),
     /// It does not read what it is sent.
-    #[error("{0} bytes wait to be read by the other end: closed, so that both begin anew")]
+    #[error("the other end has left {0} bytes unread: closed, so that both ends reconnect")]
     Slow(usize),
     /// The same site connected again, so this connection is dead.
-    #[error("the same site connected anew")]
+    #[error("the same site connected again")]
     Replaced,
     /// More came than there is room for.
     #[error("too many connections: closed")]

@@ -70,25 +70,25 @@ pub struct Hello<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
     /// Not the bytes of one.
-    #[error("the first frame is not a hello: is something else listening, or dialling, at that address?")]
+    #[error("the first frame is not a hello: check whether another program uses that address")]
     NotAHello,
     /// The other end runs another version.
     #[error(
-        "it speaks version {theirs} of the link protocol, and this site none that both understand: this build knows {UNDERSTANDS} to {SPEAKS}. Upgrade all sites \
-         by one release at a time"
+        "it speaks version {theirs} of the link protocol, and this build only {UNDERSTANDS} to {SPEAKS}: \
+         upgrade all sites by one release at a time"
     )]
     Version {
         /// What it speaks.
         theirs: u16,
     },
     /// Another system.
-    #[error("it belongs to the system {theirs:?}: check the addresses, or the name of the system")]
+    #[error("it belongs to the system {theirs:?}: check the addresses and the system's name")]
     System {
         /// The name it gave.
         theirs: String,
     },
     /// Something is configured otherwise there that must be alike everywhere.
-    #[error("its `{field}` is not {ours:?}, as it is at this site: make the two configurations alike")]
+    #[error("its `{field}` differs from {ours:?} at this site: make both configurations equal")]
     Differs {
         /// The site.
         from: u16,
@@ -99,14 +99,16 @@ pub enum HelloError {
     },
     /// Nobody here has that number.
     #[error(
-        "it is site {from}, which is not named in this site's configuration: if it should be, make the two configurations alike; otherwise stop it"
+        "it is site {from}, which is not in this site's configuration: make both configurations equal, or stop it"
     )]
     Unnamed {
         /// Who it says it is.
         from: u16,
     },
     /// It is, or wants, somebody else.
-    #[error("it is site {from} and wants site {to}: check numbers and addresses in both configurations")]
+    #[error(
+        "it is site {from} and wants to reach site {to}: check numbers and addresses in both configurations"
+    )]
     Numbers {
         /// Who it says it is.
         from: u16,
@@ -208,7 +210,7 @@ mod tests {
         Hello { speaks: 5, understands: 4, from: 0x0100, to: 0x0201, system: "pares", digests: &[] };
 
     #[test]
-    fn neighbouring_versions_speak_the_lower_of_both_and_others_are_refused() {
+    fn adjacent_versions_use_lower_others_are_refused() {
         for (speaks, understands, ours, version) in [
             (5, 4, 5, Some(5)),
             (4, 3, 5, Some(4)),

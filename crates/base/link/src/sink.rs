@@ -36,7 +36,9 @@ pub enum LinksError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// A port cannot be listened on.
-    #[error("cannot listen on {address} ({source}): is the port taken, and is the address this machine's?")]
+    #[error(
+        "cannot listen on {address} ({source}): check that the port is free and the address is this machine's"
+    )]
     Listen {
         /// Which.
         address: SocketAddr,
@@ -55,7 +57,7 @@ pub enum SendError {
     #[error("not connected")]
     NotConnected,
     /// The other end reads too slowly; the connection has been ended, so that both ends begin anew.
-    #[error("too much waits to be read by the other end: the connection ends")]
+    #[error("the other end reads too slowly: the connection ends")]
     Full,
     /// Longer than the other end would accept.
     #[error("longer than a frame may be")]

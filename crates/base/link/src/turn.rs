@@ -41,7 +41,7 @@ impl Turn<'_> {
                 let system = &self.config.system;
                 entry.caller = entry.wire.certificate().and_then(|shown| caller(shown, system));
                 if entry.caller.is_none() {
-                    return self.table.end(self.slot, Ended::WrongName(format!("anybody of {system}")));
+                    return self.table.end(self.slot, Ended::WrongName(format!("any site of {system}")));
                 }
             }
             entry.known = true;

@@ -173,7 +173,6 @@ impl Wire {
         give_back(&mut self.input, &mut self.taken);
     }
 
-    /// Appends a frame to the output.
     pub(crate) fn push(&mut self, payload: &[u8]) {
         frame::append(&mut self.output, payload);
     }

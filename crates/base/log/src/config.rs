@@ -1,11 +1,9 @@
 //! What an owner of a log chooses.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use crate::device::{Device, Keeping, Plain};
+use crate::device::{Device, Plain};
 use crate::error::OpenError;
-use crate::marks::Marks;
 use crate::record;
 
 /// What `durable` promises.
@@ -65,10 +63,6 @@ impl Config {
     /// The device that the log lies on, if it is not to be taken as it is.
     pub fn device(self, device: Arc<dyn Device>) -> Config {
         Config { device, ..self }
-    }
-
-    pub(crate) fn keeping<'a>(&'a self, dir: &'a Path, marks: &'a Marks) -> Keeping<'a> {
-        Keeping { dir, marks, device: &*self.device }
     }
 
     /// What `durable` promises, as chosen.

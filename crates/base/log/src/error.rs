@@ -32,8 +32,9 @@ pub enum OpenError {
     },
     /// A record that was promised is not intact.
     #[error(
-        "the log is damaged at offset {offset} ({what}), below what was promised ({promised}). Nothing was cut. \
-         Where other logs have what is lost, a node takes it from them as it starts; otherwise give up what follows with `pares journal cut`"
+        "the log is damaged at offset {offset} ({what}), below the durable end ({promised}). Nothing was \
+         cut. A node repairs it from other logs at its next start, if they have the records; otherwise \
+         discard everything after it with `pares journal cut`"
     )]
     Damaged {
         /// Where the first unreadable record begins.
@@ -45,8 +46,9 @@ pub enum OpenError {
     },
     /// An earlier write or sync failed, so what the device holds above `synced` is unknown.
     #[error(
-        "an earlier write to this log failed ({error}); only what lies below offset {synced} is certain to be on the \
-         device. Check the device. Where other logs have the rest, a node takes it from them as it starts; otherwise `pares journal cut` it there",
+        "an earlier write to this log failed ({error}); only records below offset {synced} are certainly on \
+         the device. Check the device. A node restores the rest from other logs at its next start, if they \
+         have it; otherwise cut it there with `pares journal cut`",
         error = io::Error::from_raw_os_error(*errno)
     )]
     Poisoned {
@@ -64,15 +66,13 @@ pub enum OpenError {
         what: &'static str,
     },
     /// The configured segment size is not legal.
-    #[error("segments of {segment_bytes} bytes: must be a multiple of 4096 from 4096 to 1 GiB")]
+    #[error("the segment size {segment_bytes} must be a multiple of 4096 bytes, from 4096 to 1 GiB")]
     SegmentBytes {
         /// What was configured.
         segment_bytes: u64,
     },
     /// `cut` was asked to end the log where no record begins or ends.
-    #[error(
-        "offset {offset} is not the boundary of a record of this log; `pares journal verify` lists damage"
-    )]
+    #[error("offset {offset} is not a record boundary of this log; `pares journal verify` lists damage")]
     NotABoundary {
         /// What was asked for.
         offset: Offset,
@@ -140,7 +140,7 @@ pub enum AppendError {
     },
     /// The segment is used up and the disk has no room for another, or there is no descriptor to make it with. Nothing is
     /// damaged: appending works again once there is room, without a restart.
-    #[error("the disk is full, or too many files are open: make room, then appending works again")]
+    #[error("the disk is full, or too many files are open: make room, and appending continues")]
     Full,
     /// A write or sync failed once; nothing more is accepted, because retrying could report lost data as stored.
     #[error("the log is poisoned by a failed write: {}", io::Error::from_raw_os_error(*errno))]
@@ -185,7 +185,7 @@ pub enum ReadError {
         written: Offset,
     },
     /// A published record is not intact, or the offset is not where a record begins.
-    #[error("no intact record at offset {offset}: {what}; `pares journal verify` tells the extent")]
+    #[error("no intact record at offset {offset}: {what}; `pares journal verify` shows the extent")]
     Damaged {
         /// Where.
         offset: Offset,

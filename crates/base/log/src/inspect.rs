@@ -8,7 +8,7 @@ use pares_os::Mapping;
 
 use crate::error::{OpenError, ReadError};
 use crate::marks::{LogStats, Mark, Marks, MarksReader};
-use crate::offset::Offset;
+use crate::offset::{Offset, segment_path};
 use crate::record::{self, End};
 use crate::recover;
 use crate::segment::{self, HEADER_BYTES, Segment};
@@ -89,7 +89,7 @@ fn verify_segment(
     let mut damage = |position: usize, what: String| {
         found.damage.push(Damage { offset: Offset(base + position as u64), until: Offset(until), what });
     };
-    let map = match Mapping::open_read_only(&segment::path(dir, base)) {
+    let map = match Mapping::open_read_only(&segment_path(dir, base)) {
         Ok(map) => map,
         // Released while we were looking: nothing to verify any more.
         Err(_) if base < marks.get(Mark::Released) => return Ok(()),

@@ -2,7 +2,7 @@
 //!
 //! A role that opens files by name can only be tried with files, and what a loss of power does to it only with a plug. So
 //! roles know logs by these traits. Two kinds of log have them: the mapped one of this crate, and the simulator's in memory, which
-//! has the same bytes and checksums (`record`). One suite holds both to the same behaviour: append, tail, tear, sync, fill up,
+//! has the same bytes and checksums (`record`). A method does what that of the mapped log does, and fails as it does. One suite holds both to the same behaviour: append, tail, tear, sync, fill up,
 //! vanish (`conformance` in `pares-sim`).
 
 use crate::error::{AppendError, OpenError, ReadError};
@@ -19,38 +19,23 @@ pub trait LogWriter: Send + 'static {
     type Syncer: LogSyncer;
 
     /// As [`Writer::append_with`].
-    ///
-    /// # Errors
-    /// As there.
     fn append_with(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<Offset, AppendError>;
 
     /// As [`Writer::append`].
-    ///
-    /// # Errors
-    /// As there.
     fn append(&mut self, payload: &[u8]) -> Result<Offset, AppendError> {
         self.append_with(payload.len(), |bytes| bytes.copy_from_slice(payload))
     }
 
     /// As [`Writer::reserve`].
-    ///
-    /// # Errors
-    /// As there.
     fn reserve(&mut self, bytes: usize) -> Result<(), AppendError>;
 
     /// As [`Writer::begin_segment`].
-    ///
-    /// # Errors
-    /// As there.
     fn begin_segment(&mut self) -> Result<(), AppendError>;
 
     /// As [`Writer::publish`].
     fn publish(&mut self) -> Offset;
 
     /// As [`Writer::sync`].
-    ///
-    /// # Errors
-    /// As there.
     fn sync(&mut self) -> Result<Offset, AppendError>;
 
     /// As [`Writer::syncer`].
@@ -69,42 +54,27 @@ pub trait LogWriter: Send + 'static {
 /// Syncs a log from another thread than its writer's.
 pub trait LogSyncer: Send + 'static {
     /// As [`Syncer::sync_to_written`].
-    ///
-    /// # Errors
-    /// As there.
     fn sync_to_written(&self) -> Result<Offset, AppendError>;
 }
 
 /// A reader of a log: a place in it that moves from record to record.
 pub trait LogReader: Send + 'static {
     /// As [`Reader::next`].
-    ///
-    /// # Errors
-    /// As there.
     #[inline]
     fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         self.next_below(Offset(u64::MAX))
     }
 
     /// As [`Reader::next_below`].
-    ///
-    /// # Errors
-    /// As there.
     fn next_below(&mut self, end: Offset) -> Result<Option<Record<'_>>, ReadError>;
 
     /// As [`Reader::pass_if`].
     fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool;
 
     /// As [`Reader::read_at`].
-    ///
-    /// # Errors
-    /// As there.
     fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError>;
 
     /// As [`Reader::seek`].
-    ///
-    /// # Errors
-    /// As there.
     fn seek(&mut self, from: Offset) -> Result<(), ReadError>;
 
     /// As [`Reader::skip_damage`].
@@ -147,24 +117,15 @@ pub trait LogReplacement {
     fn promised(&self) -> Offset;
 
     /// As [`Replacement::damaged`].
-    ///
-    /// # Errors
-    /// As there.
     fn damaged(&self) -> Result<Self::Salvage, OpenError>;
 
     /// As [`Replacement::append`].
-    ///
-    /// # Errors
-    /// As there.
     fn append(&mut self, payload: &[u8]) -> Result<Offset, AppendError>;
 
     /// As [`Replacement::tail`].
     fn tail(&self) -> Offset;
 
     /// As [`Replacement::complete`]; says where the damaged log lies now.
-    ///
-    /// # Errors
-    /// As there.
     fn complete(self) -> Result<std::path::PathBuf, OpenError>;
 }
 

@@ -40,6 +40,7 @@ mod device;
 mod error;
 pub mod inspect;
 mod interface;
+mod keeping;
 mod marks;
 mod offset;
 mod prepare;

@@ -79,8 +79,11 @@ impl Marks {
         marks.map.atomic_u64(0).store(MAGIC, Ordering::Release);
         config.device.sync(&fresh, marks.file()).map_err(OpenError::io("sync", &fresh))?;
         std::fs::rename(&fresh, &path).map_err(OpenError::io("rename", &path))?;
-        let named = config.keeping(dir, &marks).directory();
-        named.map_err(|refused| OpenError::io("sync", dir)(refused.into()))?;
+        config.device.sync_dir(dir).map_err(|error| {
+            marks.poison(&error);
+            let _best_effort = config.device.sync(&path, marks.file());
+            OpenError::io("sync", dir)(error)
+        })?;
         Ok(marks)
     }
 
@@ -97,7 +100,6 @@ impl Marks {
         }
     }
 
-    /// Opens the marks for reading.
     pub(crate) fn open_read_only(dir: &Path) -> Result<Marks, ReadError> {
         let path = dir.join("marks");
         let map = match Mapping::open_read_only(&path) {
@@ -124,7 +126,7 @@ impl Marks {
         let released = map.load_u64(Mark::Released as usize, Ordering::Acquire);
         let written = map.load_u64(Mark::Written as usize, Ordering::Acquire);
         if released > written || !released.is_multiple_of(segment_bytes) {
-            return Err("the marks say that something is released that never was");
+            return Err("the marks contain a wrong release offset");
         }
         Ok(Marks { map: Arc::new(map) })
     }
@@ -195,7 +197,6 @@ impl Marks {
         half(AT_BOOT) | half(AT_BOOT + 8) << 64
     }
 
-    /// The file, to sync it.
     pub(crate) fn file(&self) -> &std::fs::File {
         self.map.file()
     }

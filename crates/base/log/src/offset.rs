@@ -1,6 +1,7 @@
 //! Places in a log.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// A place in a log, in bytes since it began. Never reused, so a reader that remembers one resumes exactly there.
 ///
@@ -48,6 +49,11 @@ impl Geometry {
     pub(crate) fn base_of_end(self, end: u64) -> u64 {
         self.base(end.saturating_sub(1))
     }
+}
+
+/// Path of the segment that begins at `base`, in the log's directory.
+pub(crate) fn segment_path(dir: &Path, base: u64) -> PathBuf {
+    dir.join(format!("{base:020}.seg"))
 }
 
 #[cfg(test)]

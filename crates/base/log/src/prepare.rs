@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use crate::config::Durability;
 use crate::marks::Mark;
+use crate::offset::segment_path;
 use crate::segment::{self, Making, Segment};
 use crate::shared::Shared;
 
@@ -173,7 +174,7 @@ impl State {
         let Ok(bases) = segment::list(&self.shared.dir) else { return unlinked };
         for base in bases.into_iter().take_while(|&base| base < released) {
             // Tried again when the next ones are released or the log is opened again.
-            let _best_effort = std::fs::remove_file(segment::path(&self.shared.dir, base));
+            let _best_effort = std::fs::remove_file(segment_path(&self.shared.dir, base));
         }
         released
     }

@@ -11,7 +11,7 @@ use pares_os::Mapping;
 
 use crate::error::ReadError;
 use crate::marks::{Mark, Marks, MarksReader};
-use crate::offset::{Geometry, Offset};
+use crate::offset::{Geometry, Offset, segment_path};
 use crate::record::{self, Decoded, Invalid};
 use crate::segment::{self, HEADER_BYTES, Segment};
 
@@ -287,7 +287,7 @@ impl Reader {
         let mapped = match self.current.take_if(|mapped| mapped.base == base) {
             Some(mapped) => mapped,
             None => {
-                let map = Mapping::open_read_only(&segment::path(&self.dir, base))?;
+                let map = Mapping::open_read_only(&segment_path(&self.dir, base))?;
                 Mapped { base, end: map.len().min(self.geometry.segment_bytes as usize), map }
             }
         };
@@ -369,7 +369,7 @@ fn map_segment(slot: &mut Option<Mapped>, dir: &Path, marks: &Marks, base: u64) 
 
 #[cold]
 fn open_segment(dir: &Path, marks: &Marks, base: u64) -> Result<Mapping, ReadError> {
-    let path = segment::path(dir, base);
+    let path = segment_path(dir, base);
     match Mapping::open_read_only(&path) {
         Ok(map) if Segment::header_is_right(&map, base, marks.geometry()) => Ok(map),
         Ok(_) => Err(ReadError::Foreign { path, what: "the segment's header is damaged" }),

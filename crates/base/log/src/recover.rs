@@ -23,10 +23,10 @@ use pares_os::clock::boot_id;
 use rustix::fs::FlockOperation;
 
 use crate::config::{Config, Durability};
-use crate::device::Keeping;
 use crate::error::OpenError;
+use crate::keeping::Keeping;
 use crate::marks::{Mark, Marks};
-use crate::offset::{Geometry, Offset};
+use crate::offset::{Geometry, Offset, segment_path};
 use crate::record::{self, End};
 use crate::segment::{self, HEADER_BYTES, Making, Segment, Tail};
 
@@ -102,7 +102,7 @@ pub(crate) fn open(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery
     if marks.poisoned() != 0 {
         return Err(poisoned(&marks));
     }
-    let (keeping, same_boot) = (config.keeping(dir, &marks), same_boot(&marks));
+    let (keeping, same_boot) = (Keeping::of(config, dir, &marks), same_boot(&marks));
     let trusted = if same_boot { written } else { synced };
     let (mut tail, mut recovery) = find_tail(keeping, trusted, config.durability)?;
     recovery.cut_bytes = tail.clear_rest() + remove_after(dir, &tail)?;
@@ -127,7 +127,7 @@ pub fn adopt(dir: &Path, config: Config, (from, until): (Offset, Offset)) -> Res
         return Err(OpenError::Foreign { path: dir.join("marks"), what: "there is a log already" });
     }
     for base in (from.0..until.0).step_by(config.segment_bytes as usize) {
-        let path = segment::path(dir, base);
+        let path = segment_path(dir, base);
         if !path.exists() {
             return Err(OpenError::Foreign { path, what: "the segment is missing" });
         }
@@ -140,14 +140,14 @@ pub fn adopt(dir: &Path, config: Config, (from, until): (Offset, Offset)) -> Res
 fn create(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery), OpenError> {
     let first_segment = segment::list(dir).map_err(OpenError::io("list", dir))?.first().copied();
     if let Some(base) = first_segment {
-        let what = "segments without marks; put the `marks` file back, or copy the whole log of a peer";
-        return Err(OpenError::Foreign { path: segment::path(dir, base), what });
+        let what = "segments without marks: restore the `marks` file, or copy the whole log of a peer";
+        return Err(OpenError::Foreign { path: segment_path(dir, base), what });
     }
     if config.existing {
         return Err(OpenError::Absent { dir: dir.to_owned() });
     }
     let marks = Marks::create(dir, config, HEADER_BYTES as u64)?;
-    let segment = make(config.keeping(dir, &marks), 0, config.durability)?;
+    let segment = make(Keeping::of(config, dir, &marks), 0, config.durability)?;
     marks.sign(config.durability, boot_id());
     let recovery = Recovery { created: true, tail: Offset(HEADER_BYTES as u64), ..Recovery::default() };
     Ok((marks, Tail::new(Arc::new(segment), HEADER_BYTES), recovery))
@@ -193,7 +193,7 @@ fn open_segment(
     base: u64,
     trusted: u64,
 ) -> Result<Option<Segment>, OpenError> {
-    let path = segment::path(dir, base);
+    let path = segment_path(dir, base);
     let first = base + HEADER_BYTES as u64;
     let damaged = |what: &str| {
         let what = format!("{}: {what}", path.display());
@@ -229,7 +229,7 @@ fn remove_after(dir: &Path, tail: &Tail) -> Result<u64, OpenError> {
     let mut cut_bytes = 0;
     let bases = segment::list(dir).map_err(OpenError::io("list", dir))?;
     for base in bases.into_iter().filter(|&base| base > tail.segment.base) {
-        let path = segment::path(dir, base);
+        let path = segment_path(dir, base);
         if let Ok(map) = Mapping::open_read_only(&path) {
             let bytes = map.bytes(0..map.len());
             let last = segment::last_byte(bytes.get(HEADER_BYTES..).unwrap_or_default());
@@ -272,7 +272,7 @@ fn keep(keeping: Keeping<'_>, tail: &Tail) -> Result<(), OpenError> {
     // Released segments are gone; nothing in them is needed.
     let first = geometry.base_of_end(marks.get(Mark::Synced)).max(marks.get(Mark::Released));
     for base in (first..tail.segment.base).step_by(geometry.segment_bytes as usize) {
-        let path = segment::path(dir, base);
+        let path = segment_path(dir, base);
         let file = match pares_os::open_file(File::options().read(true), &path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let (offset, what) = (Offset(base), format!("{}: the file is missing", path.display()));
@@ -301,7 +301,7 @@ pub(crate) fn cut(dir: &Path, at: Offset) -> Result<u64, OpenError> {
     let base = geometry.base_of_end(end);
     let limit = (end - base) as usize;
     let (config, synced) = (Config::default().durability(Durability::Disk), marks.get(Mark::Synced));
-    let keeping = config.keeping(dir, &marks);
+    let keeping = Keeping::of(&config, dir, &marks);
     let segment = match open_segment(dir, geometry, base, end)? {
         Some(segment) => segment,
         // A log that could not be created is cut to nothing.

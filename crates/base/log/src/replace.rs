@@ -27,7 +27,7 @@ use crate::config::Config;
 use crate::device::Device;
 use crate::error::{AppendError, OpenError};
 use crate::marks::{Mark, Marks};
-use crate::offset::Offset;
+use crate::offset::{Offset, segment_path};
 use crate::recover::{self, WriteLock};
 use crate::salvage::Salvage;
 use crate::segment;
@@ -151,7 +151,7 @@ fn segments(dir: &Path) -> Result<Vec<u64>, OpenError> {
 
 /// Refuses to begin what would fill the disk: the peers' logs may lie on the same one.
 fn check_room(dir: &Path, config: &Config) -> Result<(), OpenError> {
-    let bytes = |base| std::fs::metadata(segment::path(dir, base)).map_or(0, |file| file.len());
+    let bytes = |base| std::fs::metadata(segment_path(dir, base)).map_or(0, |file| file.len());
     let needed = segments(dir)?.into_iter().map(bytes).sum::<u64>() + 4 * config.segment_bytes;
     let found = rustix::fs::statvfs(dir).map_err(|e| OpenError::io("look for room beside", dir)(e.into()))?;
     match found.f_bavail.saturating_mul(found.f_frsize) >= needed {

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{OpenError, ReadError};
 use crate::marks::{Mark, Marks};
-use crate::offset::Offset;
+use crate::offset::{Offset, segment_path};
 use crate::reader::Record;
 use crate::record::{self, Decoded};
 use crate::segment::{self, HEADER_BYTES};
@@ -121,7 +121,7 @@ impl Salvage {
 
 /// A segment's bytes; zeros where they cannot be read, and none at all if the file is gone.
 fn load(dir: &Path, base: u64) -> Loaded {
-    let opened = pares_os::open_file(File::options().read(true), &segment::path(dir, base));
+    let opened = pares_os::open_file(File::options().read(true), &segment_path(dir, base));
     let Ok(file) = opened else { return Loaded { base, bytes: Vec::new() } };
     let len = file.metadata().map_or(0, |found| found.len().min(1 << 30) as usize);
     let mut bytes = vec![0; len];

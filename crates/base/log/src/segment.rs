@@ -14,14 +14,14 @@
 
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use pares_os::mapping::{MapError, Mapping, PAGE};
 use rustix::fs::{CWD, RenameFlags};
 
-use crate::device::Keeping;
-use crate::offset::Geometry;
+use crate::keeping::Keeping;
+use crate::offset::{Geometry, segment_path};
 use crate::record;
 
 /// Bytes before the first record of a segment.
@@ -33,11 +33,6 @@ const UNSYNCED_BYTES: usize = 256 << 10;
 
 const MAGIC: [u8; 8] = *b"PARESSEG";
 const VERSION: u32 = 1;
-
-/// Path of the segment that begins at `base`.
-pub(crate) fn path(dir: &Path, base: u64) -> PathBuf {
-    dir.join(format!("{base:020}.seg"))
-}
 
 /// Bases of all segments in the directory, ascending.
 pub(crate) fn list(dir: &Path) -> io::Result<Vec<u64>> {
@@ -117,7 +112,7 @@ impl Making<'_> {
         if self.synced {
             device.sync(temporary, map.file()).map_err(fail("sync"))?;
         }
-        let target = path(self.keeping.dir, base);
+        let target = segment_path(self.keeping.dir, base);
         match rustix::fs::renameat_with(CWD, temporary, CWD, &target, RenameFlags::NOREPLACE) {
             Ok(()) => {}
             Err(rustix::io::Errno::EXIST) => {

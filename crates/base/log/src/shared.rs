@@ -11,12 +11,12 @@ use pares_os::histogram::HistogramWriter;
 use pares_os::open_file;
 
 use crate::config::{Config, Durability};
-use crate::device::Keeping;
 use crate::error::AppendError;
+use crate::keeping::Keeping;
 use crate::marks::{Mark, Marks};
-use crate::offset::{Geometry, Offset};
+use crate::offset::{Geometry, Offset, segment_path};
 use crate::recover::WriteLock;
-use crate::segment::{self, HEADER_BYTES, Segment};
+use crate::segment::{HEADER_BYTES, Segment};
 
 /// Shared by writer, syncers and preparer of one log.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Shared {
         let held = self.segments().iter().find(|s| s.base == base).cloned();
         match held {
             Some(segment) => self.keeping().segment(base, segment.map.file()),
-            None => match open_file(File::options().read(true), &segment::path(&self.dir, base)) {
+            None => match open_file(File::options().read(true), &segment_path(&self.dir, base)) {
                 Ok(file) => self.keeping().segment(base, &file),
                 Err(_) if base < self.marks.get(Mark::Released) => Ok(()),
                 Err(e) => Err(self.marks.poison(&e)),
@@ -136,7 +136,7 @@ impl Shared {
 
     /// Syncs what belongs to the log.
     pub(crate) fn keeping(&self) -> Keeping<'_> {
-        self.config.keeping(&self.dir, &self.marks)
+        Keeping::of(&self.config, &self.dir, &self.marks)
     }
 
     fn segments(&self) -> MutexGuard<'_, VecDeque<Arc<Segment>>> {

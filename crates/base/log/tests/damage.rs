@@ -29,7 +29,7 @@ fn open(dir: &Path) -> Result<Recovery, OpenError> {
 }
 
 #[test]
-fn torn_tail_is_cut_at_last_whole_record_whatever_byte_it_was_torn_at() {
+fn torn_tail_is_cut_at_last_whole_record() {
     let whole = tempdir().unwrap();
     let offsets = write(whole.path(), 4);
     let (start, end) = (offsets[3].0, offsets[4].0);
@@ -52,7 +52,7 @@ fn torn_tail_is_cut_at_last_whole_record_whatever_byte_it_was_torn_at() {
 }
 
 #[test]
-fn what_a_torn_record_left_behind_is_zeroed_so_that_it_never_comes_back() {
+fn torn_record_remains_are_zeroed_and_never_return() {
     let dir = tempdir().unwrap();
     let offsets = write(dir.path(), 3);
     lose_power(dir.path());
@@ -182,7 +182,7 @@ fn a_reader_skips_a_record_whichever_byte_of_it_is_damaged() {
 }
 
 #[test]
-fn a_reader_behind_a_damaged_last_record_gets_what_is_published_later() {
+fn reader_past_damaged_last_record_gets_later_ones() {
     let dir = tempdir().unwrap();
     let offsets = write(dir.path(), 5);
     let mut reader = Reader::at_start(dir.path()).unwrap();
@@ -208,7 +208,7 @@ fn a_reader_skips_damage_across_the_boundary_of_segments() {
 }
 
 #[test]
-fn a_reader_reads_a_segment_whose_header_is_damaged_and_skips_one_that_is_gone() {
+fn reader_survives_damaged_header_and_skips_lost_segment() {
     let dir = tempdir().unwrap();
     let offsets = write(dir.path(), 200);
     let segment = |i: usize| offsets[i].0 / 4096;
@@ -241,7 +241,7 @@ fn a_reader_whose_last_segment_is_gone_waits_at_the_end() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn whatever_is_overwritten_a_reader_gets_all_other_records_in_order(
+    fn overwritten_bytes_leave_all_other_records_readable(
         hits in prop::collection::vec((64..12_000u64, prop::collection::vec(any::<u8>(), 1..400)), 1..5),
     ) {
         let dir = tempdir().unwrap();
@@ -293,7 +293,7 @@ fn wipe(dir: &Path, synced: u64, tail: u64, bytes: usize) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn whatever_happens_the_log_is_a_prefix_that_holds_all_that_was_synced(
+    fn log_is_always_a_prefix_with_all_synced_records(
         operations in prop::collection::vec(operation(), 1..120),
     ) {
         let dir = tempdir().unwrap();
@@ -339,7 +339,7 @@ proptest! {
 }
 
 #[test]
-fn a_reader_stays_before_a_segment_that_the_kernel_does_not_let_it_look_at() {
+fn reader_waits_before_inaccessible_segment() {
     let dir = tempdir().unwrap();
     write(dir.path(), 60);
     flip_bit(&segment_file(dir.path(), 0), 64);

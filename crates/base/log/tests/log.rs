@@ -79,7 +79,7 @@ fn records_of_every_size_are_read_back_across_rolls() {
 }
 
 #[test]
-fn a_record_that_fills_its_segment_to_the_last_byte_leaves_room_for_no_pad() {
+fn record_filling_segment_exactly_needs_no_pad() {
     let (dir, mut writer) = new_log(small());
     let len = 1016;
     let expected: Vec<_> =
@@ -92,21 +92,6 @@ fn a_record_that_fills_its_segment_to_the_last_byte_leaves_room_for_no_pad() {
     let (writer, recovery) = Writer::open(&log_of(&dir), small()).unwrap();
     assert_eq!((recovery.tail, recovery.cut_bytes), (writer.tail(), 0));
     assert_eq!(payloads(&log_of(&dir)), expected);
-}
-
-#[test]
-fn a_log_that_is_opened_again_continues_where_it_ended() {
-    let (dir, mut writer) = new_log(small());
-    for n in 0..100 {
-        writer.append(&numbered(n)).unwrap();
-    }
-    let tail = writer.publish();
-    drop(writer);
-    let (mut writer, recovery) = Writer::open(&log_of(&dir), small()).unwrap();
-    assert_eq!((recovery.tail, recovery.cut_bytes, recovery.created), (tail, 0, false));
-    writer.append(&numbered(100)).unwrap();
-    writer.publish();
-    assert_eq!(payloads(&log_of(&dir)), (0..=100).map(numbered).collect::<Vec<_>>());
 }
 
 #[test]
@@ -129,7 +114,7 @@ fn a_second_writer_is_refused_and_told_who_holds_the_log() {
 }
 
 #[test]
-fn a_record_longer_than_the_log_takes_is_refused_and_nothing_changes() {
+fn oversized_record_is_refused_without_change() {
     let (dir, mut writer) = new_log(small());
     let max = writer.payload_bytes_max();
     assert_eq!(writer.append(&vec![0; max + 1]), Err(AppendError::TooLarge { len: max + 1, max }));
@@ -272,7 +257,7 @@ fn a_full_disk_refuses_and_room_makes_it_go_on() {
 }
 
 #[test]
-fn a_process_or_host_out_of_descriptors_refuses_and_is_not_poisoned() {
+fn out_of_descriptors_refuses_without_poisoning() {
     for errno in [EMFILE, ENFILE] {
         for durability in [Durability::Os, Durability::Disk] {
             refuses_until_it_can_make_a_segment(durability, errno, |sick| &sick.make);
@@ -283,7 +268,7 @@ fn a_process_or_host_out_of_descriptors_refuses_and_is_not_poisoned() {
 }
 
 #[test]
-fn a_roll_without_a_prepared_segment_is_made_in_line_and_counted() {
+fn roll_without_prepared_segment_is_inline_and_counted() {
     let sick = Arc::new(Sick::default());
     sick.ahead.store(ENOSPC, Ordering::Relaxed);
     let dir = tempdir().unwrap();
@@ -299,7 +284,7 @@ fn a_roll_without_a_prepared_segment_is_made_in_line_and_counted() {
 }
 
 #[test]
-fn a_log_that_makes_nothing_in_line_refuses_until_a_segment_lies_ready() {
+fn log_without_inline_creation_waits_for_segment() {
     let sick = Arc::new(Sick { ahead: AtomicI32::new(ENOSPC), ..Sick::default() });
     let (dir, mut writer) = new_log(small().prepared_only().device(sick.clone()));
     while writer.append(&[1; 500]).is_ok() {}
@@ -325,7 +310,7 @@ fn a_prepared_segment_is_taken_at_the_roll() {
 }
 
 #[test]
-fn the_first_append_of_each_batch_and_one_in_32_behind_it_are_in_the_latency_histogram() {
+fn first_append_and_one_in_32_enter_latency_histogram() {
     let (dir, mut writer) = new_log(Config::default());
     for _ in 0..3 {
         for _ in 0..40 {
@@ -338,7 +323,7 @@ fn the_first_append_of_each_batch_and_one_in_32_behind_it_are_in_the_latency_his
 }
 
 #[test]
-fn what_is_known_is_passed_over_whatever_its_checksum_and_nothing_else_is() {
+fn known_records_are_skipped_whatever_their_checksum() {
     let (dir, mut writer) = new_log(Config::default());
     for n in 0..3 {
         writer.append(&numbered(n)).unwrap();
@@ -406,7 +391,7 @@ fn a_new_log_says_so() {
 }
 
 #[test]
-fn a_segment_that_the_preparer_named_is_not_written_before_its_name_is_on_the_device() {
+fn segment_is_written_only_after_its_name_is_durable() {
     let held = Arc::new(Held::default());
     let (_dir, mut writer) = new_log(small().durability(Durability::Disk).device(held.clone()));
     wait_until(|| held.waiting.load(Ordering::Acquire));
@@ -418,7 +403,7 @@ fn a_segment_that_the_preparer_named_is_not_written_before_its_name_is_on_the_de
 }
 
 #[test]
-fn the_name_of_the_first_segment_is_on_the_device_before_anything_in_it_counts_as_synced() {
+fn first_segment_name_is_durable_before_syncs_count() {
     let held = Arc::new(Held::default());
     held.let_go.store(true, Ordering::Release);
     let (_dir, mut writer) = new_log(small().durability(Durability::Os).device(held.clone()));
@@ -432,7 +417,7 @@ fn the_name_of_the_first_segment_is_on_the_device_before_anything_in_it_counts_a
 }
 
 #[test]
-fn a_segment_made_ahead_whose_name_cannot_be_kept_poisons_the_log() {
+fn prepared_segment_with_unkeepable_name_poisons_log() {
     let sick = Arc::new(Sick::default());
     let (dir, mut writer) = new_log(small().durability(Durability::Disk).device(sick.clone()));
     let marks = MarksReader::open(&log_of(&dir)).unwrap();
@@ -444,7 +429,7 @@ fn a_segment_made_ahead_whose_name_cannot_be_kept_poisons_the_log() {
 }
 
 #[test]
-fn a_reader_at_the_start_begins_there_however_fast_the_start_moves() {
+fn reader_at_start_begins_there_as_start_moves() {
     let (dir, mut writer) = new_log(small());
     let (log, stop) = (log_of(&dir), Arc::new(AtomicBool::new(false)));
     let stopped = stop.clone();

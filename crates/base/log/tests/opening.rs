@@ -47,14 +47,14 @@ fn is_not_believed(dir: &Path, unfinished: bool) {
 }
 
 #[test]
-fn whichever_sync_fails_while_a_log_is_opened_it_is_not_believed_at_the_next_opening() {
+fn failed_sync_at_open_is_not_trusted_at_next_open() {
     let disk = small().durability(Durability::Disk);
     let prepare = |dir: &Path| write(dir, 60, Durability::Disk);
     assert!(with_each_sync_failing(disk, prepare, is_not_believed) > 3);
 }
 
 #[test]
-fn whichever_sync_fails_after_a_loss_of_power_it_is_not_believed_at_the_next_opening() {
+fn failed_sync_after_power_loss_is_not_trusted_later() {
     for durability in [Durability::Os, Durability::Disk] {
         let prepare = |dir: &Path| {
             write(dir, 60, durability);
@@ -65,13 +65,13 @@ fn whichever_sync_fails_after_a_loss_of_power_it_is_not_believed_at_the_next_ope
 }
 
 #[test]
-fn whichever_sync_fails_while_a_log_is_created_it_is_not_believed_at_the_next_opening() {
+fn failed_sync_at_create_is_not_trusted_at_next_open() {
     let disk = small().durability(Durability::Disk);
     assert!(with_each_sync_failing(disk, |_| {}, is_not_believed) >= 4);
 }
 
 #[test]
-fn a_log_poisoned_while_it_was_opened_is_usable_again_once_it_is_cut_where_it_was_synced() {
+fn log_poisoned_at_open_is_usable_after_cut() {
     for records in [0, 60] {
         let prepare = |dir: &Path| {
             if records > 0 {
@@ -90,7 +90,7 @@ fn a_log_poisoned_while_it_was_opened_is_usable_again_once_it_is_cut_where_it_wa
 }
 
 #[test]
-fn cutting_a_poisoned_log_above_what_is_synced_does_not_sync_it_again() {
+fn cut_above_synced_end_of_poisoned_log_does_not_sync() {
     let dir = tempdir().unwrap();
     write(dir.path(), 3, Durability::Disk);
     let device = Arc::new(FailsOnce::at(0));
@@ -104,7 +104,7 @@ fn cutting_a_poisoned_log_above_what_is_synced_does_not_sync_it_again() {
 }
 
 #[test]
-fn whichever_sync_fails_while_a_log_is_replaced_it_is_not_believed_at_the_next_opening() {
+fn failed_sync_at_replace_is_not_trusted_at_next_open() {
     for at in 0.. {
         let dir = tempdir().unwrap();
         write(dir.path(), 9, Durability::Disk);
@@ -130,7 +130,7 @@ fn whichever_sync_fails_while_a_log_is_replaced_it_is_not_believed_at_the_next_o
 }
 
 #[test]
-fn a_damaged_or_poisoned_log_is_set_aside_by_a_replacement_with_nothing_in_it() {
+fn bad_log_is_set_aside_by_empty_replacement() {
     let dir = tempdir().unwrap();
     write(dir.path(), 9, Durability::Disk);
     common::flip_bit(&common::segment_file(dir.path(), 0), 64 + 9);
@@ -145,7 +145,7 @@ fn a_damaged_or_poisoned_log_is_set_aside_by_a_replacement_with_nothing_in_it() 
 }
 
 #[test]
-fn a_log_whose_marks_are_damaged_or_lost_can_be_replaced_and_promises_all_there_is() {
+fn log_with_lost_marks_can_be_replaced_and_keeps_all() {
     for lost in [false, true] {
         let dir = tempdir().unwrap();
         write(dir.path(), 60, Durability::Os);
@@ -197,7 +197,7 @@ fn marks_that_say_more_is_released_than_ever_was_are_damage() {
 }
 
 #[test]
-fn damaged_marks_without_a_segment_are_replaced_by_a_log_with_nothing_in_it() {
+fn damaged_marks_without_segment_yield_empty_log() {
     let dir = tempdir().unwrap();
     std::fs::write(dir.path().join("marks"), [7; 8192]).unwrap();
     assert!(Writer::open(dir.path(), small()).unwrap_err().is_damage());
@@ -206,7 +206,7 @@ fn damaged_marks_without_a_segment_are_replaced_by_a_log_with_nothing_in_it() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_file_of_the_log_is_refused_and_nobody_waits_for_its_other_end() {
+fn pipe_in_place_of_log_file_is_refused_without_waiting() {
     let dir = tempdir().unwrap();
     write(dir.path(), 9, Durability::Os);
     let segments = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());

@@ -151,7 +151,7 @@ impl Drop for TinyDisk {
 }
 
 #[test]
-fn a_disk_that_is_really_full_refuses_appends_until_there_is_room() {
+fn full_disk_refuses_appends_until_there_is_room() {
     let Some(disk) = TinyDisk::mount() else {
         println!("skipped: mounting a tiny file system needs root");
         return;

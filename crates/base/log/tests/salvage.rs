@@ -47,7 +47,7 @@ fn records_behind_damage_are_found_whatever_is_damaged_of_one() {
 }
 
 #[test]
-fn a_lost_page_a_lost_header_and_a_lost_segment_cost_only_what_lay_in_them() {
+fn lost_page_header_or_segment_costs_only_its_content() {
     let dir = tempdir().unwrap();
     let offsets = write(dir.path(), 200);
     let at = |segment: u64| offsets.iter().enumerate().filter(move |(_, o)| o.0 / 4096 == segment);
@@ -90,7 +90,7 @@ fn of_a_log_that_is_written_only_what_is_published_is_read() {
 }
 
 #[test]
-fn what_a_loss_of_power_left_behind_the_marks_is_salvaged_and_not_promised() {
+fn data_past_marks_after_power_loss_are_salvaged() {
     let dir = tempdir().unwrap();
     let offsets = write(dir.path(), 3);
     lose_power(dir.path());
@@ -130,7 +130,7 @@ fn a_poisoned_log_is_replaced_by_one_that_takes_records_again() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn whatever_is_overwritten_all_that_is_whole_is_found_and_nothing_else(
+    fn salvage_finds_every_intact_record_and_nothing_else(
         blows in prop::collection::vec((0..16_384_u64, prop::collection::vec(any::<u8>(), 1..300)), 1..6),
     ) {
         let dir = tempdir().unwrap();

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restarted_node_starts_at_zero_and_the_old_file_keeps_its_last_values() {
+    fn restarted_node_counts_from_zero_old_file_keeps_values() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("counters");
         CountersWriter::create(&path, &["a"]).unwrap().set(0, 5);

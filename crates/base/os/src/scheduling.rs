@@ -84,6 +84,15 @@ pub fn start_in_background(process: u32) -> bool {
     i32::try_from(process).is_ok_and(|process| may_leave() && set(process, IDLE, 0))
 }
 
+/// Takes a process out of the background if its first thread is still there: on a busy machine even loading a program takes
+/// seconds in it. Says whether it was there.
+pub fn end_background(process: u32) -> bool {
+    let Ok(process) = i32::try_from(process) else { return false };
+    // SAFETY: the call reads its one integer; a process that is gone is an error.
+    let policy = unsafe { libc::sched_getscheduler(process) };
+    u32::try_from(policy).is_ok_and(|policy| policy == IDLE) && set(process, NORMAL, 0)
+}
+
 /// The calling thread runs only when no other wants the processor, until this is dropped or `patience` is over:
 /// on a machine that is never idle it would otherwise never come to an end.
 pub struct Background {
@@ -171,6 +180,17 @@ mod tests {
         }
         drop(background);
         assert_eq!(policy(), before);
+    }
+
+    #[test]
+    fn a_process_in_the_background_is_taken_out_of_it_once() {
+        let mut sleeper = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        if start_in_background(sleeper.id()) {
+            assert!(end_background(sleeper.id()));
+        }
+        assert!(!end_background(sleeper.id()));
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
     }
 
     #[test]

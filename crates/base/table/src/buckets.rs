@@ -15,7 +15,6 @@
 
 use zerocopy::FromZeros;
 
-/// Entries of a bucket.
 const ENTRIES: usize = 6;
 /// One in each of the six tags.
 const ONES: u64 = 0x0000_0101_0101_0101;
@@ -42,13 +41,11 @@ fn with_tag(word: u64, tag: u8) -> u64 {
     !((differences & LOWS).wrapping_add(LOWS) | differences) & HIGHS
 }
 
-/// The place of the first mark.
 #[inline(always)]
 fn place(marks: u64) -> usize {
     marks.trailing_zeros() as usize / 8
 }
 
-/// The slots of a bucket's entries.
 fn there(bucket: &Bucket) -> impl Iterator<Item = u32> + '_ {
     (0..ENTRIES).filter(|place| bucket.word >> (place * 8) & 0xff != 0).map(|place| bucket.slots[place])
 }
@@ -184,7 +181,6 @@ impl Buckets {
         bucket.word &= !(PASSED - 1);
     }
 
-    /// The slots of all entries.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
         self.buckets.iter().flat_map(there)
     }

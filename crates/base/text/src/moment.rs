@@ -1,9 +1,10 @@
 //! Moments as people write and read them, in UTC: `2026-08-01T09:30:00.000000000Z`.
 //!
-//! Records carry time since 1970, and only this much of a calendar is needed to show them: the Gregorian
-//! calendar counted in days, without leap seconds, as Unix time is.
+//! Records carry time since 1970.
 
 use std::str::FromStr;
+
+use pares_calendar::{date_of, day_of};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_S: u64 = 86_400;
@@ -38,8 +39,8 @@ impl FromStr for Moment {
         let parsed = parse_ago(text).map(Self::Ago).or_else(|| parse_date(text).map(Self::At));
         parsed.ok_or_else(|| {
             format!(
-                "`{text}` is no moment; write 2026-08-01, 2026-08-01T09:30:00.5 (UTC), or how long ago: 90s, 15m, \
-                 2h, 3d"
+                "`{text}` is not a time; expected 2026-08-01, 2026-08-01T09:30:00.5 (UTC), or an age: 90s, \
+                 15m, 2h, 3d"
             )
         })
     }
@@ -61,11 +62,9 @@ fn parse_date(text: &str) -> Option<u64> {
     let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let mut parts = date.split('-').map(digits);
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let known = (1970..=9999).contains(&year) && (1..=12).contains(&month) && parts.next().is_none();
-    if !known || !(1..=days_in(year, month)).contains(&day) {
-        return None;
-    }
-    days_before(year, month, day).checked_mul(DAY_S * SECOND_NS)?.checked_add(parse_time(time)?)
+    let number = |part: u64| u32::try_from(part).ok();
+    let day = day_of(number(year)?, number(month)?, number(day)?).filter(|_| parts.next().is_none())?;
+    (u64::from(day) * DAY_S).checked_mul(SECOND_NS)?.checked_add(parse_time(time)?)
 }
 
 /// Nanoseconds since midnight; none if it is no time of day.
@@ -92,42 +91,9 @@ fn digits(text: &str) -> Option<u64> {
 #[must_use]
 pub fn format(stamp_ns: u64) -> String {
     let (seconds, ns) = (stamp_ns / SECOND_NS, stamp_ns % SECOND_NS);
-    let (mut days, of_day) = (seconds / DAY_S, seconds % DAY_S);
-    let mut year = 1970;
-    while days >= days_of_year(year) {
-        days -= days_of_year(year);
-        year += 1;
-    }
-    let mut month = 1;
-    while days >= days_in(year, month) {
-        days -= days_in(year, month);
-        month += 1;
-    }
+    let ((year, month, day), of_day) = (date_of((seconds / DAY_S) as u32), seconds % DAY_S);
     let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{ns:09}Z", days + 1)
-}
-
-fn days_before(year: u64, month: u64, day: u64) -> u64 {
-    let years: u64 = (1970..year).map(days_of_year).sum();
-    let months: u64 = (1..month).map(|month| days_in(year, month)).sum();
-    years + months + day - 1
-}
-
-fn days_of_year(year: u64) -> u64 {
-    if is_leap(year) { 366 } else { 365 }
-}
-
-fn days_in(year: u64, month: u64) -> u64 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ns:09}Z")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Progress bars: on standard error, and only when somebody is looking.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressBarIter, ProgressFinish, ProgressStyle};
 
 /// A bar over `seconds` seconds, to be set in milliseconds.
 #[must_use]
@@ -16,6 +16,13 @@ pub fn steps(what: &'static str, count: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len} {eta}")
         .expect("a constant template is valid");
     ProgressBar::new(count).with_style(style).with_message(what)
+}
+
+/// The items, with a bar that counts those that are done and is cleared in the end.
+pub fn over<I: IntoIterator>(what: &'static str, items: I) -> ProgressBarIter<I::IntoIter> {
+    let items = items.into_iter();
+    let bar = steps(what, items.size_hint().0 as u64).with_finish(ProgressFinish::AndClear);
+    bar.wrap_iter(items)
 }
 
 /// A bar over bytes.

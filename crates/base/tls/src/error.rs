@@ -15,10 +15,10 @@ pub enum TlsError {
         why: String,
     },
     /// They do not go together.
-    #[error("the certificate, its key and the authority do not go together ({0}): issue them anew")]
+    #[error("the certificate, its key and the authority do not match ({0}): issue new ones")]
     Mismatch(String),
     /// The certificate is another's.
-    #[error("the certificate does not name {0}: give its owner one that does")]
+    #[error("the certificate does not name {0}: issue one in that name")]
     WrongName(String),
 }
 
@@ -40,15 +40,15 @@ pub enum IssueError {
         source: io::Error,
     },
     /// The authority is there, and its key is not.
-    #[error("{path} is missing: bring it back to issue more, or delete ca.pem to begin anew with all certificates", path = .0.display())]
+    #[error("{path} is missing: restore it to issue certificates, or delete ca.pem to replace all certificates", path = .0.display())]
     NoKey(PathBuf),
     /// The authority's certificate cannot be read.
-    #[error("{0}. Bring the authority's ca.pem back, or delete it to begin anew with all certificates")]
+    #[error("{0}. Restore the authority's ca.pem, or delete it to replace all certificates")]
     Authority(#[from] TlsError),
     /// What the key signs, nobody would believe.
-    #[error("{path} is not the key of the ca.pem there: bring back the one that is, or delete ca.pem to begin anew with all certificates", path = .0.display())]
+    #[error("{path} is not the key of the ca.pem there: restore the right one, or delete ca.pem to replace all certificates", path = .0.display())]
     OtherKey(PathBuf),
     /// A name cannot stand in a certificate, or the authority's key is not one.
-    #[error("cannot make certificates: {0}: are names made of letters, digits, dots and dashes?")]
+    #[error("cannot make certificates: {0}: names must consist of letters, digits, dots and dashes")]
     Certificate(#[from] rcgen::Error),
 }

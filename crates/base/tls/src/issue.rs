@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_with_anothers_key_or_a_damaged_certificate_issues_nothing() {
+    fn authority_with_wrong_key_or_damage_issues_nothing() {
         let [dir, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let files = issued(dir.path(), "one", Lifetime::Endless);
         issued(other.path(), "one", Lifetime::Endless);
@@ -239,7 +239,7 @@ mod tests {
         fs::write(dir.path().join("ca.key.pem"), own).unwrap();
         Authority::in_dir(dir.path(), "pares").unwrap();
         fs::write(&files.ca, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
-        assert!(why().contains("Bring the authority's ca.pem back"), "{}", why());
+        assert!(why().contains("Restore the authority's ca.pem"), "{}", why());
     }
 
     #[test]

@@ -213,10 +213,7 @@ impl<T: Read + Write> TlsStream<T> {
 }
 
 fn no_tls() -> io::Error {
-    io::Error::new(
-        ErrorKind::UnexpectedEof,
-        "closed within the TLS handshake: is that a port that speaks TLS?",
-    )
+    io::Error::new(ErrorKind::UnexpectedEof, "closed during the TLS handshake: check that the port uses TLS")
 }
 
 impl<T: Read + Write> Read for TlsStream<T> {

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_command_is_in_the_log_and_a_repeated_one_is_not_twice() {
+    fn refused_command_is_logged_repeat_is_not() {
         let store = Memory::default();
         assert_eq!(run(&store, "[1] ADD,jo,5.00").unwrap(), BrokerReply::Cash { cash_cents: 500 });
         let refused = BrokerReply::Refused { refusal: Refusal::NothingPending };
@@ -189,13 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn of_two_supervisors_who_take_the_right_from_each_other_at_two_sites_one_keeps_it() {
+    fn rival_supervisors_at_two_sites_leave_one_with_right() {
         let store = two_supervisors();
         assert_eq!(at_once(&store, [takes_right("ann", "bob"), takes_right("bob", "ann")]), [true, false]);
     }
 
     #[test]
-    fn nobody_signs_up_by_a_name_while_an_account_of_it_is_opened_at_another_site() {
+    fn sign_up_fails_while_account_opens_at_other_site() {
         let store = two_supervisors();
         let both = [new_person("max", &[PersonRight::Trader]), request("[2] ADD,max,5.00")];
         assert_eq!(at_once(&store, both.clone()), [true, false]);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_no_supervisor_any_more_at_another_site_sets_no_limits_and_blocks_nobody() {
+    fn ex_supervisor_elsewhere_sets_no_limits_or_blocks() {
         let store = two_supervisors();
         let (jo, ann) = (user("jo"), user("ann"));
         let limits = CustomerLimits::default();

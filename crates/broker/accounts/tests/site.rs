@@ -9,6 +9,7 @@ use pares_broker::{
     Asked, AuditPage, AuditReplay, AuditReport, BrokerRead, BrokerReply, BrokerRequest, HitName,
     QuoteBrought, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, dollars, tell_log,
 };
+use pares_random::Random;
 use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::protocol::Code;
 use pares_site::{Client, Process, SitesConfig};
@@ -46,13 +47,8 @@ fn open(dir: &std::path::Path) -> Process<Accounts> {
 
 /// A workload of all kinds of commands: the same each time.
 fn requests() -> BTreeMap<u64, VecDeque<BrokerRequest>> {
-    let mut drawn = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut draw = |below: u64| {
-        drawn ^= drawn << 13;
-        drawn ^= drawn >> 7;
-        drawn ^= drawn << 17;
-        drawn % below
-    };
+    let mut random = Random::new(1);
+    let mut draw = |below: u64| random.below(below);
     let mut of_user: BTreeMap<u64, VecDeque<BrokerRequest>> = BTreeMap::new();
     for number in 1..=COMMANDS {
         let user = draw(USERS);

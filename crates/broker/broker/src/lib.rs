@@ -62,7 +62,7 @@ pub use orders::{
     OrderTerms, RouterSeat, Settlement,
 };
 pub use pages::{
-    AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, LapsingStack,
+    AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, PendingExpiry,
     WATCH_PAGE_MAX, audit_page, audit_place,
 };
 pub use people::{

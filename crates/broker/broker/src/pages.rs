@@ -60,7 +60,7 @@ pub struct ArmedPage {
 
 /// A stack in which something is pending.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LapsingStack {
+pub struct PendingExpiry {
     /// Whose.
     pub user: UserName,
     /// Which of the two.
@@ -73,7 +73,7 @@ pub struct LapsingStack {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LapsingPage {
     /// At most [`WATCH_PAGE_MAX`].
-    pub stacks: Vec<LapsingStack>,
+    pub stacks: Vec<PendingExpiry>,
     /// Where the next page begins; none after the last.
     pub next: Option<Key>,
 }
@@ -144,7 +144,7 @@ pub(crate) fn lapsing_page<S: Shelf>(
         let (way, user) = key.get(3..)?.split_last()?;
         let (way, user) = (way_of(*way)?, user_of(user)?);
         let placed_ms = u64::decode(&mut value.as_bytes()).ok().filter(|ms| *ms <= TIME_MAX_MS)?;
-        Some(LapsingStack { user, way, placed_ms })
+        Some(PendingExpiry { user, way, placed_ms })
     })?;
     Ok(LapsingPage { stacks, next })
 }
@@ -206,6 +206,6 @@ fields! {
     AuditPage { entries, next }
     ArmedTrigger { symbol, way, user, price_cents }
     ArmedPage { triggers, next }
-    LapsingStack { user, way, placed_ms }
+    PendingExpiry { user, way, placed_ms }
     LapsingPage { stacks, next }
 }

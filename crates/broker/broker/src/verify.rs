@@ -90,7 +90,7 @@ impl AuditReplay {
     pub fn finish(mut self) -> Result<AuditReport, AuditFault> {
         let checked = self.close().and_then(|()| {
             if !self.reader.has_ended {
-                return Err("the log ends before its end".to_owned());
+                return Err("the log is cut off".to_owned());
             }
             let mut accounts = self.report.accounts.iter();
             let missing = accounts.find(|(_, account)| !account.is_conserved());
@@ -110,7 +110,7 @@ impl AuditReplay {
                 let number = element.number()?;
                 let user = element.field("username").unwrap_or_default().to_owned();
                 if !self.report.commands.entry(user).or_default().insert(number) {
-                    return Err(format!("a second command of its user has the number {number}"));
+                    return Err(format!("another command of its user has the number {number}"));
                 }
                 self.step = Some(Step::of(element, false)?);
                 Ok(())

@@ -15,7 +15,7 @@ pub mod dump;
 /// Arguments of `pares broker audit verify`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// The log, as DUMPLOG writes it
+    /// The log, as written by DUMPLOG
     file: PathBuf,
     /// Print one JSON object
     #[arg(long)]
@@ -100,7 +100,7 @@ pub(crate) fn replay(path: &Path) -> Result<AuditReport, BrokerageError> {
         None => Ok(report),
         Some(StockQuote { symbol, key, .. }) => {
             let log = path.display();
-            Err(failed(format!("{log}: the quote of {symbol} with the key {key} stands in it twice")))
+            Err(failed(format!("{log}: contains the quote of {symbol} with the key {key} twice")))
         }
     }
 }
@@ -129,6 +129,6 @@ mod tests {
         let (first, other) = (quote("S", "k1"), quote("S", "k2"));
         assert_eq!(replayed(&[first.clone(), other.clone()]).unwrap().quotes.len(), 2);
         let refused = replayed(&[first.clone(), other, first]).unwrap_err().to_string();
-        assert!(refused.ends_with("the quote of S with the key k1 stands in it twice"), "{refused}");
+        assert!(refused.ends_with("contains the quote of S with the key k1 twice"), "{refused}");
     }
 }

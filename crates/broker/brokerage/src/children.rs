@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use pares_operator::sites::{self, Processes, Speech};
+use pares_operator::sites::{self, ChildOutput, Processes};
 use pares_site::SitesConfig;
 use pares_wice::SiteId;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
@@ -33,11 +33,7 @@ pub(crate) fn end_with(parent: Option<u32>) -> BrokerageResult {
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
     bound.map_err(|error| BrokerageError::io("binding this process to its parent")(error.into()))?;
     let is_there = rustix::process::getppid().is_some_and(|id| id.as_raw_nonzero().get() as u32 == parent);
-    if is_there {
-        Ok(())
-    } else {
-        Err(BrokerageError::Usage("the process that started this one is gone".into()))
-    }
+    if is_there { Ok(()) } else { Err(BrokerageError::Usage("the parent process has ended".into())) }
 }
 
 /// One of a broker's processes.
@@ -80,7 +76,7 @@ pub struct Children {
     dir: PathBuf,
     told: ToldBesides,
     program: PathBuf,
-    speech: Speech,
+    speech: ChildOutput,
     places: BrokerPlaces,
     all_sites: Vec<BrokerPart>,
     sites: Processes,
@@ -97,7 +93,7 @@ impl Children {
     /// If the operating system refuses.
     pub fn start(
         dir: &Path,
-        speech: Speech,
+        speech: ChildOutput,
         config: &SitesConfig,
         places: BrokerPlaces,
         told: ToldBesides,
@@ -170,9 +166,7 @@ impl Children {
     fn serves(&self) -> BrokerageResult {
         let fronts: Vec<_> = (0..self.places.fronts.len()).map(BrokerPart::Front).collect();
         match (self.lives.of_all(&self.all_sites), self.lives.of_all(&fronts)) {
-            (Deaths::Damage, _) => {
-                Err(BrokerageError::Damaged("no site can run before it is repaired".into()))
-            }
+            (Deaths::Damage, _) => Err(BrokerageError::Damaged("every site needs repair".into())),
             (Deaths::InVain, _) => Err(failed("no site can run")),
             (_, Deaths::Damage | Deaths::InVain) => Err(failed("no front can run")),
             _ => Ok(()),
@@ -182,8 +176,8 @@ impl Children {
     /// What a part said last, if that is in a file.
     fn last_words(&self, part: BrokerPart) -> String {
         match self.speech {
-            Speech::File => lives::last_lines(&self.log_of(part)),
-            Speech::Here => String::new(),
+            ChildOutput::File => lives::last_lines(&self.log_of(part)),
+            ChildOutput::Here => String::new(),
         }
     }
 
@@ -206,7 +200,7 @@ impl Children {
             return self.sites.start(site).map_err(failed);
         }
         let mut command = self.command(part);
-        if self.speech == Speech::File {
+        if self.speech == ChildOutput::File {
             let path = self.log_of(part);
             let log = || -> std::io::Result<File> {
                 pares_os::open_file(OpenOptions::new().create(true).append(true), &path)
@@ -347,10 +341,10 @@ mod tests {
             dir: dir.to_owned(),
             told: ToldBesides::default(),
             program: PathBuf::new(),
-            speech: Speech::Here,
+            speech: ChildOutput::Here,
             places: BrokerPlaces { quote_server: nowhere, desks, fronts, pages },
             all_sites: Vec::new(),
-            sites: Processes::new(dir, Speech::Here, SITE_RUN).unwrap(),
+            sites: Processes::new(dir, ChildOutput::Here, SITE_RUN).unwrap(),
             running: BTreeMap::new(),
             due: Vec::new(),
             lives: Lives::default(),
@@ -358,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_front_that_waits_for_its_start_ends_with_the_others_and_a_site_does_not() {
+    fn starting_front_ends_with_others_site_does_not() {
         let dir = tempfile::tempdir().unwrap();
         let mut children = none(dir.path());
         let site = BrokerPart::Site(SiteId { cluster: ClusterId(0), number: 1 });

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_client_has_two_requests_under_way_and_no_name_is_used_twice() {
+    fn client_has_one_request_open_and_unique_names() {
         let mut clients = DirectClients::new(100);
         let ((first, one), (second, two)) = (clients.begin(), clients.begin());
         assert!(first.client != second.client && one != two);

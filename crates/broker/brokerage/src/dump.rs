@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_cannot_be_written_is_told_and_the_next_one_goes_on() {
+    fn unwritable_log_is_reported_and_next_one_continues() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, []).unwrap();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fronts_that_died_have_not_finished_is_removed_and_nothing_else() {
+    fn leftovers_of_dead_fronts_only_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let users = dir.path().join(DUMPS_OF_USERS).join("jo");
         std::fs::create_dir_all(&users).unwrap();

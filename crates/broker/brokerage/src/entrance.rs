@@ -12,16 +12,16 @@ use crate::error::{BrokerageError, BrokerageResult, failed};
 /// Arguments about it.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct Entrance {
-    /// The certificate of the pages, and those between it and its authority (PEM): with it they may be at any address
+    /// The pages' certificate chain (PEM); allows any listening address
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The certificate's private key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Serve plain at any address: a proxy that speaks TLS is all that reaches it
+    /// Serve without TLS at any address, because only a TLS proxy can reach it
     #[arg(long, conflicts_with = "tls_cert")]
     plain_behind_proxy: bool,
-    /// A name besides those of this machine by which people reach the pages, as often as there are names: that of a proxy in front of them
+    /// Additional host name of the pages, such as a proxy's; repeatable
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
 }
@@ -51,7 +51,7 @@ impl Entrance {
             return Ok(());
         }
         Err(BrokerageError::Usage(format!(
-            "at {http} others would read passwords along: give --tls-cert FILE and --tls-key FILE, or --plain-behind-proxy if all that reaches it is a proxy that speaks TLS"
+            "at {http}, others on the network could read passwords: give --tls-cert FILE and --tls-key FILE, or --plain-behind-proxy if only a TLS proxy can reach it"
         )))
     }
 
@@ -76,11 +76,11 @@ impl Entrance {
 fn unusable(error: TlsError) -> BrokerageError {
     match error {
         TlsError::File { path, why } => BrokerageError::Usage(format!(
-            "{} cannot be used ({why}): --tls-cert and --tls-key name PEM files that are there, a certificate and its private key",
+            "{} cannot be used ({why}): --tls-cert and --tls-key must name the PEM files of a certificate and its private key",
             path.display()
         )),
         TlsError::Mismatch(why) => BrokerageError::Usage(format!(
-            "the files of --tls-cert and --tls-key do not go together ({why}): name the key of that certificate"
+            "the files of --tls-cert and --tls-key do not match ({why}): name the key of that certificate"
         )),
         other => failed(other),
     }

@@ -217,6 +217,6 @@ impl RunFigures {
             Some(grouped(self.backlog.as_ref()?.iter().map(count).max()? as u64))
         };
         let (users, quotes) = (most(|sample| sample.for_users)?, most(|sample| sample.for_quotes)?);
-        Some(format!("{quotes} for quotes, {users} for their user's earlier ones"))
+        Some(format!("{quotes} for quotes, {users} for earlier commands of their user"))
     }
 }

@@ -23,12 +23,12 @@ use crate::quoter::Quoter;
 use crate::site_link::{SiteAnswer, SiteLink};
 
 mod beside;
+mod outcomes;
 mod quoting;
 mod room;
-mod told;
 
+pub(crate) use outcomes::{Told, dumps};
 pub(crate) use quoting::Quoting;
-pub(crate) use told::{Told, dumps};
 
 /// The client of the site that the front of [`Floor::alone`] gets its number by; its users' are above those who read, and below this.
 const BEGINNER: u64 = 1 << 60;
@@ -180,7 +180,7 @@ impl Floor {
 
     /// Whatever arrives.
     pub(crate) fn take(&mut self, arrival: Arrival) -> Result<u64, NotTaken> {
-        let dump = told::dumps(&arrival.asked);
+        let dump = outcomes::dumps(&arrival.asked);
         let dump_of = dump.map(|dump| dump.user.clone());
         if dump.is_some_and(|dump| !self.has_room_for(dump)) {
             return Err(NotTaken::Dumps);
@@ -312,7 +312,7 @@ impl Floor {
                     }
                 }
                 FrontEffect::Told { arrival, asked, reply, .. } => {
-                    if let Some(dump) = told::dumps(&asked) {
+                    if let Some(dump) = outcomes::dumps(&asked) {
                         self.dump_is_told(&dump.user);
                     }
                     self.told.push(Told { arrival, asked, reply, is_unwritten: false });
@@ -355,7 +355,7 @@ impl Floor {
 
     /// The accounts do not take a request: something is damaged. A run ends; a front gives its command up, with those that wait for it, and goes on.
     fn not_taken(&mut self, id: TransactionId, why: &str) -> BrokerageResult {
-        let what = format!("the accounts do not take a request of this front: {why}");
+        let what = format!("the accounts reject a request of this front: {why}");
         if matches!(self.executing, Executing::Here(_)) {
             return Err(failed(what));
         }

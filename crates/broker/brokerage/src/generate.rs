@@ -18,7 +18,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use pares_broker::{StockSymbol, Verb, dollars};
-use pares_front::SeededDraw;
+use pares_random::Random;
 
 use crate::error::{BrokerageError, BrokerageResult};
 
@@ -64,9 +64,9 @@ const STOCKS_MAX: u64 = 26 + 26 * 26 + 26 * 26 * 26;
 /// Arguments of `pares broker generate`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// Where it is written
+    /// The file to write
     pub file: PathBuf,
-    /// Commands, the dump at the end included
+    /// Number of commands, including the final dump
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(2..=1_000_000_000))]
     pub commands: u64,
     /// Users
@@ -75,10 +75,10 @@ pub struct Args {
     /// Stocks
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=STOCKS_MAX))]
     pub stocks: u64,
-    /// What it is drawn from: the same seed writes the same file
+    /// Random seed: the same seed writes the same file
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Overwrite the file if it is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
 }
@@ -100,15 +100,15 @@ pub fn run(args: &Args) -> BrokerageResult {
     if args.file.is_file() && !args.force {
         let file = args.file.display();
         return Err(BrokerageError::Usage(format!(
-            "{file} is there already: name another file, or say --force"
+            "{file} already exists: name another file, or use --force"
         )));
     }
     let mut file = BufWriter::new(File::create(&args.file).map_err(writing())?);
-    let mut draw = SeededDraw::new(args.seed);
+    let mut draw = Random::new(args.seed);
     let mut users: Vec<Last> = Vec::new();
     for number in 1..args.commands {
         // Everybody begins with money, as in the published files.
-        let at = if number <= args.users { number - 1 } else { draw.below(args.users) };
+        let at = if number <= args.users { number - 1 } else { below(&mut draw, args.users) };
         if number <= args.users {
             users.push(Last::default());
         }
@@ -129,14 +129,14 @@ struct Last {
 }
 
 impl Last {
-    fn next(&mut self, user: &str, stocks: u64, draw: &mut SeededDraw) -> String {
+    fn next(&mut self, user: &str, stocks: u64, draw: &mut Random) -> String {
         let verb = self.verb.map_or(Verb::Add, |last| behind(last, draw));
         let is_of_amount = self.verb == Some(Verb::SetSellAmount)
             && matches!(verb, Verb::SetSellTrigger | Verb::CancelSetSell);
         let stock = match verb {
             _ if is_of_amount => self.stock,
             Verb::Sell | Verb::SetBuyAmount | Verb::SetSellAmount => product(FAVOURITES.min(stocks), draw),
-            _ => draw.below(stocks),
+            _ => below(draw, stocks),
         };
         let cents = self.cents(verb, draw);
         *self = Self { verb: Some(verb), stock, cents };
@@ -153,21 +153,21 @@ impl Last {
         }
     }
 
-    fn cents(&self, verb: Verb, draw: &mut SeededDraw) -> u64 {
+    fn cents(&self, verb: Verb, draw: &mut Random) -> u64 {
         match (verb, self.verb) {
-            (Verb::Add, _) => ADDED.0 + (0..4).map(|_| draw.below(ADDED.1)).sum::<u64>(),
+            (Verb::Add, _) => ADDED.0 + (0..4).map(|_| below(draw, ADDED.1)).sum::<u64>(),
             (Verb::SetBuyTrigger, Some(Verb::SetBuyAmount))
-            | (Verb::SetSellTrigger, Some(Verb::SetSellAmount)) => draw.below(self.cents) + 1,
+            | (Verb::SetSellTrigger, Some(Verb::SetSellAmount)) => below(draw, self.cents) + 1,
             (Verb::SetBuyTrigger | Verb::SetSellTrigger, _) => product(PRICE_MAX, draw) + 1,
-            _ => draw.below(AMOUNT_MAX) + 1,
+            _ => below(draw, AMOUNT_MAX) + 1,
         }
     }
 }
 
 /// What a user does next.
-fn behind(last: Verb, draw: &mut SeededDraw) -> Verb {
+fn behind(last: Verb, draw: &mut Random) -> Verb {
     let row = BEHIND.iter().find(|(verb, _)| *verb == last).map_or(&USUAL, |(_, row)| row);
-    let mut drawn = draw.below(100);
+    let mut drawn = below(draw, 100);
     for (verb, chance) in VERBS.iter().zip(row) {
         match drawn.checked_sub(*chance) {
             Some(left) => drawn = left,
@@ -177,10 +177,15 @@ fn behind(last: Verb, draw: &mut SeededDraw) -> Verb {
     unreachable!("the chances of a row are a hundred")
 }
 
-/// A number below `below`, low ones more often: as the product of two draws.
-fn product(below: u64, draw: &mut SeededDraw) -> u64 {
+/// A number below `bound`, low ones more often: as the product of two draws.
+fn product(bound: u64, draw: &mut Random) -> u64 {
     const ONE: u64 = 1 << 20;
-    below * draw.below(ONE) / ONE * draw.below(ONE) / ONE
+    bound * below(draw, ONE) / ONE * below(draw, ONE) / ONE
+}
+
+/// A number below `bound`. The remainder, so that the workload of a seed stays what it was.
+fn below(draw: &mut Random, bound: u64) -> u64 {
+    draw.next_u64() % bound
 }
 
 /// Ten letters and digits, another for each number.
@@ -214,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workload_has_all_commands_in_lines_that_can_be_read_and_is_the_same_for_a_seed() {
+    fn workload_lines_parse_and_seed_reproduces_them() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, seed| {
             let file = dir.path().join(name);

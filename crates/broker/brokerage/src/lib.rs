@@ -56,7 +56,7 @@ pub use error::{BrokerageError, BrokerageResult};
 pub use figures::{DeathFigures, RunFigures};
 pub use generate::{Args as WorkloadArgs, run as generate};
 pub use quote_server::Behaviour;
-pub use run::{Args as RunArgs, BlowPlan, GapTimes, measure};
+pub use run::{Args as RunArgs, FaultPlan, GapTimes, measure};
 pub use tally::{BacklogSample, CommandTimes};
 pub use up::HowMany;
 
@@ -69,28 +69,28 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Have a workload's commands executed by a site of this process, each user's in order, and verify the log
+    /// Execute a workload with a site in this process, each user's commands in order, and verify the log
     #[command(
-        after_help = "Exit status: 0 all was executed, and the log adds up; 1 anything else, and standard error says what."
+        after_help = "Exit status: 0 everything was executed, and the log is correct; 1 any error, described on standard error."
     )]
     Run(run::Args),
-    /// Look into logs
+    /// Verify or write logs
     Audit {
         #[command(subcommand)]
         what: Audit,
     },
-    /// Have somebody known who may sign in; the password is asked for, or read from standard input
+    /// Add a person who may sign in; prompts for the password, or reads it from standard input
     Person(person::Args),
-    /// Write a workload of any size, in the mix of the largest one known
+    /// Generate a workload of any size, with the mix of the largest known one
     Generate(generate::Args),
-    /// Run a whole broker on this machine until Ctrl-C: sites, quote desks and fronts, each started again when it dies
+    /// Run a whole broker on this machine until Ctrl-C: sites, quote desks and fronts, restarted when they die
     #[command(
-        after_help = "Exit status: 0 it was stopped; 6 every site has to be repaired first; 1 anything else, no front among it that can run. Standard error says why."
+        after_help = "Exit status: 0 stopped; 6 every site needs repair first; 1 any other error, including that no front can run. Standard error says why."
     )]
     Up(up::Args),
     /// Run one site of a broker in this process until Ctrl-C
     #[command(
-        after_help = "Exit status: 0 it was stopped; 6 it has to be repaired before the next start; 1 anything else."
+        after_help = "Exit status: 0 stopped; 6 it needs repair before the next start; 1 any other error."
     )]
     Site {
         #[command(flatten)]
@@ -99,22 +99,22 @@ enum What {
         #[arg(long, default_value = "broker-data")]
         dir: std::path::PathBuf,
     },
-    /// Run a quote desk until Ctrl-C: fronts ask it, and it asks the quote server once for all of them
+    /// Run a quote desk until Ctrl-C: it shares one quote server request among all fronts
     Desk(desk::Args),
-    /// Run a front until Ctrl-C: it takes users' commands, and has sites execute them
+    /// Run a front until Ctrl-C: it accepts users' commands, and sites execute them
     Front(front::Args),
-    /// Run the stand-in for the legacy quote server until Ctrl-C
+    /// Run a simulated quote server until Ctrl-C, in place of the legacy one
     QuoteServer(quote_server::Args),
-    /// Send customers' orders to an exchange, and have applied what it tells, until Ctrl-C
+    /// Route customers' orders to an exchange, and apply its reports, until Ctrl-C
     Router(pares_routing::Args),
 }
 
 #[derive(clap::Subcommand)]
 enum Audit {
-    /// Replay a log alone: one entry for each command, and every cent and share accounted for
-    #[command(after_help = "Exit status: 0 it adds up; 1 it does not, and standard error says where.")]
+    /// Verify a log by replay: one entry for each command, and every cent and share accounted for
+    #[command(after_help = "Exit status: 0 the log is correct; 1 it is not, and standard error says where.")]
     Verify(audit::Args),
-    /// Write the log of everything while the broker runs: all that any front has answered before, and all that was asked of the quote server
+    /// Write the log of the running broker: all commands answered so far, and all quotes
     Dump(audit::dump::Args),
 }
 
@@ -143,9 +143,10 @@ pub fn run(args: &Args) -> BrokerageResult {
 
 /// Reads an address of this machine: what is said at these ports is neither encrypted nor signed.
 fn on_loopback(text: &str) -> Result<std::net::SocketAddr, String> {
-    let address: std::net::SocketAddr =
-        text.parse().map_err(|_| "an address is a number and a port, as in 127.0.0.1:9080".to_owned())?;
-    let why = "this port is plain, and nobody proves there who he is: it is on loopback (127.0.0.1) only";
+    let address: std::net::SocketAddr = text
+        .parse()
+        .map_err(|_| "an address must be an IP address and a port, such as 127.0.0.1:9080".to_owned())?;
+    let why = "this port has neither TLS nor authentication: use loopback (127.0.0.1)";
     if address.ip().is_loopback() { Ok(address) } else { Err(why.into()) }
 }
 

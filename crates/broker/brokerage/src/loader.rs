@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_front_that_writes_a_long_log_is_not_given_up_and_one_that_owes_anything_else_is() {
+    fn front_writing_long_log_survives_other_owing_one_not() {
         let mut loader = Loader::new(Vec::new()).unwrap();
         loader.is_greeted = true;
         loader.push(1, "", "DUMPLOG,./testLOG".into());

@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_not_taken_is_handed_in_again_and_in_the_order_in_which_it_came() {
+    fn only_unaccepted_requests_are_resubmitted_in_order() {
         let (mut open, began) = (Unanswered::default(), Instant::now());
         let id = |sequence| TransactionId { client: 7, sequence };
         let at = |pauses: u32| began + pauses * PAUSE;

@@ -28,18 +28,18 @@ const CTRL_C: u8 = 3;
 /// Arguments of `pares broker person`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// 1 to 32 letters and digits; the account of that name is this person's
+    /// The person's name, 1 to 32 letters and digits; also the name of the account
     name: String,
     /// Directory of `sites.toml`
     #[arg(long, default_value = "broker-data")]
     dir: PathBuf,
-    /// May see everybody's log, users and costs, and say what others may do
+    /// Make a supervisor, who sees all logs, users and costs, and sets other people's rights
     #[arg(long)]
     supervisor: bool,
-    /// May not trade; for a --supervisor only
+    /// Without the right to trade; with --supervisor only
     #[arg(long, requires = "supervisor")]
     no_trader: bool,
-    /// Is there already: gets another password and these rights; the second factor is no more, and all sessions end
+    /// Reset an existing person: new password and rights, no second factor, all sessions ended
     #[arg(long)]
     reset: bool,
 }
@@ -98,7 +98,7 @@ fn typed(mut ask: impl FnMut(&str) -> Result<String, BrokerageError>) -> Result<
     let password = ask("password: ")?;
     match ask("the same again: ")? == password {
         true => Ok(password),
-        false => Err(BrokerageError::Usage("these were two passwords: nothing was changed".into())),
+        false => Err(BrokerageError::Usage("the passwords differ: nothing was changed".into())),
     }
 }
 
@@ -128,7 +128,7 @@ fn typed_line(from: impl io::BufRead) -> Result<String, BrokerageError> {
             other => line.push(other),
         }
     }
-    String::from_utf8(line).map_err(|_| BrokerageError::Usage("a password is text in UTF-8".into()))
+    String::from_utf8(line).map_err(|_| BrokerageError::Usage("a password must be UTF-8".into()))
 }
 
 /// A line of standard input, without its end.
@@ -143,15 +143,14 @@ fn execute(client: &mut Client, asked: PersonAsked, doors: &str) -> BrokerageRes
     let request = BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked };
     let reply = client.execute(&request.to_bytes(), PATIENCE).map_err(|error| match error {
         CallError::Silence(_) => {
-            failed(format!("{error} from the sites at {doors}: does `pares broker up` run?"))
+            failed(format!("{error} from the sites at {doors}: check that `pares broker up` is running"))
         }
         error => failed(error),
     })?;
     match BrokerReply::from_bytes(&reply).map_err(failed)? {
-        BrokerReply::Refused { refusal: Refusal::PersonTaken } => Err(failed(format!(
-            "{}: with --reset the person gets another password, and these rights",
-            Refusal::PersonTaken
-        ))),
+        BrokerReply::Refused { refusal: Refusal::PersonTaken } => {
+            Err(failed(format!("{}: use --reset to set a new password and rights", Refusal::PersonTaken)))
+        }
         BrokerReply::Refused { refusal } => Err(failed(refusal)),
         _ => Ok(()),
     }
@@ -182,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn ctrl_c_ends_the_question_like_an_error_so_that_the_terminal_is_as_it_was() {
+    fn ctrl_c_ends_prompt_and_restores_terminal() {
         assert_eq!(typed_line(&b"correct horse\nmore"[..]).unwrap(), "correct horse");
         assert!(matches!(typed_line(&b"correct\x03 horse\n"[..]), Err(BrokerageError::Stopped)));
         assert!(matches!(typed_line(&b"\xff\n"[..]), Err(BrokerageError::Usage(_))));
     }
 
     #[test]
-    fn the_first_supervisor_is_made_through_a_site_once_and_gets_another_password() {
+    fn first_supervisor_is_created_once_via_site() {
         let dir = tempfile::tempdir().unwrap();
         let site = OwnSite::open(dir.path(), Promise::Os, None).unwrap();
         let mut client = Client::new(9, 0, vec![site.address()]);

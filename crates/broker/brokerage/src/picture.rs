@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_a_picture_cannot_be_is_known_before_and_nothing_is_left_there() {
+    fn impossible_picture_path_is_detected_beforehand() {
         let dir = tempfile::tempdir().unwrap();
         assert!(can_draw(&dir.path().join("none/x.svg")).is_err());
         let path = dir.path().join("x.svg");

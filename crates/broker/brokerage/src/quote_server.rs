@@ -41,7 +41,7 @@ const FIRST: usize = 2;
 /// Arguments of `pares broker quote-server`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// Where it listens
+    /// The address to listen at
     #[arg(long, default_value = "127.0.0.1:4444")]
     listen: SocketAddr,
     #[command(flatten)]
@@ -51,13 +51,13 @@ pub struct Args {
 /// How the stand-in behaves.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Behaviour {
-    /// What its prices, delays and misdeeds are drawn from
+    /// Random seed of its prices, delays and faults
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Answer at once; without, after 0 to 4 seconds, as the legacy server does
+    /// Answer at once [default: after 0 to 4 seconds, like the legacy server]
     #[arg(long)]
     pub instant: bool,
-    /// Of a thousand questions so many are answered badly: not at all, or with garbage, NA, another stock, no price or far too much, a stamp that is an hour off
+    /// Bad answers per thousand: none, garbage, NA, another stock, no price or a far too high one, a time stamp an hour off
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000))]
     pub bad_per_mille: u64,
 }

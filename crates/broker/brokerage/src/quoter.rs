@@ -19,9 +19,9 @@ use mio::{Events, Poll, Token, Waker};
 use pares_broker::{StockQuote, StockSymbol, UserName};
 use pares_front::QuoteFault;
 
-use asking::Asking;
+use open_requests::Asking;
 
-mod asking;
+mod open_requests;
 
 const WAKER: Token = Token(usize::MAX);
 

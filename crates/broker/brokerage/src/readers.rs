@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_that_hangs_is_left_by_the_read_that_finds_it_out_and_all_others_begin_elsewhere() {
+    fn hanging_site_is_left_by_its_read_others_start_elsewhere() {
         let reads = [Arc::<AtomicUsize>::default(), Arc::default()];
         let sites = [counting(&reads[0], true), counting(&reads[1], false)];
         let readers = Readers::start(2, &sites).expect("threads");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_beyond_those_that_may_wait_is_refused_at_once_and_the_others_are_done() {
+    fn excess_read_is_refused_at_once_others_complete() {
         let ((began, begins), (go, wait)) = (channel(), channel::<()>());
         let wait = Arc::new(Mutex::new(wait));
         let readers = Readers::reading_by(1, || {

@@ -35,13 +35,13 @@ use crate::up::HowMany;
 use crate::{audit, dump, picture};
 
 mod apart;
-mod blows;
+mod faults;
 mod flood;
 mod gaps;
 mod lines;
 mod replies;
 
-pub use blows::BlowPlan;
+pub use faults::FaultPlan;
 pub use gaps::GapTimes;
 use lines::{NumberedLines, lines_of};
 
@@ -56,16 +56,16 @@ const AHEAD_MAX: usize = FRONT_OPEN_MAX;
 /// Arguments of `pares broker run`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// The workload: lines of `[n] COMMAND,user,..`
+    /// The workload file: lines of `[n] COMMAND,user,..`
     pub file: PathBuf,
-    /// What a reply promises: `os` survives the death of processes, `disk` the loss of power
+    /// What a reply survives: `os` the death of processes, `disk` a power loss
     #[arg(long, default_value = "disk", value_parser = promise)]
     pub durability: Promise,
-    /// Keep the accounts in this PostgreSQL database, which is made if it is missing and stays: postgres://USER@HOST/NAME. One run, one database.
-    /// Sites of their own have one each: {cluster} and {number} in it are the site's
+    /// Keep the accounts in this PostgreSQL database, created if missing and kept: postgres://USER@HOST/NAME. One run per database.
+    /// Separate sites have one each: {cluster} and {number} in it stand for the site's
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
-    /// The quote server; without, a stand-in of this process, which behaves as the next three say
+    /// The quote server [default: a simulated one in this process, with the next three options]
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["seed", "instant", "bad_per_mille"])]
     pub quote_server: Option<SocketAddr>,
     #[command(flatten)]
@@ -74,19 +74,19 @@ pub struct Args {
     /// With one of these the sites, fronts and desks are processes of their own
     #[command(flatten)]
     pub how_many: HowMany,
-    /// A question without an answer for so long is asked again, after twice as long once more, six times at most; each costs 5 cents, and moves the price
+    /// Repeat an unanswered quote request after this many milliseconds, then after twice as long, at most six times; each costs 5 cents, and moves the price
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub hedge_ms: Option<u64>,
-    /// Commands without a reply at a time; a user has at most his share of them, and the file is read ahead meanwhile
+    /// Most unanswered commands at a time; each user gets a share, and the file is read ahead meanwhile
     #[arg(long, default_value_t = FRONT_OPEN_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=FRONT_OPEN_MAX as u64))]
     pub window: u64,
-    /// Where DUMPLOG writes, an empty directory or a new one; without, a temporary one
+    /// The directory for DUMPLOG, empty or new [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     pub logs: Option<PathBuf>,
-    /// Overwrite what is in that directory
+    /// Overwrite files in that directory
     #[arg(long, requires = "logs")]
     pub force: bool,
-    /// Draw replies over time, and what waited, as SVG
+    /// Draw replies and waiting commands over time, as SVG
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
     /// Print one JSON object
@@ -94,8 +94,8 @@ pub struct Args {
     pub json: bool,
     /// How processes of its own are killed, and started again.
     #[arg(skip)]
-    pub blows: Option<BlowPlan>,
-    /// One more user floods the first front meanwhile, if fronts are processes of their own. He is in the log, and in no figure
+    pub faults: Option<FaultPlan>,
+    /// Add a user who floods the first front, if fronts are separate processes; in the log, but in no figure
     #[arg(long)]
     pub flood: bool,
     /// It ends when this is set.
@@ -120,7 +120,7 @@ impl Args {
             force: false,
             picture: None,
             json: false,
-            blows: None,
+            faults: None,
             flood: false,
             stop: <_>::default(),
         }
@@ -133,7 +133,7 @@ impl Args {
         let has_entries = |dir: &PathBuf| std::fs::read_dir(dir).is_ok_and(|mut all| all.next().is_some());
         if let Some(logs) = self.logs.as_ref().filter(|logs| !self.force && has_entries(logs)) {
             return Err(BrokerageError::Usage(format!(
-                "{} is not empty, and a log may be overwritten: name another --logs, or say --force",
+                "{} is not empty, and its logs could be overwritten: name another --logs, or use --force",
                 logs.display()
             )));
         }
@@ -145,7 +145,7 @@ impl Args {
         }
         let why = self.quote_server.and_then(unreached);
         why.map_or(Ok(()), |why| {
-            Err(BrokerageError::Usage(format!("{why}: no command that needs a quote would be done")))
+            Err(BrokerageError::Usage(format!("{why}: every command that needs a quote would be refused")))
         })
     }
 }
@@ -173,7 +173,7 @@ pub fn run(args: &Args) -> BrokerageResult {
     match figures.audit_verified && figures.conserved {
         false => Err(failed("the log does not add up")),
         true if figures.commands == 0 && figures.unreadable > 0 => Err(failed(format!(
-            "{}: none of its {} lines is a command; `pares broker generate` writes such a file",
+            "{}: none of its {} lines is a command; `pares broker generate` writes a workload",
             args.file.display(),
             figures.unreadable
         ))),
@@ -191,7 +191,7 @@ pub fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
         return apart::measure(args);
     }
     if args.flood {
-        return Err(BrokerageError::Usage("--flood is for fronts that are processes of their own".into()));
+        return Err(BrokerageError::Usage("--flood needs fronts in separate processes (--fronts)".into()));
     }
     let reading = || BrokerageError::io(format!("reading {}", args.file.display()));
     let bar = progress::rate("commands", lines_of(&args.file).map_err(reading())?);

@@ -58,14 +58,14 @@ pub struct SiteAnswer {
 }
 
 /// Who certifies in a later one is the one that counts: era, and term of its cluster's log.
-type Reign = ((u32, u32, u8), u64);
+type CertifierTerm = ((u32, u32, u8), u64);
 
 /// As a site said last.
 #[derive(Clone, Copy)]
 struct Standing {
     takes_part: bool,
     /// If it certifies.
-    reign: Option<Reign>,
+    reign: Option<CertifierTerm>,
 }
 
 struct Place {
@@ -78,7 +78,7 @@ struct Place {
 
 impl Place {
     /// Its reign, if it can be asked.
-    fn reign(&self) -> Option<Reign> {
+    fn reign(&self) -> Option<CertifierTerm> {
         self.usable()?.reign
     }
 

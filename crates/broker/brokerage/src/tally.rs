@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_second_is_any_ten_tenths_and_what_comes_after_the_last_quote_is_counted_alone() {
+    fn best_second_is_ten_tenths_after_last_quote_is_apart() {
         let mut tally = Tally::begin();
         assert_eq!(tally.best_second(), 0);
         tally.slots = vec![1, 1, 50];
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_command_has_its_time_and_each_tenth_of_a_second_one_look() {
+    fn each_command_has_time_each_tenth_one_sample() {
         let mut tally = Tally::begin();
         (0..3).for_each(|arrival| tally.arrived(arrival));
         tally.note(1, Verb::Add, &BrokerReply::Done);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pares_operator::init::promise;
-use pares_operator::sites::{self, Speech};
+use pares_operator::sites::{self, ChildOutput};
 use pares_os::process::{Lock, stop_on_signals};
 use pares_routing::SignOn;
 use pares_site::config::Promise;
@@ -32,33 +32,33 @@ const HTTP: u16 = 8_080;
 /// Arguments of `pares broker up`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// Where everything lies; made if it is missing, and then the next three say how many of each there are
+    /// The broker's directory; created if missing, with the numbers of processes below
     #[arg(long, default_value = "broker-data")]
     dir: PathBuf,
     #[command(flatten)]
     how_many: HowMany,
-    /// Where people reach the first front (at first 127.0.0.1:8080, then as the last time); the others at the ports behind it
+    /// The pages' address at the first front [default: 127.0.0.1:8080, later as in the last run]; other fronts use the next ports
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
     #[command(flatten)]
     entrance: Entrance,
-    /// A gateway of an exchange, on which customers then trade; several, one after the other. Two routers are started
+    /// Gateways of an exchange for customers' orders; starts two routers
     #[arg(long = "exchange", value_name = "ADDRESS")]
     exchange: Vec<SocketAddr>,
     #[command(flatten)]
     sign_on: SignOn,
-    /// Keep each site's items in a PostgreSQL database of its own: a URL with {cluster} and {number}
+    /// Keep each site's items in its own PostgreSQL database: a URL with {cluster} and {number}
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// What a reply promises: `os` survives the death of processes, `disk` (if nothing is said) the loss of power
+    /// What a reply survives: `os` the death of processes, `disk` a power loss [default: disk]
     #[arg(long, value_parser = promise)]
     durability: Option<Promise>,
-    /// The quote server; without, a stand-in of this process, which behaves as the next three say
+    /// The quote server [default: a simulated one in this process, with the next three options]
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["seed", "instant", "bad_per_mille"])]
     quote_server: Option<SocketAddr>,
     #[command(flatten)]
     behaviour: Behaviour,
-    /// Fronts take commands also when the quote server's stamps say that this clock is off by more than 30 s
+    /// Let fronts trust their clocks even if they differ from the quote server's time stamps by more than 30 s
     #[arg(long)]
     trust_clock: bool,
 }
@@ -80,12 +80,12 @@ impl Args {
     fn check_sign_on(&self) -> BrokerageResult {
         match self.exchange.is_empty() {
             true if self.sign_on.names_files() => Err(BrokerageError::Usage(
-                "--key and --authority are for an exchange: name its gateway with --exchange, or leave them out".into(),
+                "--key and --authority need --exchange: name its gateway, or leave them out".into(),
             )),
             true => Ok(()),
             false => self.sign_on.check().map_err(|why| {
                 BrokerageError::Usage(format!(
-                    "{why}. --key names the key of this broker's session at the exchange, --authority its ca.pem: its operator has both"
+                    "{why}. --key must name the key of this broker's session at the exchange, --authority its ca.pem: ask the exchange's operator for both"
                 ))
             }),
         }
@@ -153,7 +153,10 @@ pub fn run(args: &Args) -> BrokerageResult {
     std::fs::create_dir_all(dir).map_err(BrokerageError::io(format!("making {}", dir.display())))?;
     let lock = Lock::take(&dir.join("lock")).map_err(BrokerageError::io("locking the directory"))?;
     let _lock = lock.ok_or_else(|| {
-        BrokerageError::Usage(format!("another `pares broker up` runs what is in {}", dir.display()))
+        BrokerageError::Usage(format!(
+            "another `pares broker up` is running in {}: stop it, or use another --dir",
+            dir.display()
+        ))
     })?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let durability = args.durability.unwrap_or_default();
@@ -168,19 +171,19 @@ pub fn run(args: &Args) -> BrokerageResult {
     places.are_free()?;
     let stand_in = stand_in(args)?;
     places.quote_server = stand_in.as_ref().map(QuoteServer::address).or(args.quote_server).unwrap_or(any);
-    let mut children = Children::start(dir, Speech::File, &config, places, args.told())?;
+    let mut children = Children::start(dir, ChildOutput::File, &config, places, args.told())?;
     tell(&children, args);
     if let Some(why) = args.quote_server.and_then(unreached) {
-        pares_text::tell!("{why}: until it can, commands that need a quote are refused");
+        pares_text::tell!("{why}: refusing commands that need a quote until it can");
     }
-    let ended = watch(&mut children, &mut Standstill::of(front::access(dir)?), &stop);
+    let ended = watch(&mut children, &mut SiteOutage::of(front::access(dir)?), &stop);
     children.stop();
     ended?;
     pares_text::tell!("stopped");
     Ok(())
 }
 
-fn watch(children: &mut Children, standstill: &mut Standstill, stop: &AtomicBool) -> BrokerageResult {
+fn watch(children: &mut Children, standstill: &mut SiteOutage, stop: &AtomicBool) -> BrokerageResult {
     while !stop.load(Ordering::Relaxed) {
         for dead in children.revive()? {
             pares_text::tell!("{dead}");
@@ -192,7 +195,7 @@ fn watch(children: &mut Children, standstill: &mut Standstill, stop: &AtomicBool
 }
 
 /// Says when no site takes part, though each of them runs or is started again, and when one does again.
-struct Standstill {
+struct SiteOutage {
     access: Access,
     looked: Instant,
     /// In how many looks there was none.
@@ -200,7 +203,7 @@ struct Standstill {
     said: Option<String>,
 }
 
-impl Standstill {
+impl SiteOutage {
     fn of(access: Access) -> Self {
         Self { access, looked: Instant::now(), looks: 0, said: None }
     }
@@ -215,8 +218,8 @@ impl Standstill {
         // A site that begins takes no part for a moment.
         if self.said != why && self.looks != 1 {
             let told =
-                why.as_ref().map(|why| format!("no site takes part, and no command is executed: {why}"));
-            pares_text::tell!("{}", told.unwrap_or_else(|| "sites take part again".into()));
+                why.as_ref().map(|why| format!("no site participates, so no command is executed: {why}"));
+            pares_text::tell!("{}", told.unwrap_or_else(|| "sites participate again".into()));
             self.said = why;
         }
     }
@@ -231,7 +234,7 @@ fn no_part(reports: &[(SiteId, SiteReport)]) -> Option<String> {
         format!("site {} {}", sites::name(*site), report.apart.as_deref().unwrap_or_default())
     };
     let all: Vec<String> = reports.iter().map(told).collect();
-    Some(if all.is_empty() { "none says how it is".into() } else { all.join("; ") })
+    Some(if all.is_empty() { "no site reports its state".into() } else { all.join("; ") })
 }
 
 fn stand_in(args: &Args) -> Result<Option<QuoteServer>, BrokerageError> {
@@ -240,7 +243,7 @@ fn stand_in(args: &Args) -> Result<Option<QuoteServer>, BrokerageError> {
     }
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let server = QuoteServer::start(any, args.behaviour.settings());
-    server.map(Some).map_err(BrokerageError::io("starting the stand-in for the quote server"))
+    server.map(Some).map_err(BrokerageError::io("starting the simulated quote server"))
 }
 
 /// A command line that has a front execute one command, and shows the answer.
@@ -274,9 +277,13 @@ fn tell(children: &Children, args: &Args) {
         pares_text::tell!("without nc: {}", in_python(*front));
     }
     let desks: Vec<String> = places.desks.iter().map(SocketAddr::to_string).collect();
-    pares_text::tell!("desks at {}, which ask the quote server at {}", desks.join(", "), places.quote_server);
     pares_text::tell!(
-        "`pares site status --dir {dir}` shows the sites; what all processes say is in {dir}/*.log"
+        "quote desks at {}, with the quote server at {}",
+        desks.join(", "),
+        places.quote_server
+    );
+    pares_text::tell!(
+        "`pares site status --dir {dir}` shows the sites; the output of all processes is in {dir}/*.log"
     );
     pares_text::tell!("Ctrl-C stops everything.");
 }
@@ -351,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_not_there_or_that_nobody_asks_for_is_refused_before_anything_starts() {
+    fn missing_or_unneeded_key_is_refused_before_start() {
         let refused = |more: &str| {
             let args = Line::parse_from(format!("up {more}").split_whitespace()).args;
             args.check_sign_on().map_err(|why| why.to_string())

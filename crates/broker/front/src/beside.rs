@@ -34,7 +34,7 @@ mod tests {
     const HOUR_MS: u64 = 3_600_000;
 
     #[test]
-    fn the_kill_switch_waits_neither_for_the_customers_commands_nor_for_the_clock() {
+    fn kill_switch_waits_for_neither_commands_nor_clock() {
         let [user, by] = ["jo", "ann"].map(|name| UserName::new(name).unwrap());
         let block = || Asked::Order {
             asked: OrderAsked::Block { user: user.clone(), is_blocked: true, by: by.clone() },

@@ -118,6 +118,7 @@ impl QuoteDesk {
     /// Questions so far, but for those that did not reach the server.
     #[must_use]
     pub fn hits(&self) -> u64 {
+        assert!(self.unsent <= self.latest, "what did not reach the server was a question");
         self.latest - self.unsent
     }
 
@@ -173,9 +174,15 @@ impl QuoteDesk {
     ) {
         self.latest += 1;
         let hit = self.latest;
-        self.stocks.entry(symbol).or_default().coming = Some(hit);
+        assert!(
+            self.asked.back().is_none_or(|(_, last)| *last < hit),
+            "questions are numbered in their order"
+        );
+        let before = self.stocks.entry(symbol).or_default().coming.replace(hit);
+        assert!(before.is_none(), "of a stock one question is open at a time");
         self.open.insert(hit, symbol);
         self.asked.push_back((now_ms, hit));
+        assert!(self.open.len() <= self.asked.len(), "a question that is open was asked");
         effects.push(DeskEffect::Ask { hit, symbol, user: user.clone() });
     }
 
@@ -206,6 +213,7 @@ impl QuoteDesk {
         self.brought += u64::from(answer.as_ref().is_ok_and(|brought| brought.hit.is_some()));
         let Some(symbol) = self.open.remove(&hit) else { return self.late(answer, effects) };
         let stock = self.stocks.entry(symbol).or_default();
+        assert_eq!(stock.coming, Some(hit), "the question of a stock that is open is the one that is coming");
         stock.coming = None;
         let is_unsent = answer == Err(QuoteFault::Unreached);
         self.unsent += u64::from(is_unsent);

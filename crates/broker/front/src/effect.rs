@@ -82,6 +82,6 @@ pub enum NotTaken {
     #[error("the front's clock is off")]
     Clock,
     /// Its number is none, or does not come after that which it says.
-    #[error("the number does not come after the one before it")]
+    #[error("the number does not follow the previous one")]
     Order,
 }

@@ -84,6 +84,7 @@ impl<T> FairFeed<T> {
 
     /// Whether a user of whom so many are handed on may have another.
     fn may_go(&self, open: usize) -> bool {
+        assert!(self.room > 0, "there is room for one command at least");
         let half = self.room.div_ceil(2);
         let share = (half / self.users.len().max(1)).max(1);
         open < share && (self.open < half || open < FEW)
@@ -112,6 +113,7 @@ impl<T> FairFeed<T> {
     /// Who has something and less than his share is in turn.
     fn give_turn(&mut self, user: &UserName) {
         let Some(own) = self.users.get(user) else { return };
+        assert!(self.turns.len() <= self.users.len(), "a user has one turn at a time");
         let is_next = !own.has_turn && !own.held.is_empty() && self.may_go(own.open);
         if let Some(own) = self.users.get_mut(user).filter(|_| is_next) {
             own.has_turn = true;
@@ -121,6 +123,7 @@ impl<T> FairFeed<T> {
 
     /// The next command that may be handed on; none if there is no room, or nobody who has one has less than his share. It counts until it is [done](Self::done).
     pub fn take(&mut self) -> Option<T> {
+        assert!(self.nobodys.len() <= self.held, "a command of nobody that waits is held");
         if self.open >= self.room {
             return None;
         }
@@ -145,18 +148,21 @@ impl<T> FairFeed<T> {
     /// The next one of a user in whose turn it is, unless his share has become less meanwhile.
     fn take_of(&mut self, user: &UserName) -> Option<T> {
         let may_go = self.may_go(self.users.get(user)?.open);
+        assert!(self.before_nobodys <= self.held, "what came before a command of nobody is held");
         let own = self.users.get_mut(user)?;
         own.has_turn = false;
         let (place, command) = if may_go { own.held.pop_front()? } else { return None };
         own.open += 1;
         self.handed_on();
         if self.nobodys.front().is_some_and(|(nobodys, _)| place < *nobodys) {
+            assert!(self.before_nobodys > 0, "what came before a command of nobody is counted");
             self.before_nobodys -= 1;
         }
         Some(command)
     }
 
     fn handed_on(&mut self) {
+        assert!(self.held > 0, "what is handed on was held");
         self.held -= 1;
         self.open += 1;
     }
@@ -170,15 +176,18 @@ impl<T> FairFeed<T> {
     pub fn done(&mut self, user: Option<&UserName>) {
         let Some(user) = user else {
             let was_open = usize::from(self.nobodys_open > 0);
+            assert!(self.nobodys_open <= self.open, "what nobody has open is open");
             self.nobodys_open -= was_open;
             self.open -= was_open;
             return;
         };
         let Some(own) = self.users.get_mut(user).filter(|own| own.open > 0) else { return };
+        assert!(own.open <= self.open, "what a user has open is open");
         own.open -= 1;
         self.open -= 1;
         if own.open == 0 && own.held.is_empty() {
-            self.users.remove(user);
+            let gone = self.users.remove(user);
+            assert!(gone.is_none_or(|own| !own.has_turn), "who has nothing is not in turn");
         } else {
             self.give_turn(user);
         }
@@ -198,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_has_his_share_and_half_of_the_room_when_the_others_are_through() {
+    fn user_gets_share_and_half_the_room_when_alone() {
         let (mut feed, [jo, al]) = (FairFeed::new(8), ["jo", "al"].map(user));
         (0..6).for_each(|command| feed.push(Some(&jo), command));
         assert_eq!(taken(&mut feed), [0, 1, 2, 3], "alone he has half of it");
@@ -217,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn users_who_took_all_that_is_for_many_leave_room_for_those_who_have_few() {
+    fn heavy_users_leave_room_for_light_ones() {
         let mut feed = FairFeed::new(10_000);
         for at in 0..100 {
             let user = user(&format!("u{at}"));
@@ -238,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_of_nobody_comes_behind_all_that_was_read_before_it_and_holds_up_nothing_after_it() {
+    fn anonymous_command_follows_reads_and_blocks_nothing() {
         let (mut feed, [jo, al]) = (FairFeed::new(2), ["jo", "al"].map(user));
         feed.push(Some(&jo), 0);
         feed.push(Some(&jo), 1);

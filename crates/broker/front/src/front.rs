@@ -178,7 +178,8 @@ impl BrokerFront {
         }
         let arrival = self.arrived;
         self.arrived += 1;
-        self.open.insert(arrival, at);
+        let before = self.open.insert(arrival, at);
+        assert!(before.is_none(), "a place among those that arrived is given once");
         let sender = SiteTurns::sender_of(sender, at);
         self.parts[at].commands.push_back(Waiting { arrival, sender, is_early: false, order, asked });
         self.advance(at, now_ms, effects);

@@ -21,13 +21,23 @@
 //! | `line` | the quote server's line protocol |
 //! | [`loader_lines`] | lines between loaders and fronts |
 //! | `stand_in`, `draw` | what the stand-in for that server answers, and when |
+//!
+//! Invariants that it asserts:
+//!
+//! - A command has one place among those that arrived, and is told once.
+//! - Each part but the first, which is nobody's, has a user or is free; a free one is idle.
+//! - A request is handed on once the front has its number and while its user has room, behind an earlier one of its session.
+//! - What comes back from the sites was handed on.
+//! - Of a stock one question is open at a time, and questions are numbered in their order.
+//! - What is kept is counted: own triggers, early commands, held ones, those of each user and of nobody.
+//! - A sender is in turn while parts of its wait, a user while he has something; who is served has waited for it.
+//! - Own sessions, those beside and those given out are apart, and no more than a number has.
 
 mod backlog;
 mod beside;
 mod clock;
 mod desk;
 mod desks;
-mod draw;
 mod effect;
 mod fair;
 mod front;
@@ -49,7 +59,6 @@ pub use desk::{DeskEffect, HIT_MILLS, QUOTE_LIMIT_MS, QuoteDesk, QuoteStanding};
 pub use desks::{
     DeskCall, DeskCalls, DeskNews, FRAME_MAX, FrontNumber, SharedDesk, SharedEffect, ToDesk, ToFront,
 };
-pub use draw::SeededDraw;
 pub use effect::{Arrival, FrontEffect, NotTaken};
 pub use fair::FairFeed;
 pub use front::{BrokerFront, FRONT_OPEN_MAX};

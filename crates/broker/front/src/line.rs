@@ -21,16 +21,16 @@ pub enum QuoteFault {
     #[error("the quote server's answer is no quote")]
     Garbage,
     /// Of another stock.
-    #[error("the quote is of another stock")]
+    #[error("the quote is for another stock")]
     OtherStock,
     /// For another user: `NA` of a question that it did not like.
     #[error("the quote is for another user")]
     OtherUser,
     /// Its stamp is a minute and more ahead of this front's clock.
-    #[error("the quote is of a time to come")]
+    #[error("the quote has a future time stamp")]
     Ahead,
     /// Its stamp is a minute old already.
-    #[error("the quote was over when it came")]
+    #[error("the quote had expired when it arrived")]
     Old,
     /// It does not let itself be connected to: it was asked nothing, and that costs nothing.
     #[error("the quote server cannot be reached")]

@@ -97,7 +97,7 @@ pub fn answer(number: u64, reply: &BrokerReply) -> String {
         BrokerReply::Overtaken => return lost(number, "overtaken"),
         BrokerReply::NameTaken => return lost(number, "another command has this number"),
         BrokerReply::Repeated => return format!("[{number}] UNKNOWN repeated\n"),
-        BrokerReply::Early => return lost(number, "the one before it is missing"),
+        BrokerReply::Early => return lost(number, "the previous one is missing"),
         BrokerReply::Unchanged
         | BrokerReply::Lapsed { .. }
         | BrokerReply::FrontNumber { .. }

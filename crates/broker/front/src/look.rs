@@ -6,7 +6,7 @@
 //! However much there is, a page at a time is under way, and nothing of it is kept but its stocks: a million triggers are a thousand pages, and a look that takes as long as these. A page may be slow: to begin anew
 //! for that would come to no end where all are. So a look waits for as long as a read can take, and each page has a number, so that one that comes later still is not taken for the answer to another question.
 
-use pares_broker::{ArmedPage, ArmedTrigger, BrokerRead, LapsingPage, LapsingStack, WINDOW_MS};
+use pares_broker::{ArmedPage, ArmedTrigger, BrokerRead, LapsingPage, PendingExpiry, WINDOW_MS};
 use pares_wice::Key;
 use pares_wice::codec::Coded as _;
 
@@ -69,6 +69,7 @@ impl BrokerFront {
     }
 
     fn look_at(&mut self, read: BrokerRead, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        assert!(!self.looks.is_closed, "a front that is closed looks at nothing");
         self.looks.asked += 1;
         self.looks.due_ms = now_ms + LOOK_EVERY_MS;
         let number = self.looks.asked;
@@ -134,7 +135,7 @@ impl BrokerFront {
         effects: &mut Vec<FrontEffect>,
     ) -> Option<BrokerRead> {
         let LapsingPage { stacks, next } = LapsingPage::from_bytes(bytes).ok()?;
-        for LapsingStack { user, way, placed_ms } in stacks {
+        for PendingExpiry { user, way, placed_ms } in stacks {
             if placed_ms + WINDOW_MS < late_ms {
                 self.happens_after_all(&user, Moment::Lapse(way), now_ms, effects);
             }
@@ -144,6 +145,7 @@ impl BrokerFront {
                 self.desk.unwatch(symbol);
             }
             self.looks.done += 1;
+            assert!(self.looks.done <= self.looks.asked, "a look that has ended was begun");
         }
         next.map(|from| BrokerRead::Lapsing { from: Some(from) })
     }

@@ -93,6 +93,7 @@ impl Ahead {
         let is_new = !self.armed.contains_key(&symbol);
         let watched = self.armed.entry(symbol).or_default();
         if let Some(own) = watched.own.get_mut(whose) {
+            assert!(own.seen <= look + 1, "a trigger was armed before the next look at the latest");
             // What was armed here since the look began is not what it shows.
             if own.seen <= look {
                 (own.price_cents, own.seen) = (price_cents, look);
@@ -115,6 +116,7 @@ impl Ahead {
             return;
         }
         self.count += usize::from(watched.own.insert(whose, Own { price_cents, seen }).is_none());
+        assert!(watched.own.len() <= self.count, "a trigger that is kept is counted");
     }
 
     /// Forgets what neither this look nor the one before has shown; gives stocks of which nothing is left.
@@ -130,6 +132,7 @@ impl Ahead {
     /// It is armed no more, or not as far as this front can say; whether nothing else is of this stock.
     fn disarm(&mut self, symbol: StockSymbol, whose: &(TradeWay, UserName)) -> bool {
         let Some(watched) = self.armed.get_mut(&symbol) else { return false };
+        assert!(watched.own.len() <= self.count, "a trigger that is kept is counted");
         self.count -= usize::from(watched.own.remove(whose).is_some());
         let is_last = watched.is_over();
         if is_last {
@@ -155,6 +158,7 @@ impl Pendings {
             self.ends.insert((due_ms, user, way));
         }
         dues.push_back(due_ms);
+        assert_eq!(self.ends.len(), self.of.len(), "of what a user has pending one end is the next");
     }
 
     /// The newest is pending no more. If that was another front's, a look finds what is forgotten here.
@@ -166,10 +170,12 @@ impl Pendings {
             self.of.remove(&whose);
             self.ends.remove(&(due_ms, whose.0, way));
         }
+        assert_eq!(self.ends.len(), self.of.len(), "of what a user has pending one end is the next");
     }
 
     /// Whose oldest has come to its end.
     fn next_due(&mut self, now_ms: u64) -> Option<(UserName, TradeWay)> {
+        assert_eq!(self.ends.len(), self.of.len(), "of what a user has pending one end is the next");
         let (_, user, way) = self.ends.first().filter(|(due_ms, ..)| *due_ms <= now_ms)?.clone();
         self.ends.pop_first();
         let whose = (user, way);

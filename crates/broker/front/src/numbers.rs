@@ -3,7 +3,9 @@
 //! A sender goes on with his session at any front. If a front's own were numbered like those that it gives out, others could not tell them apart once its first is used up, and somebody who went on with one
 //! would give numbers that the front gives too. So even ones are a front's own, and odd ones are given out.
 
-use pares_broker::{COMMANDS_OF_SESSION, SESSIONS_OF_FRONT, is_session, number_in_session, session_of_front};
+use pares_broker::{
+    COMMANDS_OF_SESSION, SESSIONS_OF_FRONT, is_session, number_in_session, session_of, session_of_front,
+};
 
 /// The numbers of a front and its sessions. Before the front has its number, and when that is used up, there are none.
 #[derive(Debug, Default)]
@@ -22,6 +24,7 @@ pub struct FrontNumbers {
 impl FrontNumbers {
     /// The front has a number that was never used.
     pub fn begin(&mut self, front: u64) {
+        assert!(self.front.is_none(), "a front takes a number when it has none, or has used it up");
         (self.front, self.given, self.own_sessions) = (Some(front), 0, 0);
     }
 
@@ -34,10 +37,12 @@ impl FrontNumbers {
         let session = session_of_front(self.front?, 2 * self.given + 1);
         self.given += 1;
         self.end_if_spent(self.given);
+        assert!(self.may_go_on(session), "a session is handed only to its user");
         Some(session)
     }
 
     fn end_if_spent(&mut self, sessions: u64) {
+        assert!(sessions <= SESSIONS_OF_FRONT / 2, "a front gives out no more sessions than it has");
         if sessions == SESSIONS_OF_FRONT / 2 {
             self.front = None;
         }
@@ -53,6 +58,7 @@ impl FrontNumbers {
     /// The number that is given out next.
     pub fn peek(&mut self) -> Option<u64> {
         let next = self.behind(self.own)?;
+        assert!(next > 0, "commands are numbered from 1 on");
         self.own = next - 1;
         Some(next)
     }
@@ -77,6 +83,8 @@ impl FrontNumbers {
     /// The next number of an own session beside that: for what comes after none of those.
     pub(crate) fn next_beside(&mut self) -> Option<u64> {
         self.beside = self.behind(self.beside)?;
+        let is_apart = self.own == 0 || session_of(self.own) != session_of(self.beside);
+        assert!(is_apart, "a front numbers what comes beside in another session than its own");
         Some(self.beside)
     }
 }
@@ -88,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_that_is_used_up_is_followed_by_another_and_a_front_by_another_number() {
+    fn used_up_session_and_front_numbers_get_successors() {
         let mut numbers = FrontNumbers::default();
         assert_eq!((numbers.open_session(), numbers.next_own()), (None, None));
         numbers.begin(7);
@@ -108,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_a_fronts_own_is_known_at_every_front_however_late_it_was_begun() {
+    fn front_session_is_known_at_every_front() {
         let (mut one, mut other) = (FrontNumbers::default(), FrontNumbers::default());
         one.begin(7);
         other.begin(9);
@@ -130,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_beside_has_a_session_of_its_own_however_many_there_were() {
+    fn side_requests_have_their_own_session() {
         let mut numbers = FrontNumbers::default();
         assert_eq!(numbers.next_beside(), None);
         numbers.begin(7);
@@ -143,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn more_requests_than_a_session_has_room_for_have_each_a_number_of_their_own() {
+    fn requests_beyond_session_room_get_own_numbers() {
         let mut numbers = FrontNumbers::default();
         numbers.begin(1);
         let mut last = 0;

@@ -64,6 +64,8 @@ impl SitePace {
         } else if now_ms.abs_diff(self.halved_ms) >= took_ms {
             (self.window, self.halved_ms) = ((self.window / 2).max(WINDOW_MIN.min(self.max)), now_ms);
         }
+        assert!(self.window >= WINDOW_MIN.min(self.max), "a bound leaves room for sites that are far away");
+        assert!(self.window <= self.max, "a bound that is not fixed stays within its own");
     }
 }
 
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_changes_nothing_and_a_bound_that_was_fixed_stays() {
+    fn clock_change_leaves_fixed_bounds() {
         let mut pace = SitePace::new(MAX);
         pace.came_back(3_600_000, NOON_MS);
         assert_eq!(pace.window(), MAX);

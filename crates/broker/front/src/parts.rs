@@ -1,11 +1,11 @@
 //! The parts of a front's users: made when a command arrives, dropped when many are idle. What is early is sent again, or given up.
 
-use pares_broker::{BrokerReply, BrokerRequest, UserName};
+use pares_broker::{BrokerReply, BrokerRequest, UserName, is_order};
 use pares_wice::TransactionId;
 
 use crate::effect::FrontEffect;
 use crate::front::{BrokerFront, PARTS_KEPT};
-use crate::user::{Again, Cause, Moment, UnderWay, UserPart, Waiting};
+use crate::user::{Again, Cause, DEPTH, Moment, UnderWay, UserPart, Waiting};
 
 impl BrokerFront {
     /// The user's part; made if there is none.
@@ -21,8 +21,12 @@ impl BrokerFront {
         if at == self.parts.len() {
             self.parts.push(UserPart::default());
         }
+        let part = &self.parts[at];
+        assert!(at > 0 && part.user.is_none() && part.is_idle(), "a part that is free is nobody's, and idle");
         self.parts[at].user = Some(user.clone());
         self.names.insert(user.clone(), at);
+        let all = 1 + self.names.len() + self.free.len();
+        assert_eq!(all, self.parts.len(), "each part but the first has a user, or is free");
         at
     }
 
@@ -30,6 +34,7 @@ impl BrokerFront {
     fn drop_idle(&mut self) {
         let Self { names, parts, free, .. } = self;
         names.retain(|_, at| {
+            assert!(*at > 0, "the first part, which is nobody's, stays");
             let part = &mut parts[*at];
             if part.is_idle() {
                 free.push(*at);
@@ -37,6 +42,8 @@ impl BrokerFront {
             }
             part.user.is_some()
         });
+        let all = 1 + names.len() + free.len();
+        assert_eq!(all, parts.len(), "a part that loses its user is free");
         self.parts_kept = PARTS_KEPT.max(2 * self.names.len());
     }
 
@@ -114,6 +121,11 @@ impl BrokerFront {
     ) {
         let client = self.client_of(at);
         let part = &mut self.parts[at];
+        assert!(part.under_way.len() < DEPTH, "a request is handed on while its user has room");
+        assert!(
+            is_order(request.number, request.after),
+            "a command comes after an earlier one of its session"
+        );
         part.sequence += 1;
         let sequence = part.sequence;
         effects
@@ -125,7 +137,8 @@ impl BrokerFront {
 
     /// A command has its reply, or is given up.
     pub(crate) fn is_through(&mut self, waiting: &Waiting) {
-        self.open.remove(&waiting.arrival);
+        let was_open = self.open.remove(&waiting.arrival).is_some();
+        assert!(was_open, "a command is answered once");
         if waiting.is_early {
             self.turns.leaves_early(waiting.sender);
         }
@@ -133,6 +146,8 @@ impl BrokerFront {
 
     /// The client of sites that a front is for a user's part.
     fn client_of(&self, at: usize) -> u64 {
+        assert!(self.number().is_some(), "nothing is handed on before the front has its number");
+        assert!(u32::try_from(at).is_ok(), "the number of a part has 32 bits");
         (self.number().unwrap_or_default() << 32) + at as u64
     }
 

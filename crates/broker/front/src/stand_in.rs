@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 
 use pares_broker::{StockQuote, StockSymbol};
-
-use crate::draw::SeededDraw;
+use pares_random::Random;
 
 /// A delay of so many whole seconds in so many of a thousand answers.
 const DELAYS: [(u64, u64); 5] = [(0, 660), (1, 155), (2, 85), (3, 55), (4, 45)];
@@ -66,7 +65,7 @@ pub struct StandInAnswer {
 #[derive(Clone, Debug)]
 pub struct StandIn {
     settings: StandInSettings,
-    draw: SeededDraw,
+    draw: Random,
     prices: BTreeMap<StockSymbol, u64>,
     hits: u64,
 }
@@ -75,7 +74,7 @@ impl StandIn {
     /// A server that has been asked nothing.
     #[must_use]
     pub fn new(settings: StandInSettings) -> Self {
-        Self { settings, draw: SeededDraw::new(settings.seed), prices: BTreeMap::new(), hits: 0 }
+        Self { settings, draw: Random::new(settings.seed), prices: BTreeMap::new(), hits: 0 }
     }
 
     /// How often it was asked.
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_have_the_weights_that_were_measured_and_prices_stay_within_their_limits() {
+    fn delays_match_measured_weights_prices_stay_bounded() {
         let answers = answers(StandInSettings { seed: 3, ..StandInSettings::default() }, 20_000);
         for (seconds, weight) in DELAYS {
             let count = answers.iter().filter(|answer| answer.delay_ms == seconds * 1_000 + WAY_MS).count();
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_says_the_same_and_misbehaves_as_often_as_it_is_told() {
+    fn same_seed_repeats_answers_and_fault_rate() {
         let settings = StandInSettings { seed: 9, is_instant: true, bad_per_mille: 200 };
         let first = answers(settings, 2_000);
         assert_eq!(first, answers(settings, 2_000));

@@ -66,6 +66,7 @@ impl SiteTurns {
 
     /// One has its answer; how long it was there, if that says something.
     pub(crate) fn came_back(&mut self, took_ms: Option<u64>, now_ms: u64) {
+        assert!(self.at_sites > 0, "what comes back was handed on");
         self.at_sites = self.at_sites.saturating_sub(1);
         if let Some(took_ms) = took_ms {
             self.pace.came_back(took_ms, now_ms);
@@ -74,6 +75,7 @@ impl SiteTurns {
 
     /// Whose turns a command takes that this sender brings of this part's user.
     pub(crate) fn sender_of(sender: u64, at: usize) -> u64 {
+        assert!(sender <= EACH_USER, "connections have numbers below those of single users");
         if sender == EACH_USER { EACH_USER + at as u64 } else { sender }
     }
 
@@ -98,12 +100,15 @@ impl SiteTurns {
             self.senders.push_back(sender);
         }
         parts.push_back(at);
+        assert_eq!(self.senders.len(), self.parts.len(), "a sender is in turn while parts of its wait");
     }
 
     /// Whose turn it is, and the part.
     fn next(&mut self) -> Option<(u64, usize)> {
+        assert_eq!(self.senders.len(), self.parts.len(), "a sender is in turn while parts of its wait");
         let sender = self.senders.pop_front()?;
         let parts = self.parts.get_mut(&sender)?;
+        assert!(!parts.is_empty(), "a sender who is in turn has a part that waits");
         let at = parts.pop_front()?;
         if parts.is_empty() {
             self.parts.remove(&sender);
@@ -120,6 +125,7 @@ impl SiteTurns {
         if admits {
             self.early.insert(sender, own + 1);
             self.early_all += 1;
+            assert!(self.early.len() <= self.early_all, "a sender is counted for what is early");
         }
         admits
     }
@@ -127,10 +133,12 @@ impl SiteTurns {
     /// One that was early is so no more.
     pub(crate) fn leaves_early(&mut self, sender: u64) {
         let Some(own) = self.early.get_mut(&sender) else { return };
+        assert!(*own > 0 && *own <= self.early_all, "what is early of a sender is counted among all");
         (*own, self.early_all) = (*own - 1, self.early_all - 1);
         if *own == 0 {
             self.early.remove(&sender);
         }
+        assert_eq!(self.early.is_empty(), self.early_all == 0, "all early commands are some sender's");
     }
 }
 
@@ -174,6 +182,7 @@ impl BrokerFront {
     }
 
     fn serve_moment(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        assert!(self.parts[at].has_turn_of_moment, "whose turn it is has waited for it");
         self.parts[at].has_turn_of_moment = false;
         if self.parts[at].has_room()
             && self.numbers.peek().is_some()
@@ -184,6 +193,7 @@ impl BrokerFront {
     }
 
     fn serve_command(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        assert!(self.parts[at].has_turn, "whose turn it is has waited for it");
         self.parts[at].has_turn = false;
         if self.parts[at].has_room_for_command()
             && self.numbers.peek().is_some()

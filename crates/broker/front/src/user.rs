@@ -9,7 +9,7 @@ use pares_broker::{
 use crate::turns::SiteTurns;
 
 /// Most requests of a user that are under way.
-const DEPTH: usize = 32;
+pub(crate) const DEPTH: usize = 32;
 /// A site remembers what became of the last 64 names of a client: none is given out so far ahead of one without an answer.
 const NAMES_AHEAD_MAX: u64 = 60;
 /// A command that is early comes again after 1 ms, then 2, 4 .. up to this, ms.
@@ -110,6 +110,7 @@ impl UnderWay {
         if self.has_before || self.pause.is_some() {
             return true;
         }
+        assert!(!waiting.is_early, "a command that is early is counted once");
         waiting.is_early = turns.admits_early(waiting.sender);
         waiting.is_early
     }
@@ -207,6 +208,7 @@ impl UserPart {
     fn has_names(&self) -> bool {
         let unanswered = self.under_way.iter().filter(|one| one.reply.is_none());
         let oldest = unanswered.map(|one| one.sequence).min();
+        assert!(oldest <= Some(self.sequence), "a name that waits for its answer was given out");
         oldest.is_none_or(|oldest| self.sequence - oldest < NAMES_AHEAD_MAX)
     }
 

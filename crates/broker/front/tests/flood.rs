@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_broker::{Asked, BrokerReply, UserName, WorkloadLine};
-use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect, SeededDraw};
+use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect};
+use pares_random::Random;
 use pares_wice::TransactionId;
 
 const NOON_MS: u64 = 1_680_000_000_000;
@@ -98,7 +99,7 @@ impl Stage {
 
 /// The turns within which 99 of a hundred commands of the others had their reply, and on average, while so many users flood.
 fn others(floods: usize) -> (usize, f64) {
-    let (mut stage, mut draw) = (Stage::new(), SeededDraw::new(7));
+    let (mut stage, mut draw) = (Stage::new(), Random::new(7));
     for turn in 0..TURNS {
         // Those who flood come first in each turn: nothing helps the others but the front.
         for flood in (0..floods).cycle().take(floods.min(1) * FLOOD.saturating_sub(stage.flooding)) {

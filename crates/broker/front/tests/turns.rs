@@ -142,7 +142,7 @@ fn a_connection_with_many_users_costs_another_one_a_turn() {
 }
 
 #[test]
-fn a_flood_at_slow_sites_leaves_few_of_its_requests_in_their_queue() {
+fn flood_at_slow_sites_leaves_short_queue() {
     let mut stage = Stage::new();
     stage.floods(1, 20_000, 0);
     for _ in 0..15_000 {
@@ -157,7 +157,7 @@ fn a_flood_at_slow_sites_leaves_few_of_its_requests_in_their_queue() {
 }
 
 #[test]
-fn what_a_connection_that_ends_has_not_at_the_sites_is_never_asked_for() {
+fn unsent_requests_of_ended_connection_are_never_sent() {
     let mut stage = Stage::new();
     let flood = stage.floods(1, 9_000, 0);
     let other = stage.says(2, "al", 0);
@@ -180,7 +180,7 @@ fn early(stage: &mut Stage) {
 }
 
 #[test]
-fn of_commands_without_the_one_before_them_only_a_few_of_a_connection_and_of_all_wait() {
+fn orphaned_commands_are_limited_per_connection_and_total() {
     let mut stage = Stage::new();
     stage.floods(1, 200, 1);
     early(&mut stage);
@@ -219,7 +219,7 @@ fn those_of_a_connection_that_ends_wait_no_longer() {
 }
 
 #[test]
-fn any_number_of_users_whose_one_before_was_here_may_wait_for_it() {
+fn users_with_known_predecessor_may_all_wait() {
     let mut stage = Stage::new();
     for user in 0..200 {
         for count in 1..=2 {
@@ -244,7 +244,7 @@ fn any_number_of_users_whose_one_before_was_here_may_wait_for_it() {
 }
 
 #[test]
-fn what_one_connection_of_a_session_brought_waits_on_when_another_one_of_it_ends() {
+fn session_requests_survive_end_of_one_connection() {
     let mut stage = Stage::new();
     let gone = ["al", "jo"].map(|user| stage.says(1, user, 1));
     early(&mut stage);
@@ -272,7 +272,7 @@ fn what_one_connection_of_a_session_brought_waits_on_when_another_one_of_it_ends
 }
 
 #[test]
-fn users_who_bring_their_own_commands_have_each_as_many_turns_as_a_connection_with_thousands_of_users() {
+fn single_users_get_as_many_turns_as_big_connections() {
     let mut stage = Stage::new();
     stage.floods(1, 2 * AT_SITES_MAX, 0);
     for user in 0..100 {
@@ -299,7 +299,7 @@ fn fires(stage: &mut Stage, count: usize, fired: &mut BTreeSet<UserName>) {
 }
 
 #[test]
-fn a_quote_that_fires_a_hundred_thousand_triggers_fires_them_in_turn_and_each_once() {
+fn hundred_thousand_triggers_fire_in_turn_once_each() {
     let (mut stage, mut fired) = (Stage::new(), BTreeSet::new());
     for user in 0..100_000 {
         let line = format!("SET_BUY_TRIGGER,u{user},S,2.00");

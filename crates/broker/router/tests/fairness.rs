@@ -120,7 +120,7 @@ impl Desk {
 }
 
 #[test]
-fn orders_of_a_shard_that_does_not_answer_keep_no_other_shard_waiting() {
+fn silent_shard_delays_no_other_shard() {
     let mut desk = Desk::new();
     desk.waiting = (0..1_000).map(|number| (number, stock("A"))).collect();
     desk.waiting.insert(5_000, stock("B"));

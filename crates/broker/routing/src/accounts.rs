@@ -110,5 +110,5 @@ impl AccountsClient {
 }
 
 fn no_sense(error: impl ToString) -> RoutingError {
-    RoutingError::Sites(format!("a site's answer makes no sense: {}", error.to_string()))
+    RoutingError::Sites(format!("a site sent an invalid answer: {}", error.to_string()))
 }

@@ -119,10 +119,10 @@ impl Pulse {
         }
         (self.said, self.at) = (Some(now), Some(Instant::now()));
         match now {
-            (None, _) => pares_text::tell!("router: stands by"),
-            (Some(term), true) => pares_text::tell!("router: at work, term {term}"),
+            (None, _) => pares_text::tell!("router: standby"),
+            (Some(term), true) => pares_text::tell!("router: active, term {term}"),
             (Some(term), false) => pares_text::tell!(
-                "router: at work, term {term}, and no gateway lets it sign on: {}",
+                "router: active, term {term}, but no gateway accepts its sign-on: {}",
                 duty.gateways.why()
             ),
         }

@@ -45,12 +45,12 @@ pub enum RoutingError {
     Exchange(String),
     /// The accounts and the exchange do not agree.
     #[error(
-        "the accounts refuse what the exchange tells: {0}. Nothing more is applied. Look whether another program signs on as this member, or whether these sites are older than the orders; compare the orders with the exchange's record, and start no router before they agree"
+        "the accounts refuse a report of the exchange: {0}. The router applies nothing more. Check whether another program signs on as this member, or whether these sites are older than the orders; compare the orders with the exchange's record, and start no router before they agree"
     )]
     Halted(pares_broker::Refusal),
     /// These sites' orders are of another member.
     #[error(
-        "orders of these sites are at the exchange as another member's, and member {0} has none of them: start it with the key of the member that it had"
+        "the orders of these sites belong to another member of the exchange than member {0}: start the router with that member's key"
     )]
     OtherMember(u32),
     /// The operating system refused something.
@@ -66,13 +66,13 @@ pub enum RoutingError {
 /// As whom a broker signs on at an exchange, and how.
 #[derive(clap::Args, Clone, Debug)]
 pub struct SignOn {
-    /// The key of the broker's session at the exchange; without one, as --member says
+    /// The key file of the broker's session at the exchange [default: sign on as --member]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// The broker as a member, where the exchange asks for no proof
+    /// The broker's member number, at an exchange with open sign-on
     #[arg(long, default_value_t = 1)]
     member: u32,
-    /// The exchange's authority (`ca.pem`), if its gateways speak TLS
+    /// The exchange's CA certificate (`ca.pem`), if its gateways use TLS
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
 }
@@ -109,7 +109,7 @@ impl SignOn {
             self.authority.as_deref().map(Tls::of_exchange).transpose().map_err(|error| failed(&error))?;
         let member = MemberId(key.as_ref().map_or(self.member, |key| key.member));
         if member == MemberId(0) {
-            let why = "a broker trades as a member, and this is an operator's key: `pares admin member add` makes one";
+            let why = "this is an operator's key, but a broker trades as a member: `pares admin member add` makes a member's key";
             return Err(RoutingError::Exchange(why.into()));
         }
         let credential = key.as_ref().map(Credential::from);
@@ -120,18 +120,18 @@ impl SignOn {
 /// Arguments of `pares broker router`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// The directory of the sites: `sites.toml`, and certificates if there are any
+    /// The sites' directory, with `sites.toml` and any certificates
     #[arg(long, default_value = "broker-data")]
     dir: PathBuf,
-    /// A gateway of the exchange; several, one after the other
+    /// A gateway of the exchange; repeatable
     #[arg(long = "gateway", required = true, value_name = "ADDRESS")]
     gateways: Vec<SocketAddr>,
     #[command(flatten)]
     sign_on: SignOn,
-    /// Its number as a router and as a client of the sites, below 2^63, which nobody else has had; drawn if it is not given
+    /// Its unique number as a router and client of the sites, below 2^63 [default: random]
     #[arg(long, hide = true)]
     number: Option<u64>,
-    /// End when the process of this number, which started this one, ends
+    /// End when this parent process ends
     #[arg(long, hide = true)]
     with_parent: Option<u32>,
 }

@@ -82,8 +82,9 @@ pub(crate) async fn account(
     let user = caller.name;
     let reading = app.front.read(BrokerRead::Summary { user: user.clone() });
     let summary: Option<AccountSummary> = app.in_time(reading).await??;
-    let summary = summary
-        .ok_or_else(|| Problem::unknown("there is no account before the first add").reason("no-account"))?;
+    let summary = summary.ok_or_else(|| {
+        Problem::unknown("the account does not exist before the first add").reason("no-account")
+    })?;
     Ok(Json(shown(&user, &summary)))
 }
 

@@ -24,7 +24,8 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
         match body::read(request, BODY_BYTES_MAX, app.settings.patience).await?.as_slice() {
             [] => said(b"{}"),
             _ if !is_json => {
-                let detail = "the body is JSON in UTF-8, not compressed, with Content-Type: application/json";
+                let detail =
+                    "the body must be uncompressed JSON in UTF-8, with Content-Type: application/json";
                 Err(Problem::of(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).reason("not-json"))
             }
             bytes => said(bytes),
@@ -39,7 +40,7 @@ fn said<T: DeserializeOwned>(bytes: &[u8]) -> Result<Said<T>, Problem> {
 /// An object's fields. An array is none: serde takes its values for the fields in the order in which they stand in this program, which no client is told.
 pub(crate) fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     if bytes.trim_ascii_start().starts_with(b"[") {
-        return Err("an array, and no object".to_owned());
+        return Err("an array instead of an object".to_owned());
     }
     serde_json::from_slice(bytes).map_err(|why| why.to_string())
 }

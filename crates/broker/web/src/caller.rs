@@ -128,10 +128,10 @@ fn check_site(parts: &Parts, csrf: &str) -> Result<(), Problem> {
     let word = parts.headers.get("x-csrf").and_then(|word| word.to_str().ok()).unwrap_or_default();
     // Digests, so that how long comparing takes says nothing of the word.
     if digest_of(word) != digest_of(csrf) {
-        return refuse("a cookie alone changes nothing: send the session's word in X-CSRF");
+        return refuse("a cookie is not enough: send the session's csrf token in X-CSRF");
     }
     if is_other_site(&parts.headers) {
-        return refuse("this came from another site");
+        return refuse("requests from other origins are refused");
     }
     Ok(())
 }

@@ -78,7 +78,7 @@ pub(crate) fn kebab(verb: Verb) -> String {
 /// `price`. `commit-buy`, `cancel-buy`, `commit-sell`, `cancel-sell`: nothing, or `number`. `display-summary`: nothing. `dumplog`: `file`. A command with other fields is refused, and stands in the log.
 #[utoipa::path(post, path = "/api/v1/commands/{command}", request_body = Fields,
     params(("command" = String, Path, description = "such as `buy`, `commit-buy`, `set-sell-trigger`"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 64 visible characters: under one key a command is done once")),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 64 visible characters: a command is executed once per key")),
     responses((status = 200, description = "the answer", body = Told), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn command(
     State(app): State<Shared>,
@@ -104,7 +104,8 @@ pub(crate) async fn command(
 pub(crate) fn command_name(headers: &HeaderMap) -> Result<Option<CommandName>, Problem> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let name = key.to_str().ok().and_then(CommandName::new);
-    let wrong = || Problem::bad("an Idempotency-Key is 1 to 64 visible ASCII characters").reason("bad-key");
+    let wrong =
+        || Problem::bad("an Idempotency-Key must be 1 to 64 visible ASCII characters").reason("bad-key");
     name.map(Some).ok_or_else(wrong)
 }
 
@@ -157,7 +158,7 @@ fn asked(verb: Verb, user: &UserName, fields: &Fields) -> Result<Asked, Problem>
     let plain = |name: &str| file_name(name).map(str::to_owned);
     let file = read(fields.file.as_deref(), plain, Refusal::BadFile, &mut fault);
     let command = UserCommand { verb, user: Some(user.clone()), symbol, cents, file };
-    let wrong = || Problem::bad("number is that of what is pending, as the account shows it");
+    let wrong = || Problem::bad("number must be that of the pending command, as in the account");
     let number = fields.number.as_ref().map(|number| number.parse().map_err(|_| wrong()));
     Ok(match number.transpose()? {
         Some(number) if verb.settles() && fault.is_none() => Asked::Settle { command, number },
@@ -207,9 +208,10 @@ pub(crate) fn not_done(reply: &BrokerReply) -> Problem {
         BrokerReply::NameTaken => {
             conflict("another command was sent under this Idempotency-Key", "name-taken")
         }
-        BrokerReply::Repeated => {
-            conflict("it was done once, too long ago to say what it came to: the history says", "repeated")
-        }
+        BrokerReply::Repeated => conflict(
+            "the command was executed too long ago to repeat its outcome: see the history",
+            "repeated",
+        ),
         // Too many wait for one before them.
         BrokerReply::Early => problem::busy(),
         // No front answers a command with anything else.
@@ -223,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_that_a_front_has_no_room_for_is_told_so_and_not_that_there_is_no_answer() {
+    fn command_without_room_is_refused_not_unanswered() {
         assert_eq!(not_done(&BrokerReply::Early), problem::busy());
     }
 }

@@ -119,7 +119,7 @@ pub(crate) async fn release(
 
 /// Somebody who has an account.
 async fn customer(app: &App, name: &str) -> Result<UserName, Problem> {
-    let nobody = || Problem::unknown("nobody of that name has an account").reason("no-customer");
+    let nobody = || Problem::unknown("there is no account of that name").reason("no-customer");
     let user = UserName::new(name).ok_or_else(nobody)?;
     if app.has_account(&user).await? { Ok(user) } else { Err(nobody()) }
 }
@@ -152,7 +152,7 @@ fn limits_of(said: &LimitsSaid) -> Result<CustomerLimits, Problem> {
     let number = |count: Option<u64>, most: u64| match count {
         None => Ok(0),
         Some(count) if (1..=most).contains(&count) => Ok(count),
-        Some(_) => Err(Problem::bad(format!("a limit is 1 to {most}; what is left out is the standard"))),
+        Some(_) => Err(Problem::bad(format!("a limit must be 1 to {most}; an omitted one is the default"))),
     };
     let money = |text: &Option<String>| match text.as_deref().map(cents_of) {
         None => Ok(0),

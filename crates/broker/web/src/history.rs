@@ -221,7 +221,7 @@ fn deal_of(record: &AuditRecord) -> Option<NoteShown> {
 /// A cancel that is on its way has changed nothing yet, so nothing is noted of it.
 fn wish(reply: &BrokerReply) -> Option<NoteShown> {
     let is_wish = matches!(reply, BrokerReply::Order { reply: OrderReply::Cancelling });
-    is_wish.then(|| NoteShown { kind: "order", text: "a cancel is on its way".into(), amount: None })
+    is_wish.then(|| NoteShown { kind: "order", text: "a cancel was sent".into(), amount: None })
 }
 
 fn order_noted(note: &AuditNote) -> Option<u64> {
@@ -249,11 +249,11 @@ fn order_note(note: &OrderNote) -> NoteShown {
 pub(crate) fn note(of: &AuditNote) -> NoteShown {
     match of {
         AuditNote::Hit { quote } => {
-            let text = format!("the quote server was asked for {}", quote.symbol);
+            let text = format!("quote of {} requested", quote.symbol);
             NoteShown { kind: "hit", text, amount: Some(dollars(quote.price_cents)) }
         }
         AuditNote::Moved { is_add, cents, .. } => {
-            let text = if *is_add { "free cash came" } else { "free cash went" };
+            let text = if *is_add { "cash credited" } else { "cash debited" };
             NoteShown { kind: "moved", text: text.into(), amount: Some(dollars(*cents)) }
         }
         AuditNote::Done { verb, symbol, cents, .. } => {

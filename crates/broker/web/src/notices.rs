@@ -67,7 +67,7 @@ pub(crate) async fn notices(
 ) -> Result<Response, Problem> {
     // A page of another site may open sockets, and its browser sends the cookie along.
     if !caller.is_bearer && (is_other_site(&headers) || !headers.contains_key(header::ORIGIN)) {
-        return Err(Problem::forbidden("this came from another site").reason("cross-site"));
+        return Err(Problem::forbidden("requests from other origins are refused").reason("cross-site"));
     }
     let upgrade = upgrade.map_err(|_| Problem::bad("this is a WebSocket"))?;
     let place = app.sockets.place(caller.name.as_str()).ok_or_else(|| Problem::too_many(10))?;
@@ -131,7 +131,8 @@ impl Listener {
         if self.app.reads.take(self.caller.name.as_str(), now_ms).is_err() {
             return Err(Closing(Some((close_code::POLICY, "too many messages"))));
         }
-        let wrong = || Closing(Some((close_code::POLICY, "say {\"watch\": [..]}, 100 symbols at most")));
+        let wrong =
+            || Closing(Some((close_code::POLICY, "expected {\"watch\": [..]} with at most 100 symbols")));
         self.watched = watched(&text).ok_or_else(wrong)?;
         for symbol in self.watched.clone() {
             if let Some(quote) = self.app.front.quote(symbol) {

@@ -130,7 +130,7 @@ pub(crate) struct Orders {
 
 /// Places an order on the exchange: what it may cost, or the shares, are held from now on.
 #[utoipa::path(post, path = "/api/v1/orders", request_body = OrderWanted,
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 64 visible characters: under one key an order is placed once")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 64 visible characters: an order is placed once per key")),
     responses((status = 201, description = "placed", body = OrderPlaced), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn place(
     State(app): State<Shared>,
@@ -170,7 +170,7 @@ pub(crate) async fn list(
         return page(&app, user, before, limit).await.map(Json);
     }
     if before.is_some() {
-        return Err(Problem::bad("those that are open are one page: without before"));
+        return Err(Problem::bad("open orders are on one page: leave before out"));
     }
     let working: Vec<(u64, Order)> = read(&app, OrderRead::Working { user }).await?;
     let orders = working.iter().take(limit).map(|(number, order)| shown(*number, order)).collect();
@@ -202,7 +202,7 @@ pub(crate) async fn one(
 
 /// Cancels what is left of an order. One that the exchange may have is cancelled when it says so, and may trade until then: so the answer is the order as it is now.
 #[utoipa::path(delete, path = "/api/v1/orders/{number}", params(("number" = String, Path, description = "as placing has answered")),
-    responses((status = 200, description = "it is cancelled, or a cancel is on its way", body = OrderShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "the order is cancelled, or a cancel was sent", body = OrderShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn cancel(
     State(app): State<Shared>,
     Path(number): Path<String>,

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_is_signed_in_leaves_half_of_the_places_to_those_who_sign_in() {
+    async fn signed_in_users_leave_half_the_places_for_sign_in() {
         let settings = WebSettings { password_cost: (8, 1), passwords_at_once: 1, ..WebSettings::default() };
         let passwords = Passwords::new(&settings);
         // Nobody's turn comes, so all that are asked for wait.

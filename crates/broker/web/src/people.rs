@@ -80,7 +80,7 @@ pub(crate) fn person_name(name: &str) -> Option<UserName> {
 
 pub(crate) fn check_password(password: &str) -> Result<(), Problem> {
     if password.chars().count() < PASSWORD_CHARACTERS_MIN || password.len() > PASSWORD_BYTES_MAX {
-        let detail = "a password has 10 characters at least and 256 bytes at most";
+        let detail = "a password must have at least 10 characters and at most 256 bytes";
         return Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, detail).reason("bad-password"));
     }
     Ok(())
@@ -98,7 +98,7 @@ pub(crate) async fn sign_up(
     refuse_other_site(&headers)?;
     app.sign_ins.take(&network(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)?;
     let name = person_name(&who.name).ok_or_else(|| {
-        let detail = "a name is 1 to 32 letters and digits";
+        let detail = "a name must be 1 to 32 letters and digits";
         Problem::of(StatusCode::UNPROCESSABLE_ENTITY, detail).reason("bad-name")
     })?;
     check_password(&who.password)?;
@@ -111,7 +111,7 @@ pub(crate) async fn sign_up(
 
 fn refuse_other_site(headers: &HeaderMap) -> Result<(), Problem> {
     if is_other_site(headers) {
-        return Err(Problem::forbidden("this came from another site").reason("cross-site"));
+        return Err(Problem::forbidden("requests from other origins are refused").reason("cross-site"));
     }
     Ok(())
 }
@@ -290,9 +290,10 @@ pub fn person_of(
     name: &str,
     password: &str,
 ) -> Result<(UserName, PasswordString), PersonError> {
-    let name = person_name(name).ok_or(PersonError::Form("a name is 1 to 32 letters and digits"))?;
-    check_password(password)
-        .map_err(|_| PersonError::Form("a password has 10 characters at least, 256 bytes at most"))?;
+    let name = person_name(name).ok_or(PersonError::Form("a name must be 1 to 32 letters and digits"))?;
+    check_password(password).map_err(|_| {
+        PersonError::Form("a password must have at least 10 characters and at most 256 bytes")
+    })?;
     Ok((name, Passwords::new(settings).hash_here(password)))
 }
 

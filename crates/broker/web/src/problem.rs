@@ -7,23 +7,22 @@ pub(crate) use pares_http::problem::Problem;
 use crate::broker::Unavailable;
 
 pub(crate) fn unavailable() -> Problem {
-    let detail =
-        "no answer in time: it may be done or not, and the same under the same Idempotency-Key is done once";
+    let detail = "no answer in time: the command may have been executed. Repeat it under the same Idempotency-Key: it is executed only once";
     Problem::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("unavailable").retry(1)
 }
 
 pub(crate) fn busy() -> Problem {
-    let detail = "too much waits at this server: nothing was done, and later, or at another one, it may be";
+    let detail = "this server is overloaded, and nothing was done: try again later, or at another server";
     Problem::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("busy").retry(1)
 }
 
 fn many_files() -> Problem {
-    let detail = "you have as many files of logs as anybody may: name one of them, and it is written anew";
+    let detail = "you have reached the limit of log files: name an existing one to overwrite it";
     Problem::of(StatusCode::CONFLICT, detail).reason("too-many-files")
 }
 
 fn not_written() -> Problem {
-    let detail = "the command was done, but the log could not be written: the same under the same Idempotency-Key writes it";
+    let detail = "the command was executed, but the log could not be written: repeat it under the same Idempotency-Key to write it";
     Problem::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("log-not-written").retry(1)
 }
 

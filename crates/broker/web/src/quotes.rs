@@ -38,7 +38,7 @@ pub(crate) struct PointShown {
 
 fn symbol_of(text: &str) -> Result<StockSymbol, Problem> {
     StockSymbol::new(text)
-        .ok_or_else(|| Problem::unknown("a symbol is 1 to 3 upper-case letters").reason("bad-symbol"))
+        .ok_or_else(|| Problem::unknown("a symbol must be 1 to 3 upper-case letters").reason("bad-symbol"))
 }
 
 /// The latest quote of a stock that this front has.
@@ -50,8 +50,8 @@ pub(crate) async fn quote(
     _: Caller,
 ) -> Result<Json<QuoteShown>, Problem> {
     let found = app.front.quote(symbol_of(&symbol)?);
-    let found = found
-        .ok_or_else(|| Problem::unknown("no quote of this stock has come here yet").reason("no-quote"))?;
+    let found =
+        found.ok_or_else(|| Problem::unknown("no quote of this stock has arrived yet").reason("no-quote"))?;
     let (price, server_ms) = (dollars(found.price_cents), found.server_ms);
     Ok(Json(QuoteShown { symbol, price, server_ms, age_ms: app.now_ms().saturating_sub(server_ms) }))
 }

@@ -5,7 +5,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
-use pares_http::{asked, told};
+use pares_http::{asked, headers};
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
@@ -87,7 +87,7 @@ fn csrf() -> Parameter {
         .name("X-CSRF")
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
-        .description(Some("needed with the cookie: the session's `csrf`; not with a bearer"))
+        .description(Some("with a cookie: the session's `csrf`; not needed with a bearer token"))
         .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
         .build()
 }
@@ -145,7 +145,7 @@ async fn health() -> Json<serde_json::Value> {
 }
 
 async fn nothing() -> Problem {
-    Problem::unknown("there is nothing of this name")
+    Problem::unknown("there is no such resource")
 }
 
 async fn not_allowed() -> Problem {
@@ -154,7 +154,7 @@ async fn not_allowed() -> Problem {
 
 /// Answers of the API are nobody's but their caller's: nothing on the way keeps them.
 async fn not_kept(mut response: Response) -> Response {
-    told::forbid_keeping(response.headers_mut());
+    headers::forbid_keeping(response.headers_mut());
     response
 }
 
@@ -165,6 +165,6 @@ async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Respo
         Some(problem) => not_kept(problem.into_response()).await,
         None => next.run(request).await.into_response(),
     };
-    told::tell(response.headers_mut(), app.is_secure);
+    headers::tell(response.headers_mut(), app.is_secure);
     response
 }

@@ -124,11 +124,11 @@ pub(crate) async fn rights(
     let name = UserName::new(&name)
         .ok_or_else(|| Problem::unknown("there is no such person").reason("no-person"))?;
     if name == caller.name {
-        return Err(Problem::forbidden("nobody changes rights of his own").reason("own-rights"));
+        return Err(Problem::forbidden("you cannot change your own rights").reason("own-rights"));
     }
     let right = |text: &String| PersonRight::ALL.into_iter().find(|right| right.name() == text);
     let rights: Option<Vec<PersonRight>> = rights.iter().map(right).collect();
-    let rights = rights.ok_or_else(|| Problem::bad("rights are trader and supervisor"))?;
+    let rights = rights.ok_or_else(|| Problem::bad("rights must be trader or supervisor"))?;
     done(app.person(PersonAsked::SetRightsOf { by: caller.name, name, rights }).await?)?;
     Ok(StatusCode::NO_CONTENT)
 }

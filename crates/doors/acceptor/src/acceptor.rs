@@ -1,12 +1,10 @@
 //! Which session a connection has.
 //!
 //! A connection is nobody's until its first message, which must be a Logon of a session that has no other connection. Then every message is
-//! that session's. There are no sockets here and no clock: bytes come in with their time, bytes go out to a sink, and the next deadline can be asked.
-//!
-//! A few bytes can ask for many: a resend. So while a sink has no room for a connection, nothing of its input is handled and nothing is sent again; both
-//! go on with the next bytes, of which there may be none ([`EchoAcceptor::is_behind`]).
+//! that session's, which the connection has for itself until it ends. There are no sockets here and no clock: bytes come in with their time, bytes go out to a
+//! sink, and the next deadline can be asked. A few bytes can ask for many, a resend: so a sink that cannot take more keeps its caller waiting.
 
-use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pares_fix::dictionary::{FIX42, FIX44};
 use pares_fix::framing::{Cut, FixFrame, cut};
@@ -18,56 +16,27 @@ use crate::echo::{Echo, Echoed};
 /// How long a connection may be nobody's.
 const LOGON_WAIT_NS: u64 = 10_000_000_000;
 
-/// An order to the owner of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionOutput<'a> {
-    /// Send these bytes.
-    Bytes(&'a [u8]),
-    /// Close it once everything is out.
-    Close,
-}
-
-/// Takes orders, each with the connection's number.
-pub trait ConnectionSink {
-    /// Takes one.
-    fn put(&mut self, connection: u64, output: ConnectionOutput<'_>);
-
-    /// Whether more may be sent, beside answers that are owed already.
-    fn has_room(&self, _connection: u64) -> bool {
-        true
-    }
-}
-
-impl<F: FnMut(u64, ConnectionOutput<'_>)> ConnectionSink for F {
-    fn put(&mut self, connection: u64, output: ConnectionOutput<'_>) {
-        self(connection, output);
-    }
-}
-
-/// Sessions with an echo behind them, and connections that have them.
+/// Sessions with an echo behind them, but for those that connections have.
 #[derive(Debug)]
-pub struct EchoAcceptor {
-    seats: Vec<Seat>,
-    connections: BTreeMap<u64, Connection>,
-    parser: FixParser,
-}
+pub struct EchoAcceptor(Mutex<Vec<Option<Seat>>>);
 
 #[derive(Debug)]
 struct Seat {
     session: FixSession,
     echo: Echo,
-    connection: Option<u64>,
-    /// Numbers that are still to be sent again.
-    owed: Option<(u64, u64)>,
 }
 
+/// A connection. Dropped, it gives back the session that it has.
 #[derive(Debug)]
-struct Connection {
+pub struct EchoConnection<'a> {
+    acceptor: &'a EchoAcceptor,
+    parser: FixParser,
     input: Vec<u8>,
-    /// Whether there may be whole messages in it.
-    is_behind: bool,
-    /// Its seat; until then, when it must have one.
-    seat: Result<usize, u64>,
+    /// With its place among the acceptor's.
+    seat: Option<(usize, Seat)>,
+    /// When it must have one.
+    until_ns: u64,
+    is_closed: bool,
 }
 
 /// The side that the acceptance files call: ISLD, called by TW42 and TW44.
@@ -86,204 +55,152 @@ impl EchoAcceptor {
     /// An acceptor of these sessions.
     #[must_use]
     pub fn new(sessions: impl IntoIterator<Item = FixSettings>) -> Self {
-        let seat = |settings| Seat {
-            session: FixSession::new(settings, FixNumbers::default()),
-            echo: Echo::default(),
-            connection: None,
-            owed: None,
+        let seat = |settings| {
+            Some(Seat { session: FixSession::new(settings, FixNumbers::default()), echo: Echo::default() })
         };
-        Self {
-            seats: sessions.into_iter().map(seat).collect(),
-            connections: BTreeMap::new(),
-            parser: FixParser::default(),
-        }
+        Self(Mutex::new(sessions.into_iter().map(seat).collect()))
     }
 
     /// A connection is there.
-    pub fn connect(&mut self, connection: u64, now_ns: u64) {
-        let seat = Err(now_ns + LOGON_WAIT_NS);
-        self.connections.insert(connection, Connection { input: Vec::new(), is_behind: false, seat });
-    }
-
-    /// A connection is gone.
-    pub fn disconnect(&mut self, connection: u64) {
-        let gone = self.connections.remove(&connection);
-        if let Some(Ok(seat)) = gone.map(|gone| gone.seat) {
-            (self.seats[seat].connection, self.seats[seat].owed) = (None, None);
-            self.seats[seat].session.on_disconnected();
-        }
-    }
-
-    /// Bytes came, or there is room again.
-    pub fn receive(&mut self, connection: u64, now_ns: u64, bytes: &[u8], sink: &mut impl ConnectionSink) {
-        let Some(found) = self.connections.get_mut(&connection) else { return };
-        let mut input = std::mem::take(&mut found.input);
-        input.extend_from_slice(bytes);
-        let (used, is_behind) = self.take_frames(connection, now_ns, &input, sink);
-        let Some(found) = self.connections.get_mut(&connection) else { return };
-        input.drain(..used);
-        (found.input, found.is_behind) = (input, is_behind);
-        if let Ok(seat) = found.seat {
-            self.turn(seat, now_ns, sink, |_, _, _| {});
-        }
-    }
-
-    /// Whether a connection has something to do as soon as there is room: whole messages that came, or a resend.
     #[must_use]
-    pub fn is_behind(&self, connection: u64) -> bool {
-        self.connections.get(&connection).is_some_and(|found| {
-            found.is_behind || found.seat.is_ok_and(|seat| self.seats[seat].owed.is_some())
-        })
+    pub fn connect(&self, now_ns: u64) -> EchoConnection<'_> {
+        EchoConnection {
+            acceptor: self,
+            parser: FixParser::default(),
+            input: Vec::new(),
+            seat: None,
+            until_ns: now_ns + LOGON_WAIT_NS,
+            is_closed: false,
+        }
     }
 
-    /// Handles messages while there is room: how many bytes are done with, and whether more could be.
-    fn take_frames(
-        &mut self,
-        connection: u64,
-        now_ns: u64,
-        input: &[u8],
-        sink: &mut impl ConnectionSink,
-    ) -> (usize, bool) {
+    /// A seat is taken or put back in one step, so a thread that panicked left all of them whole.
+    fn seats(&self) -> MutexGuard<'_, Vec<Option<Seat>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EchoConnection<'_> {
+    /// Bytes came. What is to be sent goes to `out`.
+    pub fn receive(&mut self, now_ns: u64, bytes: &[u8], out: &mut dyn FnMut(&[u8])) {
+        let mut input = std::mem::take(&mut self.input);
+        input.extend_from_slice(bytes);
         let mut used = 0;
-        while self.connections.contains_key(&connection) {
-            if !sink.has_room(connection) {
-                return (used, true);
-            }
+        while !self.is_closed {
             let (cut, length) = cut(&input[used..]);
             used += length;
             match cut {
                 Cut::Incomplete => break,
-                Cut::Whole(frame) => self.on_frame(connection, now_ns, &frame, sink),
-                Cut::Garbled => self.on_garbled(connection, sink),
-                Cut::TooLong => self.on_too_long(connection, now_ns, sink),
+                Cut::Whole(frame) => self.on_frame(now_ns, &frame, out),
+                Cut::Garbled => self.is_closed = self.seat.is_none(),
+                Cut::TooLong => {
+                    self.is_closed = self.seat.is_none();
+                    self.turn(now_ns, out, |session, _, turn| session.end(now_ns, "Message too long", turn));
+                }
             }
         }
-        (used, false)
+        input.drain(..used);
+        self.input = input;
+        self.give_back();
     }
 
     /// Time has come to `now_ns`.
-    pub fn tick(&mut self, now_ns: u64, sink: &mut impl ConnectionSink) {
-        for seat in 0..self.seats.len() {
-            self.turn(seat, now_ns, sink, |session, _, turn| session.tick(now_ns, turn));
-        }
-        let late =
-            self.connections.iter().filter(|(_, found)| found.seat.is_err_and(|until_ns| now_ns >= until_ns));
-        for connection in late.map(|(number, _)| *number).collect::<Vec<_>>() {
-            self.close(connection, sink);
-        }
+    pub fn tick(&mut self, now_ns: u64, out: &mut dyn FnMut(&[u8])) {
+        self.is_closed |= self.seat.is_none() && now_ns >= self.until_ns;
+        self.turn(now_ns, out, |session, _, turn| session.tick(now_ns, turn));
+        self.give_back();
     }
 
     /// When [`Self::tick`] has something to do next.
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
-        let sessions = self.seats.iter().filter_map(|seat| seat.session.next_deadline());
-        sessions.chain(self.connections.values().filter_map(|found| found.seat.err())).min()
+        self.seat.as_ref().map_or(Some(self.until_ns), |(_, seat)| seat.session.next_deadline())
     }
 
-    fn on_frame(
-        &mut self,
-        connection: u64,
-        now_ns: u64,
-        frame: &FixFrame<'_>,
-        sink: &mut impl ConnectionSink,
-    ) {
-        let seat = self.connections[&connection].seat.ok().or_else(|| self.sit_down(connection, frame));
-        match seat {
-            Some(seat) => {
-                self.turn(seat, now_ns, sink, |session, parser, turn| {
-                    session.on_frame(parser, now_ns, frame, turn);
-                });
-            }
-            None => self.close(connection, sink),
+    /// Whether it is at its end: to be closed once everything is out.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    fn on_frame(&mut self, now_ns: u64, frame: &FixFrame<'_>, out: &mut dyn FnMut(&[u8])) {
+        if self.seat.is_none() {
+            self.seat = self.sit_down(frame);
+            self.is_closed = self.seat.is_none();
         }
+        self.turn(now_ns, out, |session, parser, turn| session.on_frame(parser, now_ns, frame, turn));
     }
 
-    /// Finds the session of a connection's first message.
-    fn sit_down(&mut self, connection: u64, frame: &FixFrame<'_>) -> Option<usize> {
-        let (parser, seats) = (&mut self.parser, &mut self.seats);
-        let (number, seat) = seats.iter_mut().enumerate().find(|(_, seat)| {
-            let settings = seat.session.settings();
-            let is_version = settings.dictionary.begin_string.as_bytes() == frame.begin_string;
-            is_version
-                && parser.parse(settings.dictionary, frame).is_ok_and(|message| seat.session.is_for(&message))
+    /// Finds the session of the first message, if no other connection has it.
+    fn sit_down(&mut self, frame: &FixFrame<'_>) -> Option<(usize, Seat)> {
+        let mut seats = self.acceptor.seats();
+        let place = seats.iter().position(|seat| {
+            seat.as_ref().is_some_and(|seat| {
+                let dictionary = seat.session.settings().dictionary;
+                dictionary.begin_string.as_bytes() == frame.begin_string
+                    && self.parser.parse(dictionary, frame).is_ok_and(|message| seat.session.is_for(&message))
+            })
         })?;
-        if seat.connection.is_some() {
-            return None;
-        }
-        seat.connection = Some(connection);
-        self.connections.get_mut(&connection)?.seat = Ok(number);
-        Some(number)
+        seats[place].take().map(|seat| (place, seat))
     }
 
-    fn on_garbled(&mut self, connection: u64, sink: &mut impl ConnectionSink) {
-        if self.connections[&connection].seat.is_err() {
-            self.close(connection, sink);
+    /// At its end another connection may have the session.
+    fn give_back(&mut self) {
+        if let Some((place, mut seat)) = self.seat.take_if(|_| self.is_closed) {
+            seat.session.on_disconnected();
+            self.acceptor.seats()[place] = Some(seat);
         }
     }
 
-    fn on_too_long(&mut self, connection: u64, now_ns: u64, sink: &mut impl ConnectionSink) {
-        match self.connections[&connection].seat {
-            Ok(seat) => {
-                self.turn(seat, now_ns, sink, |session, _, turn| {
-                    session.end(now_ns, "Message too long", turn)
-                });
-            }
-            Err(_) => self.close(connection, sink),
-        }
-    }
-
-    fn close(&mut self, connection: u64, sink: &mut impl ConnectionSink) {
-        self.disconnect(connection);
-        sink.put(connection, ConnectionOutput::Close);
-    }
-
-    /// Lets a session do something, and does as it and its echo then wish.
-    fn turn<S: ConnectionSink>(
+    /// Lets the session do something, and does as it and its echo then wish.
+    fn turn(
         &mut self,
-        seat: usize,
         now_ns: u64,
-        sink: &mut S,
-        act: impl FnOnce(&mut FixSession, &mut FixParser, &mut Turn<'_, S>),
+        out: &mut dyn FnMut(&[u8]),
+        act: impl FnOnce(&mut FixSession, &mut FixParser, &mut Turn<'_>),
     ) {
-        let Seat { session, echo, connection, owed } = &mut self.seats[seat];
-        let Some(connection) = *connection else { return };
-        let mut turn = Turn { now_ns, connection, echo, owed, sink, answers: Vec::new(), closes: false };
+        let Some((_, Seat { session, echo })) = self.seat.as_mut().filter(|_| !self.is_closed) else {
+            return;
+        };
+        let mut turn = Turn { now_ns, echo, out, owed: None, answers: Vec::new(), closes: false };
         act(session, &mut self.parser, &mut turn);
-        while !turn.closes && turn.sink.has_room(connection) && turn.send_again(session) {}
+        turn.send_again(session);
         turn.send_answers(session);
-        if turn.closes {
-            self.close(connection, sink);
-        }
+        self.is_closed = turn.closes;
+    }
+}
+
+impl Drop for EchoConnection<'_> {
+    fn drop(&mut self) {
+        self.is_closed = true;
+        self.give_back();
     }
 }
 
 /// The wishes of a session in one turn.
-struct Turn<'a, S> {
+struct Turn<'a> {
     now_ns: u64,
-    connection: u64,
     echo: &'a mut Echo,
-    owed: &'a mut Option<(u64, u64)>,
-    sink: &'a mut S,
+    out: &'a mut dyn FnMut(&[u8]),
+    /// Numbers that are to be sent again.
+    owed: Option<(u64, u64)>,
     answers: Vec<Echoed>,
     closes: bool,
 }
 
-impl<S: ConnectionSink> Turn<'_, S> {
-    /// Sends one message again that is owed, or says that none is left.
-    fn send_again(&mut self, session: &mut FixSession) -> bool {
-        let Some((from, to)) = *self.owed else { return false };
-        match self.echo.sent(from, to) {
-            Some((number, Echoed { msg_type, fields, sent_ns })) => {
-                *self.owed = Some((number + 1, to));
-                session
-                    .resend(self.now_ns, number, sent_ns, &msg_type, self, |writer| writer.fields(&fields));
-            }
-            None => {
-                *self.owed = None;
-                session.resend_done(self.now_ns, self);
-            }
+impl Turn<'_> {
+    /// Sends again what is owed.
+    fn send_again(&mut self, session: &mut FixSession) {
+        let Some((mut from, to)) = self.owed.take() else { return };
+        while let Some((number, Echoed { msg_type, fields, sent_ns })) =
+            self.echo.sent(from, to).filter(|_| !self.closes)
+        {
+            session.resend(self.now_ns, number, sent_ns, &msg_type, self, |writer| writer.fields(&fields));
+            from = number + 1;
         }
-        true
+        if !self.closes {
+            session.resend_done(self.now_ns, self);
+        }
     }
 
     /// Sends answers; behind a Logout there are none.
@@ -299,18 +216,18 @@ impl<S: ConnectionSink> Turn<'_, S> {
     }
 }
 
-impl<S: ConnectionSink> FixSink for Turn<'_, S> {
+impl FixSink for Turn<'_> {
     fn act(&mut self, action: FixAction<'_>) {
         match action {
-            FixAction::Send(bytes) => self.sink.put(self.connection, ConnectionOutput::Bytes(bytes)),
+            FixAction::Send(bytes) => (self.out)(bytes),
             FixAction::LoggedOn { anew } => {
                 if anew {
                     self.echo.forget();
                 }
-                *self.owed = None;
+                self.owed = None;
             }
             FixAction::Deliver(message) => self.answers.extend(self.echo.answer(self.now_ns, message)),
-            FixAction::Resend { from, to } => *self.owed = Some((from, to)),
+            FixAction::Resend { from, to } => self.owed = Some((from, to)),
             FixAction::Disconnect => self.closes = true,
         }
     }

@@ -1,67 +1,32 @@
-//! The acceptor on TCP: one thread, which waits for sockets and for the next deadline.
+//! The acceptor on TCP: a thread for each connection, which waits for its peer.
 //!
-//! A peer that asks for much and reads nothing must not fill the memory, and one that never stops must not keep the others waiting. So in each turn each
-//! connection reads once, and only while little waits for its peer.
+//! A peer that asks for much and reads nothing must not fill the memory, nor keep the others waiting: its thread waits in a write, and
+//! reads nothing more of it meanwhile.
 
-use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Result, Write};
-use std::net::SocketAddr;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mio::net::{TcpListener, TcpStream};
-use mio::{Events, Interest, Poll, Token};
+use pares_os::descriptors;
 
-use crate::acceptor::{ConnectionOutput, ConnectionSink, EchoAcceptor};
+use crate::acceptor::EchoAcceptor;
 
-const LISTENER: Token = Token(0);
 /// Connections at a time; others are closed as they come.
 const CONNECTIONS_MAX: usize = 1_024;
-/// Bytes that a connection reads in one turn.
-const READ_BYTES: usize = 64 << 10;
-/// While so much waits for a peer, nothing more is read of it and nothing is sent again.
-const ROOM_BYTES: usize = 256 << 10;
-/// Beyond it a peer is cut off. There is room for the answers to all messages that a session keeps because they came early.
-const UNSENT_BYTES_MAX: usize = 1 << 20;
-/// How long a connection at its end waits for its peer to read the rest.
-const CLOSE_WAIT: Duration = Duration::from_secs(5);
+/// Bytes that a connection reads, and of which it writes more, at once.
+const CHUNK_BYTES: usize = 64 << 10;
+/// Without a descriptor that is free, the next connection is asked for after so long.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// A peer that takes nothing for so long is cut off.
+const WRITE_WAIT: Duration = Duration::from_secs(30);
 
 /// Listens, and serves until the process ends.
 #[derive(Debug)]
 pub struct AcceptorSockets {
-    poll: Poll,
     listener: TcpListener,
     acceptor: EchoAcceptor,
-    sockets: BTreeMap<u64, Socket>,
-    next: u64,
-    /// Memory for reading.
-    bytes: Vec<u8>,
-}
-
-#[derive(Debug)]
-struct Socket {
-    stream: TcpStream,
-    unsent: Vec<u8>,
-    /// Whether there may be something to read.
-    is_ready: bool,
-    /// Once it is at its end: when it is closed, whatever waits.
-    closes_at: Option<Instant>,
-}
-
-/// The sockets as the acceptor sees them.
-struct Outlet<'a>(&'a mut BTreeMap<u64, Socket>);
-
-impl ConnectionSink for Outlet<'_> {
-    fn put(&mut self, connection: u64, output: ConnectionOutput<'_>) {
-        let Some(socket) = self.0.get_mut(&connection) else { return };
-        match output {
-            ConnectionOutput::Bytes(bytes) => socket.put(bytes),
-            ConnectionOutput::Close => socket.close(),
-        }
-    }
-
-    fn has_room(&self, connection: u64) -> bool {
-        self.0.get(&connection).is_some_and(Socket::has_room)
-    }
 }
 
 impl AcceptorSockets {
@@ -70,10 +35,7 @@ impl AcceptorSockets {
     /// # Errors
     /// If the address cannot be had.
     pub fn listen(address: SocketAddr, acceptor: EchoAcceptor) -> Result<Self> {
-        let mut listener = TcpListener::bind(address)?;
-        let poll = Poll::new()?;
-        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
-        Ok(Self { poll, listener, acceptor, sockets: BTreeMap::new(), next: 1, bytes: vec![0; READ_BYTES] })
+        Ok(Self { listener: TcpListener::bind(address)?, acceptor })
     }
 
     /// Where it listens.
@@ -87,148 +49,86 @@ impl AcceptorSockets {
     /// Serves connections.
     ///
     /// # Errors
-    /// If the system can no longer be asked which sockets are ready.
+    /// If no connection can be accepted any more.
     pub fn run(&mut self) -> Result<()> {
-        let mut events = Events::with_capacity(CONNECTIONS_MAX);
-        loop {
-            self.turn(&mut events, None)?;
-        }
-    }
-
-    /// Waits, `longest` at most, and then does one round of work.
-    fn turn(&mut self, events: &mut Events, longest: Option<Duration>) -> Result<()> {
-        match self.poll.poll(events, self.wait().into_iter().chain(longest).min()) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
-            _ => {}
-        }
-        for event in &*events {
-            match event.token() {
-                LISTENER => self.accept(),
-                Token(connection) => {
-                    self.sockets.entry(connection as u64).and_modify(|socket| socket.is_ready = true);
+        let (acceptor, open) = (&self.acceptor, AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            loop {
+                match self.listener.accept() {
+                    Ok((stream, _)) => {
+                        if open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
+                            open.fetch_sub(1, Ordering::Relaxed);
+                            continue;
+                        }
+                        let open = &open;
+                        let served = move || {
+                            // It ended: why is its peer's affair.
+                            let _ = serve(acceptor, stream);
+                            open.fetch_sub(1, Ordering::Relaxed);
+                        };
+                        if Builder::new().spawn_scoped(scope, served).is_err() {
+                            open.fetch_sub(1, Ordering::Relaxed);
+                        }
+                    }
+                    // That one is gone, or a signal came; others wait.
+                    Err(error)
+                        if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
+                    // The next one waits in the kernel until one of those that are open ends.
+                    Err(error) if descriptors::are_out(&error) => std::thread::sleep(ACCEPT_PAUSE),
+                    Err(error) => return Err(error),
                 }
             }
-        }
-        if self.acceptor.next_deadline().is_some_and(|deadline_ns| now_ns() >= deadline_ns) {
-            self.acceptor.tick(now_ns(), &mut Outlet(&mut self.sockets));
-        }
-        for connection in self.sockets.keys().copied().collect::<Vec<_>>() {
-            self.serve(connection);
-        }
-        self.flush();
-        Ok(())
-    }
-
-    /// How long nothing is to be done unless a socket becomes ready.
-    fn wait(&self) -> Option<Duration> {
-        if self.sockets.keys().any(|connection| self.can_go_on(*connection)) {
-            return Some(Duration::ZERO);
-        }
-        let deadline_ns = self.acceptor.next_deadline();
-        let until = deadline_ns.map(|at_ns| Duration::from_nanos(at_ns.saturating_sub(now_ns()) + 1));
-        let closing = self.sockets.values().filter_map(|socket| socket.closes_at);
-        closing.map(|at| at.saturating_duration_since(Instant::now())).chain(until).min()
-    }
-
-    fn can_go_on(&self, connection: u64) -> bool {
-        let socket = &self.sockets[&connection];
-        socket.has_room() && (socket.is_ready || self.acceptor.is_behind(connection))
-    }
-
-    fn accept(&mut self) {
-        loop {
-            match self.listener.accept() {
-                Ok((stream, _)) => self.welcome(stream),
-                // That one is gone, or a signal came; others wait.
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-                Err(_) => return,
-            }
-        }
-    }
-
-    fn welcome(&mut self, mut stream: TcpStream) {
-        let connection = self.next;
-        let (token, interest) = (Token(connection as usize), Interest::READABLE | Interest::WRITABLE);
-        let is_registered = self.poll.registry().register(&mut stream, token, interest).is_ok();
-        if self.sockets.len() >= CONNECTIONS_MAX || !is_registered {
-            return;
-        }
-        // Without it answers are later, and nothing else.
-        let _ = stream.set_nodelay(true);
-        self.next += 1;
-        self.acceptor.connect(connection, now_ns());
-        let socket = Socket { stream, unsent: Vec::new(), is_ready: false, closes_at: None };
-        self.sockets.insert(connection, socket);
-    }
-
-    /// Handles messages that came before, or reads once.
-    fn serve(&mut self, connection: u64) {
-        if !self.can_go_on(connection) {
-            return;
-        }
-        let Self { acceptor, sockets, bytes, .. } = self;
-        if acceptor.is_behind(connection) {
-            return acceptor.receive(connection, now_ns(), &[], &mut Outlet(sockets));
-        }
-        let Some(socket) = sockets.get_mut(&connection) else { return };
-        match socket.stream.read(bytes) {
-            Ok(0) => self.drop_socket(connection),
-            Ok(length) => acceptor.receive(connection, now_ns(), &bytes[..length], &mut Outlet(sockets)),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => socket.is_ready = false,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => self.drop_socket(connection),
-        }
-    }
-
-    fn drop_socket(&mut self, connection: u64) {
-        self.acceptor.disconnect(connection);
-        self.sockets.remove(&connection);
-    }
-
-    /// Writes to all, and closes those at their end.
-    fn flush(&mut self) {
-        let done: Vec<u64> = self
-            .sockets
-            .iter_mut()
-            .filter_map(|(number, socket)| socket.write().then_some(*number))
-            .collect();
-        done.into_iter().for_each(|connection| self.drop_socket(connection));
+        })
     }
 }
 
-impl Socket {
-    fn has_room(&self) -> bool {
-        self.closes_at.is_none() && self.unsent.len() < ROOM_BYTES
+fn serve(acceptor: &EchoAcceptor, stream: TcpStream) -> Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(WRITE_WAIT))?;
+    let mut connection = acceptor.connect(now_ns());
+    let mut bytes = vec![0; CHUNK_BYTES];
+    let mut outlet = Outlet { stream: &stream, unsent: Vec::new(), failed: Ok(()) };
+    while !connection.is_closed() {
+        let wait_ns = connection.next_deadline().map(|at_ns| at_ns.saturating_sub(now_ns()).max(1));
+        stream.set_read_timeout(wait_ns.map(Duration::from_nanos))?;
+        match (&stream).read(&mut bytes) {
+            Ok(0) => return Ok(()),
+            Ok(length) => connection.receive(now_ns(), &bytes[..length], &mut |bytes| outlet.put(bytes)),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if connection.next_deadline().is_some_and(|at_ns| now_ns() >= at_ns) {
+            connection.tick(now_ns(), &mut |bytes| outlet.put(bytes));
+        }
+        outlet.flush()?;
     }
+    Ok(())
+}
 
+/// Writes in chunks; says at the end of a turn that the peer is gone.
+struct Outlet<'a> {
+    stream: &'a TcpStream,
+    unsent: Vec<u8>,
+    failed: Result<()>,
+}
+
+impl Outlet<'_> {
     fn put(&mut self, bytes: &[u8]) {
-        if self.unsent.len() + bytes.len() <= UNSENT_BYTES_MAX {
-            self.unsent.extend_from_slice(bytes);
-        } else {
+        self.unsent.extend_from_slice(bytes);
+        if self.unsent.len() >= CHUNK_BYTES && self.failed.is_ok() {
+            self.failed = self.stream.write_all(&self.unsent);
+        }
+        if self.unsent.len() >= CHUNK_BYTES {
             self.unsent.clear();
-            self.close();
         }
     }
 
-    fn close(&mut self) {
-        self.closes_at.get_or_insert_with(|| Instant::now() + CLOSE_WAIT);
-    }
-
-    /// Writes as much as the peer takes; whether the connection is at its end.
-    fn write(&mut self) -> bool {
-        while !self.unsent.is_empty() {
-            match self.stream.write(&self.unsent) {
-                Ok(0) => return true,
-                Ok(length) => drop(self.unsent.drain(..length)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return self.closes_at.is_some_and(|at| Instant::now() >= at);
-                }
-                Err(_) => return true,
-            }
-        }
-        self.closes_at.is_some()
+    fn flush(&mut self) -> Result<()> {
+        std::mem::replace(&mut self.failed, Ok(()))?;
+        self.stream.write_all(&self.unsent)?;
+        self.unsent.clear();
+        Ok(())
     }
 }
 
@@ -238,4 +138,55 @@ fn now_ns() -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use pares_fix::framing::{Cut, cut};
+    use pares_fix::writer::FixWriter;
+
+    fn message(number: u64, msg_type: &str, fields: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut writer = FixWriter::begin(&mut bytes, "FIX.4.4", msg_type.as_bytes());
+        writer.number(34, number);
+        writer.text(49, b"TW44");
+        writer.time(52, now_ns());
+        writer.text(56, b"ISLD");
+        writer.fields(fields.replace('|', "\x01").as_bytes());
+        writer.finish();
+        bytes
+    }
+
+    /// It asks for 200 orders of 7,000 bytes 40 times over, far more than sockets hold, and begins to read when all is asked.
+    #[test]
+    fn late_reader_gets_all_resent_messages() {
+        const ORDERS: u64 = 200;
+        let mut sockets =
+            AcceptorSockets::listen("127.0.0.1:0".parse().unwrap(), EchoAcceptor::default()).unwrap();
+        let mut client = TcpStream::connect(sockets.address().unwrap()).unwrap();
+        std::thread::spawn(move || sockets.run());
+        let text = "x".repeat(7_000);
+        let order = |number: u64| format!("11=a{number}|55=X|54=1|60=20260921-12:00:00|40=1|38=1|58={text}|");
+        let orders = (2..2 + ORDERS).flat_map(|number| message(number, "D", &order(number)));
+        let asked = [message(1, "A", "98=0|108=0|"), orders.collect()].concat();
+        let again = (2 + ORDERS..42 + ORDERS).flat_map(|number| message(number, "2", "7=1|16=0|"));
+        let asked = [asked, again.collect(), message(42 + ORDERS, "1", "112=end|")].concat();
+        let mut writer = client.try_clone().unwrap();
+        let written = std::thread::spawn(move || writer.write_all(&asked));
+        let (mut received, mut bytes, mut orders) = (Vec::new(), vec![0; 1 << 20], 0);
+        loop {
+            let length = client.read(&mut bytes).unwrap();
+            assert!(length > 0, "closed");
+            received.extend_from_slice(&bytes[..length]);
+            let mut used = 0;
+            while let (Cut::Whole(frame), length) = cut(&received[used..]) {
+                orders += u64::from(frame.body[3..].starts_with(b"D\x01"));
+                used += length;
+                if frame.body[3..].starts_with(b"0\x01") {
+                    written.join().unwrap().unwrap();
+                    assert_eq!(orders, ORDERS * 41, "each order, and 40 times each of them again");
+                    return;
+                }
+            }
+            received.drain(..used);
+        }
+    }
+}

@@ -53,7 +53,7 @@ pub(crate) async fn enter(
     Said(Batch { orders }): Said<Batch>,
 ) -> Result<Response, Problem> {
     if orders.is_empty() || orders.len() > BATCH_MAX {
-        return Err(Problem::bad("a batch has 1 to 100 orders"));
+        return Err(Problem::bad("a batch must have 1 to 100 orders"));
     }
     // An answer under no name cannot be told from the others.
     orders.iter().try_for_each(|form| form.name().map(|_| ()))?;

@@ -10,7 +10,7 @@ use axum::extract::ws::Utf8Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use pares_http::problem::Problem;
-use pares_resources::book::Levels;
+use pares_port::Levels;
 use pares_resources::decimal::price_text;
 use pares_types::{Price, Quantity};
 use serde::Serialize;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use pares_http::problem::Problem;
-use pares_resources::words;
+use pares_resources::order_terms;
 use pares_types::{ClientOrderId, ClientRequest, OrderKey};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -124,7 +124,7 @@ pub(crate) async fn cancel_all(
     Queried(asked): Queried<Many>,
 ) -> Result<Response, Problem> {
     let client_order_id = name("client_order_id", &asked.client_order_id)?;
-    let side = asked.side.as_deref().map(words::side).transpose().map_err(refused::bad_field)?;
+    let side = asked.side.as_deref().map(order_terms::side).transpose().map_err(refused::bad_field)?;
     // Orders that are to go must not stay because the symbol was another instrument's a second ago.
     let instrument = match &asked.symbol {
         None => ALL,

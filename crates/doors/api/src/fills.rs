@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
-use pares_resources::words::BadField;
+use pares_resources::order_terms::BadField;
 use pares_types::{Reason, Reply, ShardId};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};

@@ -2,7 +2,7 @@
 
 use pares_http::problem::Problem;
 use pares_resources::decimal::{natural, price_text};
-use pares_resources::words::{self, BadField, side_word, state_word};
+use pares_resources::order_terms::{self, BadField, side_word, state_word};
 use pares_types::{
     Answer, ClientOrderId, InstrumentId, NewOrder, NewTerms, OrderId, OrderKind, OrderStatus, Quantity,
     Reason, RequestId, ShardId, TimeInForce,
@@ -61,22 +61,22 @@ impl OrderForm {
 
     fn read(&self) -> Result<NewOrder, BadField> {
         let quantity = |field, text: &Option<String>| {
-            text.as_ref().map_or(Ok(Quantity::ZERO), |text| words::shares(field, text))
+            text.as_ref().map_or(Ok(Quantity::ZERO), |text| order_terms::shares(field, text))
         };
-        let kind = words::order_kind(self.kind.as_deref(), self.price.as_deref())?;
+        let kind = order_terms::order_kind(self.kind.as_deref(), self.price.as_deref())?;
         // What does not match at once of an order at market cannot rest.
         let usual_time = if kind == OrderKind::Market { TimeInForce::Ioc } else { TimeInForce::Day };
-        let time = words::time_in_force(self.time_in_force.as_deref(), self.until_ns.as_deref())?;
+        let time = order_terms::time_in_force(self.time_in_force.as_deref(), self.until_ns.as_deref())?;
         Ok(NewOrder {
-            side: words::side(&self.side)?,
+            side: order_terms::side(&self.side)?,
             kind,
             time_in_force: time.unwrap_or(usual_time),
             post_only: self.post_only,
-            self_trade: words::self_trade(self.self_trade.as_deref().unwrap_or("allow"))?,
-            quantity: words::shares("quantity", &self.quantity)?,
+            self_trade: order_terms::self_trade(self.self_trade.as_deref().unwrap_or("allow"))?,
+            quantity: order_terms::shares("quantity", &self.quantity)?,
             display: quantity("display", &self.display)?,
             minimum: quantity("minimum", &self.minimum)?,
-            trigger: self.trigger.as_ref().map(|text| words::price("trigger", text)).transpose()?,
+            trigger: self.trigger.as_ref().map(|text| order_terms::price("trigger", text)).transpose()?,
         })
     }
 }
@@ -111,11 +111,14 @@ impl TermsForm {
 
     fn read(&self) -> Result<NewTerms, BadField> {
         Ok(NewTerms {
-            price: words::price("price", &self.price)?,
-            quantity: words::shares("quantity", &self.quantity)?,
-            display: self.display.as_ref().map(|text| words::shares("display", text)).transpose()?,
-            trigger: self.trigger.as_ref().map(|text| words::price("trigger", text)).transpose()?,
-            time_in_force: words::time_in_force(self.time_in_force.as_deref(), self.until_ns.as_deref())?,
+            price: order_terms::price("price", &self.price)?,
+            quantity: order_terms::shares("quantity", &self.quantity)?,
+            display: self.display.as_ref().map(|text| order_terms::shares("display", text)).transpose()?,
+            trigger: self.trigger.as_ref().map(|text| order_terms::price("trigger", text)).transpose()?,
+            time_in_force: order_terms::time_in_force(
+                self.time_in_force.as_deref(),
+                self.until_ns.as_deref(),
+            )?,
         })
     }
 }
@@ -223,7 +226,8 @@ pub(crate) fn order_text(OrderId(request): OrderId) -> String {
 
 /// Reads an order's id.
 pub(crate) fn order_id(text: &str) -> Result<OrderId, Problem> {
-    let why = "a whole number, which the answer to the order tells; an order's name is looked for at /v1/orders/by-name/";
+    let why =
+        "must be a whole number, as in the answer to the order; for an order's name use /v1/orders/by-name/";
     let id = natural(text).ok_or_else(|| refused::bad_field(BadField { field: "order_id", why }))?;
     RequestId::from_bits(id).map(OrderId).ok_or_else(refused::no_order)
 }
@@ -233,7 +237,7 @@ pub(crate) fn name(field: &'static str, text: &str) -> Result<ClientOrderId, Pro
     // The gateway has name 0 for what has none.
     let name = natural(text).filter(|name| *name > 0).map(ClientOrderId);
     name.ok_or_else(|| {
-        refused::bad_field(BadField { field, why: "a whole number above 0 as text, as \"1\"" })
+        refused::bad_field(BadField { field, why: "must be a whole number above 0 as text, such as \"1\"" })
     })
 }
 

@@ -5,7 +5,7 @@ use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::InstrumentTold;
 use pares_resources::decimal::price_text;
-use pares_resources::words::phase_word;
+use pares_resources::order_terms::phase_word;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -19,7 +19,7 @@
 //! | `timer` | the dead man's timer |
 //! | `fills`, `positions`, `instruments`, `standing` | what can be read |
 //! | `socket`, `wishes`, `reports` | the member's stream, and the market, as they happen |
-//! | [`heard`] | what clients send, read without a server |
+//! | [`inbound`] | what clients send, read without a server |
 //! | `market` | each instrument as it is received: its book, its tape |
 //! | `books`, `trades` | books; trades, candles and tickers |
 //! | `watching` | what a socket watches of them |
@@ -35,7 +35,7 @@ mod changes;
 mod fills;
 mod followers;
 mod forms;
-pub mod heard;
+pub mod inbound;
 mod instruments;
 mod market;
 mod operator;

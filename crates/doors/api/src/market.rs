@@ -160,7 +160,7 @@ impl App {
     /// Why nothing is told of that symbol: market data are silent on some that are listed.
     pub(crate) async fn not_told(&self, session: &Session, symbol: &str) -> Problem {
         match self.instrument(session, symbol).await {
-            Ok(_) => no_market_data("no market data of that instrument were published"),
+            Ok(_) => no_market_data("no market data of that instrument have been published yet"),
             Err(problem) => problem,
         }
     }

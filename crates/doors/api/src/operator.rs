@@ -6,7 +6,7 @@ use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::deeds::{self, EXCHANGE};
-use pares_resources::words;
+use pares_resources::order_terms;
 use pares_types::{Answer, Command, Entry, InstrumentId, MemberId, Reason, Registration, Status};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -44,7 +44,7 @@ pub(crate) async fn phase(
     spoken: Spoken,
     Said(deed): Said<Deed>,
 ) -> Result<Response, Problem> {
-    let phase = words::phase(&phase).map_err(refused::bad_field)?;
+    let phase = order_terms::phase(&phase).map_err(refused::bad_field)?;
     let instrument = app.instrument(&session, &symbol).await?.status.instrument;
     done(&session, spoken, &deed, (instrument, Command::SetPhase(phase))).await
 }
@@ -52,7 +52,7 @@ pub(crate) async fn phase(
 /// Cancels all orders of a member and takes no more. Operators may, and each member may block itself.
 #[utoipa::path(put, path = "/v1/members/{member}/block", tag = "operator", request_body = Deed,
     params(("member" = String, Path)), responses(
-    (status = 200, description = "Committed; `unfinished` if orders are left: again, under another name", body = Outcome),
+    (status = 200, description = "Committed; `unfinished` if orders are left: repeat under another name", body = Outcome),
     (status = 202, description = "Proposed, not done", body = Outcome)))]
 pub(crate) async fn block(
     Path(member): Path<String>,
@@ -111,7 +111,8 @@ async fn done(
 ) -> Result<Response, Problem> {
     let client_order_id = name("client_order_id", &deed.client_order_id)?;
     let request = deeds::request(client_order_id, command, deed.propose.then_some(session.number));
-    let request = request.ok_or_else(|| Problem::bad("propose: that needs no second operator"))?;
+    let request = request
+        .ok_or_else(|| Problem::bad("propose: this request needs no second operator: leave propose out"))?;
     let answer = committed(session.ask(request).await?)?;
     if answer.repeat && !may_be_of(&answer, command, deed.propose) {
         return Err(refused::refused(Reason::DuplicateRequest));
@@ -129,32 +130,19 @@ fn may_be_of(answer: &Answer, (instrument, command): (InstrumentId, Command), is
 
 fn number(text: &str) -> Result<MemberId, Problem> {
     let number = natural(text).and_then(|number| u32::try_from(number).ok());
-    number.map(MemberId).ok_or_else(|| Problem::bad("member: a whole number"))
+    number.map(MemberId).ok_or_else(|| Problem::bad("member must be a whole number"))
 }
 
 #[cfg(test)]
 mod tests {
-    use pares_types::{ClientOrderId, GatewayId, OrderId, Phase, Position, Quantity, RequestId, ShardId};
+    use pares_exercise::replies;
+    use pares_types::{Phase, Quantity};
 
     use super::*;
 
     fn answer(instrument: u32, status: Status) -> Answer {
-        let request = RequestId::new(GatewayId(0), 1);
-        Answer {
-            client_order_id: ClientOrderId(1),
-            request,
-            order: OrderId(request),
-            shard: ShardId(0),
-            position: Position(1),
-            instrument: InstrumentId(instrument),
-            status,
-            reason: Reason::None,
-            executed: Quantity(0),
-            remaining: Quantity(0),
-            events: 0,
-            repeat: true,
-            number: 0,
-        }
+        let (instrument, remaining) = (InstrumentId(instrument), Quantity(0));
+        Answer { instrument, status, remaining, repeat: true, ..replies::answer(1, 0) }
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use axum::http::StatusCode;
 use pares_http::problem::Problem;
+use pares_resources::order_terms::BadField;
 use pares_resources::status;
-use pares_resources::words::BadField;
 use pares_types::{Answer, Reason};
 
 /// The exchange refuses it.
@@ -32,25 +32,26 @@ pub(crate) fn unknown_instrument() -> Problem {
 
 /// The token is of no session that goes on.
 pub(crate) fn sign_on_again() -> Problem {
-    let detail = "no session goes on with this token: sign on, and ask again what was asked, under the same client_order_id";
+    let detail =
+        "the token's session has ended: sign on, and repeat the request under the same client_order_id";
     Problem::of(StatusCode::UNAUTHORIZED, detail).reason("sign_on_again")
 }
 
 /// Nobody answered in time.
 pub(crate) fn no_answer_yet() -> Problem {
-    let detail = "no answer yet: it may be done or not. The same again, under the same client_order_id, is done once and answered";
+    let detail = "no answer yet: the request may have been executed. Repeat it under the same client_order_id: it is executed only once";
     Problem::of(StatusCode::GATEWAY_TIMEOUT, detail).reason("no_answer_yet").retry(1)
 }
 
 /// The timer is set, and no gateway has said so.
 pub(crate) fn timer_without_gateway() -> Problem {
-    let detail = "this server has the timer, and no gateway has said yet that it has it: `GET /v1/cancel-after` tells, and to set it again does no harm";
+    let detail = "this server has the timer, but no gateway has confirmed it yet: check `GET /v1/cancel-after`, or set it again";
     Problem::of(StatusCode::GATEWAY_TIMEOUT, detail).reason("no_answer_yet").retry(1)
 }
 
 /// A stream has no message of that number yet.
 pub(crate) fn not_used_yet(next: u64) -> Problem {
-    let detail = format!("no message of the stream has that number: {next} comes next");
+    let detail = format!("the stream has no message of that number: the next number is {next}");
     Problem::unknown(detail).reason("not_used_yet")
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn no_gateway() -> Problem {
 
 /// This server has as many of them as it may.
 pub(crate) fn full(what: &str) -> Problem {
-    let detail = format!("this server has as many {what} as it takes: nothing was done");
+    let detail = format!("this server has reached its limit of {what}: nothing was done");
     Problem::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("full").retry(1)
 }
 

@@ -1,7 +1,7 @@
 //! The messages of a member's stream, as they are told.
 
 use pares_resources::decimal::price_text;
-use pares_resources::words::{change_word, role_word, side_word};
+use pares_resources::order_terms::{change_word, role_word, side_word};
 use pares_types::{Cancelled, OrderNews, Reply, Trade, TradeBusted};
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
 use pares_http::problem::Problem;
-use pares_http::{asked, told};
+use pares_http::{asked, headers};
 use utoipa::openapi::path::PathItem;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Content, Ref, ResponseBuilder};
@@ -115,7 +115,7 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/openapi.json", get(served_document))
         .route("/asyncapi.json", get(asyncapi::served))
         .route("/health", get(health))
-        .fallback(async || Problem::unknown("there is nothing of this name"))
+        .fallback(async || Problem::unknown("there is no such resource"))
         .layer(middleware::map_response(not_kept));
     Router::new()
         .nest("/v1", api)
@@ -163,7 +163,7 @@ async fn health() -> Json<serde_json::Value> {
 
 /// Answers are nobody's but their caller's: nothing on the way keeps them.
 async fn not_kept(mut response: Response) -> Response {
-    told::forbid_keeping(response.headers_mut());
+    headers::forbid_keeping(response.headers_mut());
     response
 }
 
@@ -175,6 +175,6 @@ async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Respo
         None => next.run(request).await,
     };
     let mut response = spoken::problem_in(wanted, response);
-    told::tell(response.headers_mut(), app.is_secure);
+    headers::tell(response.headers_mut(), app.is_secure);
     response
 }

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_sign_ons_wait_and_the_network_that_has_most_makes_room() {
+    fn sign_on_queue_evicts_from_largest_network() {
         let (sessions, begun) = (Sessions::new(1), Instant::now());
         let keep = |after_ms, of, address| {
             let (at, of) = (begun + Duration::from_millis(after_ms), network(of, address));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn one_for_whom_there_is_no_room_is_turned_away_before_a_gateway_is_called() {
+    fn client_without_room_is_refused_before_gateway_call() {
         let calls = Arc::new(AtomicUsize::new(0));
         let called = Arc::clone(&calls);
         let gateways = Arc::new(move || {

@@ -84,7 +84,7 @@ pub(crate) struct Challenge {
 
 /// Signs a session on, or asks for a proof.
 #[utoipa::path(post, path = "/v1/sign-on", operation_id = "sign_on", tag = "session", security(()), request_body = SignOnForm, responses(
-    (status = 201, description = "Signed on: no proof is needed here", body = Session201),
+    (status = 201, description = "Signed on: this exchange requires no proof", body = Session201),
     (status = 202, description = "Prove it", body = Challenge)))]
 pub(crate) async fn begin(
     State(app): State<Shared>,
@@ -125,8 +125,8 @@ pub(crate) async fn prove(
     spoken: Spoken,
     Said(form): Said<ProofForm>,
 ) -> Result<Response, Problem> {
-    let proof = form.bytes().ok_or_else(|| Problem::bad("proof: 64 bytes as 128 hex digits"))?;
-    let gone = || Problem::unknown("no sign-on of that name waits for a proof: begin again");
+    let proof = form.bytes().ok_or_else(|| Problem::bad("proof must be 64 bytes as 128 hex digits"))?;
+    let gone = || Problem::unknown("no sign-on of that name waits for a proof: start again");
     let place = app.sessions.place().ok_or_else(|| refused::full("sessions"))?;
     let mut pending = app.sessions.take(&id).ok_or_else(gone)?;
     let proved = pending.wire.prove(&proof, pending.transcript).await;

@@ -127,7 +127,7 @@ impl Listener {
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
             Some(Ok(Message::Binary(_))) => return Err(closing(close_code::UNSUPPORTED, "text only")),
             Some(Ok(Message::Close(_))) | None => return Err(Closing(None)),
-            Some(Err(_)) => return Err(closing(close_code::PROTOCOL, "no message, or a long one")),
+            Some(Err(_)) => return Err(closing(close_code::PROTOCOL, "the message is invalid or too long")),
         };
         self.session.note_used();
         match read(text.as_bytes()).map_err(|why| closing(close_code::POLICY, why))? {
@@ -164,7 +164,7 @@ impl Listener {
     /// Begins to tell the member's stream. A socket follows it once; again only when of no shard anything is told.
     async fn follow(&mut self, from: Option<Vec<(ShardId, u64)>>) -> Result<(), Closing> {
         if !self.following.is_empty() {
-            return Err(closing(close_code::POLICY, "orders are subscribed already"));
+            return Err(closing(close_code::POLICY, "orders are already subscribed"));
         }
         let from = match from {
             Some(from) => from,
@@ -239,7 +239,7 @@ impl Listener {
     }
 
     async fn tell(&mut self, told: &Told) -> Result<(), Closing> {
-        self.tell_text(serde_json::to_string(told).expect("what is told is plain")).await
+        self.tell_text(serde_json::to_string(told).expect("updates are plain")).await
     }
 
     async fn tell_text(&mut self, text: String) -> Result<(), Closing> {

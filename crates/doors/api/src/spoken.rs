@@ -35,7 +35,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
             (true, _) => of_json(&bytes),
             (_, true) => of_xml(&bytes),
             _ => {
-                let detail = "the body is JSON or XML in UTF-8, not compressed, with its Content-Type";
+                let detail = "the body must be JSON or XML in UTF-8, uncompressed, with its Content-Type";
                 return Err(Problem::of(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).reason("other-kind"));
             }
         };
@@ -55,7 +55,7 @@ pub(crate) fn of_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 pub(crate) fn of_xml<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8")?;
     if text.contains("<!") {
-        return Err("definitions, comments and CDATA are not taken".to_owned());
+        return Err("definitions, comments and CDATA are not supported".to_owned());
     }
     is_plain(text)?;
     quick_xml::de::from_str(text).map_err(|why| why.to_string())
@@ -71,10 +71,10 @@ fn is_plain(text: &str) -> Result<(), &'static str> {
         match tag.as_bytes() {
             [b'?', ..] if roots == 0 && is_utf8(tag) => {}
             _ if name.contains(|one: char| one.is_whitespace() || "?\"'=".contains(one)) => {
-                return Err("attributes, instructions and encodings other than UTF-8 are not taken");
+                return Err("attributes, instructions and encodings other than UTF-8 are not supported");
             }
-            [b'/', ..] => depth = depth.checked_sub(1).ok_or("an end without a beginning")?,
-            _ if depth >= DEPTH_MAX => return Err("elements lie too deep"),
+            [b'/', ..] => depth = depth.checked_sub(1).ok_or("an end tag without a start tag")?,
+            _ if depth >= DEPTH_MAX => return Err("elements are nested too deeply"),
             bytes => {
                 roots += usize::from(depth == 0);
                 depth += usize::from(!bytes.ends_with(b"/"));
@@ -82,7 +82,7 @@ fn is_plain(text: &str) -> Result<(), &'static str> {
         }
         is_bare &= depth > 0 || behind.trim().is_empty();
     }
-    if roots == 1 && is_bare { Ok(()) } else { Err("there is one element, and nothing beside it") }
+    if roots == 1 && is_bare { Ok(()) } else { Err("there must be exactly one root element") }
 }
 
 /// Whether a declaration names no other encoding.
@@ -103,7 +103,7 @@ impl FromRequestParts<Shared> for Spoken {
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
         wanted(&parts.headers).ok_or_else(|| {
-            Problem::of(StatusCode::NOT_ACCEPTABLE, "there are application/json and application/xml")
+            Problem::of(StatusCode::NOT_ACCEPTABLE, "only application/json and application/xml are available")
                 .reason("other-kind")
         })
     }
@@ -162,9 +162,11 @@ impl Spoken {
             Ok(text) => {
                 (status, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
             }
-            Err(_) => Problem::of(StatusCode::INTERNAL_SERVER_ERROR, "the answer cannot be written so")
-                .reason("not-written")
-                .into_response(),
+            Err(_) => {
+                Problem::of(StatusCode::INTERNAL_SERVER_ERROR, "the answer cannot be written in that format")
+                    .reason("not-written")
+                    .into_response()
+            }
         }
     }
 

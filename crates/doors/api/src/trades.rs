@@ -5,8 +5,8 @@ use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::candles::{Candle, Interval};
 use pares_resources::decimal::price_text;
+use pares_resources::order_terms::{BadField, phase_word, side_word};
 use pares_resources::tape::{KEPT_MAX, MarketTrade, TapeEntry, TapeNews};
-use pares_resources::words::{BadField, phase_word, side_word};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 

@@ -128,7 +128,7 @@ pub(crate) struct Watching {
 }
 
 fn text(message: &impl Serialize) -> Utf8Bytes {
-    serde_json::to_string(message).expect("what is told is plain").into()
+    serde_json::to_string(message).expect("updates are plain").into()
 }
 
 impl Watching {

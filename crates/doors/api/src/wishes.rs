@@ -14,7 +14,7 @@ use crate::watching::{MarketChannel, Watched};
 /// Shards that one socket may name.
 const SHARDS_MAX: usize = 1_024;
 const FORM: &str =
-    "say {\"op\":\"subscribe\",\"channel\":\"orders\"}, or a channel of the market with a \"symbol\"";
+    "expected {\"op\":\"subscribe\",\"channel\":\"orders\"}, or a market channel with a \"symbol\"";
 
 /// What a client says.
 #[derive(Deserialize, ToSchema)]
@@ -47,13 +47,15 @@ pub(crate) fn read(text: &[u8]) -> Result<Wished, &'static str> {
     let Wish { op, channel, symbol, interval, after, from } = of_json(text).map_err(|_| FORM)?;
     match (op.as_str(), channel.as_str(), symbol, from) {
         ("subscribe", "orders", None, from) if interval.is_none() && after.is_none() => {
-            let from = from.map(|from| numbers(&from).ok_or("from: shards and numbers")).transpose()?;
+            let from = from
+                .map(|from| numbers(&from).ok_or("from must be an object of shards and numbers"))
+                .transpose()?;
             Ok(Wished::Orders(from))
         }
         ("subscribe", channel, Some(symbol), None) => {
             let channel = MarketChannel::of(channel, interval.as_deref()).map_err(|_| FORM)?;
             if after.is_some() && channel != MarketChannel::Trades {
-                return Err("after: of trades alone");
+                return Err("after is allowed for trades only");
             }
             Ok(Wished::Market(Watched { channel, symbol }, after))
         }

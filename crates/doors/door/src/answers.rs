@@ -5,15 +5,17 @@ use std::borrow::Cow;
 use pares_types::{Answer, CancelCause, ClientOrderId, InstrumentId, Quantity, Reason, Reply, Side, Status};
 
 use crate::codes;
-use crate::desk::{Asked, Change, Desk, Mass, What};
+use crate::desk::Desk;
 use crate::orders::Known;
-use crate::reports::{Heard, order_of};
-use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Name, Told, Version, status};
+use crate::outbound::{CancelReject, Execution, MassReport, Told};
+use crate::pending::{Asked, Change, Mass, What};
+use crate::reports::order_of;
+use crate::types::{ExecId, ExecKind, Heard, Name, Version, status};
 
 /// MassCancelRejectReason: anything else.
 const MASS_OTHER: u8 = 99;
 /// What is asked for has a name that stands for something else.
-const NAME_USED: &str = "duplicate_request: that name was used for something else";
+const NAME_USED: &str = "duplicate_request: that name was used for a different request";
 
 /// The answer to a change, and what is known of the question.
 struct Changed<'a> {

@@ -2,9 +2,10 @@
 
 use pares_types::Quantity;
 
-use crate::desk::Mass;
 use crate::orders::Known;
-use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Name, Question, status};
+use crate::outbound::{CancelReject, Execution, MassReport};
+use crate::pending::Mass;
+use crate::types::{ExecId, ExecKind, Name, Question, status};
 
 impl Execution {
     /// A report with what every report has.

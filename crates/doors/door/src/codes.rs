@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pares_types::{CancelCause, Reason};
 
-use crate::told::{ExecKind, Version};
+use crate::types::{ExecKind, Version};
 
 /// A reason in words: its name, and what it means.
 pub(crate) fn text(reason: Reason) -> Cow<'static, str> {

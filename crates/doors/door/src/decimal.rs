@@ -13,7 +13,7 @@ const UNITS_PER_ONE: u64 = 10_000;
 pub(crate) fn price(text: &[u8]) -> Result<Price, &'static str> {
     let (magnitude, is_negative) = text.strip_prefix(b"-").map_or((text, false), |rest| (rest, true));
     let units = scaled(magnitude, PRICE_DECIMALS).map_err(|fault| match fault {
-        Fault::TooFine => "a price has at most 4 decimals",
+        Fault::TooFine => "a price may have at most 4 decimals",
         Fault::TooLarge => "the price is too large",
     })?;
     let units = i64::try_from(units).map_err(|_| "the price is too large")?;
@@ -26,10 +26,10 @@ pub(crate) fn price(text: &[u8]) -> Result<Price, &'static str> {
 /// In words: it is no whole number from zero on.
 pub(crate) fn quantity(text: &[u8]) -> Result<Quantity, &'static str> {
     if text.starts_with(b"-") {
-        return Err("a quantity is not negative");
+        return Err("a quantity must not be negative");
     }
     scaled(text, 0).map(Quantity).map_err(|fault| match fault {
-        Fault::TooFine => "a quantity is a whole number",
+        Fault::TooFine => "a quantity must be a whole number",
         Fault::TooLarge => "the quantity is too large",
     })
 }
@@ -83,12 +83,12 @@ mod tests {
 
     #[test]
     fn what_is_too_fine_or_too_large_is_refused() {
-        assert_eq!(price(b"1.00001"), Err("a price has at most 4 decimals"));
+        assert_eq!(price(b"1.00001"), Err("a price may have at most 4 decimals"));
         assert_eq!(price(b"922337203685477.5808"), Err("the price is too large"));
         assert_eq!(price(b"99999999999999999999"), Err("the price is too large"));
         assert_eq!(quantity(b"100.0"), Ok(Quantity(100)));
-        assert_eq!(quantity(b"0.5"), Err("a quantity is a whole number"));
-        assert_eq!(quantity(b"-1"), Err("a quantity is not negative"));
+        assert_eq!(quantity(b"0.5"), Err("a quantity must be a whole number"));
+        assert_eq!(quantity(b"-1"), Err("a quantity must not be negative"));
         assert_eq!(quantity(b"18446744073709551616"), Err("the quantity is too large"));
     }
 }

@@ -12,79 +12,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pares_types::{ClientOrderId, InstrumentId, ListRequest, OrderStatus, Side, Symbol};
+use pares_types::{ClientOrderId, Symbol};
 use pares_wire::frame::ClientFrame;
 
 use crate::instruments::Instruments;
 use crate::market::Subscriptions;
 use crate::orders::Orders;
-use crate::reports::Heard;
-use crate::securities::Security;
-use crate::statuses::Questions;
+use crate::outbound::Told;
+use crate::pending::{Asked, ListAsked, Questions, Trades};
 use crate::streams::Streams;
-use crate::told::{Terms, Told, Version};
-use crate::trades::Trades;
-
-/// What a member has asked for and was not answered yet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub(crate) what: What,
-    /// It may be a duplicate, and its sender does not ask: if it was answered before, he was told.
-    pub(crate) is_duplicate: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum What {
-    Enter,
-    Change(Change),
-    Mass(Mass),
-}
-
-/// A replacement or a cancel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Change {
-    /// The order's first name, as far as it is known.
-    pub(crate) entry: ClientOrderId,
-    /// The name that the member gave it.
-    pub(crate) original: ClientOrderId,
-    /// What it is to be; `None`: cancelled.
-    pub(crate) terms: Option<Terms>,
-}
-
-impl Change {
-    /// CxlRejResponseTo (434).
-    pub(crate) fn responds_to(self) -> u8 {
-        if self.terms.is_none() { b'1' } else { b'2' }
-    }
-}
-
-/// A cancel of all orders.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Mass {
-    /// MassCancelRequestType.
-    pub(crate) asked: u8,
-    pub(crate) instrument: Option<InstrumentId>,
-    pub(crate) side: Option<Side>,
-}
-
-/// A question that a list of the gateway's answers.
-#[derive(Debug)]
-pub(crate) struct ListAsked {
-    pub(crate) id: Vec<u8>,
-    pub(crate) request: ListRequest,
-    pub(crate) found: Found,
-}
-
-/// What is known of a list so far.
-#[derive(Debug)]
-pub(crate) enum Found {
-    /// The last order, which waits until it is known whether it is the last.
-    Orders(Option<OrderStatus>),
-    /// Instruments: the first message says how many there are.
-    Securities(Vec<Security>),
-    /// Whether the instrument of that symbol was met.
-    Security(Vec<u8>, bool),
-}
+use crate::types::{Heard, Version};
 
 /// The application of a session.
 #[derive(Debug)]

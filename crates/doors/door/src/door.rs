@@ -12,14 +12,16 @@ use std::sync::Arc;
 
 use pares_fix::framing::{Cut, FixFrame, cut};
 use pares_fix::parser::FixParser;
+use pares_port::{
+    DoorAction, DoorConfig, DoorTime, MarketSubscription, MarketView, ProtocolDoor, SessionMark, Sink,
+};
 use pares_types::{InstrumentId, MemberId, Reply};
 use pares_wire::frame::GatewayFrame;
 
 use crate::codes;
-use crate::interface::{DoorAction, DoorConfig, DoorTime, SessionMark};
-use crate::line::{Line, Owner};
+use crate::line::Line;
 use crate::logon::{Caller, Joining};
-use crate::market::{MarketView, MarketWish};
+use crate::types::Owner;
 
 /// Bytes that a peer may send behind its Logon before that is answered; more end the connection.
 pub const EARLY_BYTES_MAX: usize = 64 << 10;
@@ -53,20 +55,7 @@ impl FixDoor {
         Self { config, parser, stage, early: Vec::new(), last: DoorTime::default() }
     }
 
-    /// Takes what the peer has sent: how many of the bytes are done with. The others are to be given again with what follows them.
-    pub fn on_bytes(&mut self, at: DoorTime, bytes: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) -> usize {
-        self.last = at;
-        if self.early.is_empty() && !self.is_joining() {
-            let used = self.take(at, bytes, sink);
-            // What follows a Logon waits here for its answer, since more bytes may never come.
-            return if self.is_joining() { used + self.wait(&bytes[used..], sink) } else { used };
-        }
-        self.wait(bytes, sink);
-        self.take_early(at, sink);
-        bytes.len()
-    }
-
-    fn wait(&mut self, bytes: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) -> usize {
+    fn wait(&mut self, bytes: &[u8], sink: Sink<'_>) -> usize {
         if self.early.len() + bytes.len() > EARLY_BYTES_MAX {
             self.close(sink);
         } else {
@@ -75,7 +64,7 @@ impl FixDoor {
         bytes.len()
     }
 
-    fn take_early(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn take_early(&mut self, at: DoorTime, sink: Sink<'_>) {
         if !self.is_joining() {
             let early = std::mem::take(&mut self.early);
             let used = self.take(at, &early, sink);
@@ -84,7 +73,7 @@ impl FixDoor {
     }
 
     /// Takes whole messages, as long as they are taken.
-    fn take(&mut self, at: DoorTime, bytes: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) -> usize {
+    fn take(&mut self, at: DoorTime, bytes: &[u8], sink: Sink<'_>) -> usize {
         let mut used = 0;
         while !self.is_joining() {
             if matches!(self.stage, Stage::Closed) {
@@ -106,7 +95,7 @@ impl FixDoor {
         used
     }
 
-    fn on_message(&mut self, at: DoorTime, frame: &FixFrame<'_>, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn on_message(&mut self, at: DoorTime, frame: &FixFrame<'_>, sink: Sink<'_>) {
         match &mut self.stage {
             Stage::Calling => match Caller::of(&self.config, at, &mut self.parser, frame) {
                 Some(caller) => {
@@ -127,7 +116,7 @@ impl FixDoor {
     }
 
     /// What the gateway says to who wants to sign on.
-    fn on_answer(&mut self, at: DoorTime, frame: &GatewayFrame, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn on_answer(&mut self, at: DoorTime, frame: &GatewayFrame, sink: Sink<'_>) {
         match (std::mem::replace(&mut self.stage, Stage::Closed), frame) {
             (Stage::SigningOn(mut caller), GatewayFrame::SignedOn(signed_on)) => {
                 let Owner { member, session, copied } = &mut caller.owner;
@@ -144,13 +133,13 @@ impl FixDoor {
         }
     }
 
-    fn on_garbled(&mut self, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn on_garbled(&mut self, sink: Sink<'_>) {
         if matches!(self.stage, Stage::Calling) {
             self.close(sink);
         }
     }
 
-    fn on_too_long(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn on_too_long(&mut self, at: DoorTime, sink: Sink<'_>) {
         match &mut self.stage {
             Stage::On(line) => line.end(at, "Message too long"),
             _ => return self.close(sink),
@@ -158,42 +147,8 @@ impl FixDoor {
         self.flush(at, sink);
     }
 
-    /// The session is this connection's, with the last mark that was kept of it.
-    pub fn on_claimed(
-        &mut self,
-        at: DoorTime,
-        mark: Option<&SessionMark>,
-        sink: &mut impl FnMut(DoorAction<'_>),
-    ) {
-        self.last = at;
-        match std::mem::replace(&mut self.stage, Stage::Closed) {
-            Stage::Claiming(caller) => {
-                let joining = Joining::new(&self.config, *caller, mark, sink);
-                self.stage = Stage::Joining(Box::new(joining));
-            }
-            other => self.stage = other,
-        }
-    }
-
-    /// Takes what the gateway says to the session.
-    pub fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, sink: &mut impl FnMut(DoorAction<'_>)) {
-        self.last = at;
-        match &mut self.stage {
-            Stage::Joining(joining) => {
-                joining.on_frame(at, frame, sink);
-                if joining.is_placed() {
-                    self.log_on(at, sink);
-                }
-            }
-            Stage::On(line) => line.on_frame(at, frame),
-            Stage::SigningOn(_) => self.on_answer(at, frame, sink),
-            Stage::Calling | Stage::Claiming(_) | Stage::Closed => {}
-        }
-        self.flush(at, sink);
-    }
-
     /// Answers the Logon.
-    fn log_on(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn log_on(&mut self, at: DoorTime, sink: Sink<'_>) {
         let Stage::Joining(joining) = std::mem::replace(&mut self.stage, Stage::Closed) else { return };
         let Joining { mut line, logon, waiting, .. } = *joining;
         if let (Cut::Whole(frame), _) = cut(&logon) {
@@ -211,7 +166,7 @@ impl FixDoor {
     }
 
     /// Refuses whose Logon is not taken. That leaves no mark: the session stays where it was, and so does its other connection.
-    fn refuse(&mut self, at: DoorTime, logon: &[u8], line: &Line, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn refuse(&mut self, at: DoorTime, logon: &[u8], line: &Line, sink: Sink<'_>) {
         if let (Cut::Whole(frame), _) = cut(logon)
             && let Some(caller) = Caller::of(&self.config, at, &mut self.parser, &frame)
         {
@@ -220,63 +175,7 @@ impl FixDoor {
         self.close(sink);
     }
 
-    /// Time has come to `at`.
-    pub fn on_time(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
-        self.last = at;
-        if let Stage::On(line) = &mut self.stage {
-            line.on_time(at);
-        }
-        self.flush(at, sink);
-    }
-
-    /// Which instrument has the symbol that was to be found.
-    pub fn on_found(
-        &mut self,
-        at: DoorTime,
-        instrument: Option<InstrumentId>,
-        sink: &mut impl FnMut(DoorAction<'_>),
-    ) {
-        self.last = at;
-        if let Stage::On(line) = &mut self.stage {
-            line.desk.utc_ns = at.utc_ns;
-            line.desk.on_found(instrument);
-        }
-        self.flush(at, sink);
-    }
-
-    /// Takes the market as it is by now. What nobody has time to be told is not told: each is told what changed since it was told last.
-    pub fn on_market(&mut self, at: DoorTime, view: &dyn MarketView, sink: &mut impl FnMut(DoorAction<'_>)) {
-        self.last = at;
-        if let Stage::On(line) = &mut self.stage {
-            line.on_market(at, view);
-        }
-        self.flush(at, sink);
-    }
-
-    /// Whether [`Self::on_market`] has something to tell, and when.
-    #[must_use]
-    pub fn market_wish(&self) -> MarketWish {
-        if let Stage::On(line) = &self.stage { line.desk.market.wish() } else { MarketWish::Nothing }
-    }
-
-    /// The connection is gone, and was not closed by the door: the mark with which another goes on at once.
-    #[must_use]
-    pub fn on_disconnected(&mut self) -> Option<SessionMark> {
-        match std::mem::replace(&mut self.stage, Stage::Closed) {
-            Stage::On(line) => Some(line.last_mark()),
-            _ => None,
-        }
-    }
-
-    /// When [`Self::on_time`] has something to do next, of the clock that never goes back.
-    #[must_use]
-    pub fn next_deadline_ns(&self) -> Option<u64> {
-        let Stage::On(line) = &self.stage else { return None };
-        let ahead_ns = line.next_deadline_ns()?.saturating_sub(self.last.utc_ns);
-        Some(self.last.mono_ns.saturating_add(ahead_ns))
-    }
-
-    fn flush(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn flush(&mut self, at: DoorTime, sink: Sink<'_>) {
         match &mut self.stage {
             Stage::On(line) => line.flush(at, sink),
             Stage::Joining(joining) if joining.line.is_over() => {
@@ -296,7 +195,7 @@ impl FixDoor {
         }
     }
 
-    fn close(&mut self, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn close(&mut self, sink: Sink<'_>) {
         self.stage = Stage::Closed;
         self.early.clear();
         sink(DoorAction::Close);
@@ -304,5 +203,88 @@ impl FixDoor {
 
     fn is_joining(&self) -> bool {
         matches!(self.stage, Stage::SigningOn(_) | Stage::Claiming(_) | Stage::Joining(_))
+    }
+}
+
+impl ProtocolDoor for FixDoor {
+    fn on_bytes(&mut self, at: DoorTime, bytes: &[u8], sink: Sink<'_>) -> usize {
+        self.last = at;
+        if self.early.is_empty() && !self.is_joining() {
+            let used = self.take(at, bytes, sink);
+            // What follows a Logon waits here for its answer, since more bytes may never come.
+            return if self.is_joining() { used + self.wait(&bytes[used..], sink) } else { used };
+        }
+        self.wait(bytes, sink);
+        self.take_early(at, sink);
+        bytes.len()
+    }
+
+    fn on_claimed(&mut self, at: DoorTime, mark: Option<&SessionMark>, sink: Sink<'_>) {
+        self.last = at;
+        match std::mem::replace(&mut self.stage, Stage::Closed) {
+            Stage::Claiming(caller) => {
+                let joining = Joining::new(&self.config, *caller, mark, sink);
+                self.stage = Stage::Joining(Box::new(joining));
+            }
+            other => self.stage = other,
+        }
+    }
+
+    fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, sink: Sink<'_>) {
+        self.last = at;
+        match &mut self.stage {
+            Stage::Joining(joining) => {
+                joining.on_frame(at, frame, sink);
+                if joining.is_placed() {
+                    self.log_on(at, sink);
+                }
+            }
+            Stage::On(line) => line.on_frame(at, frame),
+            Stage::SigningOn(_) => self.on_answer(at, frame, sink),
+            Stage::Calling | Stage::Claiming(_) | Stage::Closed => {}
+        }
+        self.flush(at, sink);
+    }
+
+    fn on_time(&mut self, at: DoorTime, sink: Sink<'_>) {
+        self.last = at;
+        if let Stage::On(line) = &mut self.stage {
+            line.on_time(at);
+        }
+        self.flush(at, sink);
+    }
+
+    fn on_found(&mut self, at: DoorTime, instrument: Option<InstrumentId>, sink: Sink<'_>) {
+        self.last = at;
+        if let Stage::On(line) = &mut self.stage {
+            line.desk.utc_ns = at.utc_ns;
+            line.desk.on_found(instrument);
+        }
+        self.flush(at, sink);
+    }
+
+    fn on_market(&mut self, at: DoorTime, view: &dyn MarketView, sink: Sink<'_>) {
+        self.last = at;
+        if let Stage::On(line) = &mut self.stage {
+            line.on_market(at, view);
+        }
+        self.flush(at, sink);
+    }
+
+    fn market_wish(&self) -> MarketSubscription {
+        if let Stage::On(line) = &self.stage { line.desk.market.wish() } else { MarketSubscription::Nothing }
+    }
+
+    fn on_disconnected(&mut self) -> Option<SessionMark> {
+        match std::mem::replace(&mut self.stage, Stage::Closed) {
+            Stage::On(line) => Some(line.last_mark()),
+            _ => None,
+        }
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        let Stage::On(line) = &self.stage else { return None };
+        let ahead_ns = line.next_deadline_ns()?.saturating_sub(self.last.utc_ns);
+        Some(self.last.mono_ns.saturating_add(ahead_ns))
     }
 }

@@ -4,7 +4,7 @@
 //! one more thing that can be lost, and nobody can go on in its place. A door owns none of it. Each message of a member becomes the frame that a client of the binary protocol would have
 //! sent, and each frame for that client becomes a message; rights, names and the order of news are the gateway's. What reports say is made of the member's
 //! stream, which every gateway can tell from any point; ExecIDs are places in it. So another gateway goes on with a session from two numbers and a place
-//! in each shard's stream, the [`SessionMark`].
+//! in each shard's stream, the [`SessionMark`](pares_port::SessionMark).
 //!
 //! ```text
 //!  socket --bytes--> FixDoor --ClientFrame--> gateway
@@ -13,12 +13,11 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `interface` | what a door and its connection say to each other |
 //! | `door`, `line` | one connection: the session layer and the application, put together |
 //! | `logon` | from the first message to the answer to the Logon |
 //! | `streams`, `kept` | how far the member was told, and what can be sent again |
-//! | `desk`, `requests`, `request` | the application: messages become frames |
-//! | `reports`, `answers`, `statuses`, `securities`, `told` | frames become messages |
+//! | `desk`, `requests`, `request`, `pending` | the application: messages become frames; what waits for its answer |
+//! | `reports`, `answers`, `statuses`, `securities`, `securities_told`, `outbound`, `types` | frames become messages |
 //! | `market`, `market_told` | what the session has asked of the market, and was told last; the messages |
 //! | `trades`, `trades_told` | what the session has asked of its trades; the messages |
 //! | `orders`, `instruments`, `codes`, `decimal` | what it knows, and how the two say the same |
@@ -30,26 +29,25 @@ mod decimal;
 mod desk;
 mod door;
 mod instruments;
-mod interface;
 mod kept;
 mod line;
 mod logon;
 mod market;
 mod market_told;
 mod orders;
+mod outbound;
+mod pending;
 mod reports;
 mod request;
 mod requests;
 mod securities;
+mod securities_told;
 mod statuses;
 mod streams;
-mod told;
 mod trades;
 mod trades_told;
+mod types;
 
 pub use door::{EARLY_BYTES_MAX, FixDoor};
-pub use interface::{DoorAction, DoorConfig, DoorTime, LogonProof, SessionMark};
 pub use logon::read_logon;
-pub use market::{MarketBook, MarketView, MarketWish};
-pub use pares_resources::book::{DEPTH, Levels};
 pub use request::client_order_id;

@@ -7,15 +7,15 @@ use pares_fix::dictionary::tag;
 use pares_fix::framing::FixFrame;
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixAction, FixSession};
-use pares_types::{MemberId, Reply, ShardId};
+use pares_port::{DoorAction, DoorTime, MarketView, SessionMark, Sink};
+use pares_types::{Reply, ShardId};
 use pares_wire::frame::{ClientFrame, GatewayFrame};
 
 use crate::codes;
 use crate::desk::Desk;
-use crate::interface::{DoorAction, DoorTime, SessionMark};
 use crate::kept::{Keeping, Kept};
-use crate::market::MarketView;
-use crate::told::Pen;
+use crate::types::Owner;
+use crate::types::Pen;
 
 /// Numbers that a mark covers beyond those that are used.
 const AHEAD: u64 = 1_024;
@@ -24,7 +24,7 @@ const RESEND_BYTES: usize = 8 << 10;
 /// How the TestRequests that follow marks begin; a number follows.
 const TEST: &[u8] = b"TOLD-";
 /// Why a Logon is refused that the session layer answers by closing.
-const WRONG_TIME: &[u8] = b"SendingTime (52) is more than two minutes off";
+const WRONG_TIME: &[u8] = b"SendingTime (52) differs by more than two minutes from this server's clock";
 /// `10=123|`.
 const TRAILER_BYTES: usize = 7;
 
@@ -46,22 +46,6 @@ impl Output {
             FixAction::Resend { from, to } => self.resend = Some((from, to)),
             FixAction::Disconnect => self.is_over = true,
         }
-    }
-}
-
-/// Whose session it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner {
-    pub(crate) member: MemberId,
-    pub(crate) session: u16,
-    /// The member whose streams it is told, if they are not its own member's.
-    pub(crate) copied: Option<MemberId>,
-}
-
-impl Owner {
-    /// The member whose orders reports are about.
-    pub(crate) fn told_of(self) -> MemberId {
-        self.copied.unwrap_or(self.member)
     }
 }
 
@@ -121,7 +105,8 @@ impl Line {
     /// The market as it is by now.
     pub(crate) fn on_market(&mut self, at: DoorTime, view: &dyn MarketView) {
         self.desk.utc_ns = at.utc_ns;
-        self.desk.tell_market(view);
+        let Desk { market, instruments, told, .. } = &mut self.desk;
+        market.tell(view, instruments, told);
     }
 
     pub(crate) fn on_time(&mut self, at: DoorTime) {
@@ -168,7 +153,7 @@ impl Line {
     }
 
     /// Gives out what there is to do.
-    pub(crate) fn flush(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+    pub(crate) fn flush(&mut self, at: DoorTime, sink: Sink<'_>) {
         if self.output.is_anew {
             (self.kept, self.out_max) = (Keeping::default(), 0);
             self.output.is_anew = false;
@@ -235,7 +220,7 @@ impl Line {
     }
 
     /// Has a mark kept if numbers went beyond the last one, or the session is over.
-    fn mark_if_due(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn mark_if_due(&mut self, at: DoorTime, sink: Sink<'_>) {
         let last = self.session.numbers().next_out - 1;
         if self.is_over() {
             return sink(DoorAction::Mark(&self.mark(last)));

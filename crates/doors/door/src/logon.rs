@@ -9,17 +9,17 @@ use pares_fix::message::FixMessage;
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixNumbers, FixSession, FixSettings};
 use pares_fix::writer::FixWriter;
+use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, SessionMark, Sink};
 use pares_types::{List, ListEnd, ListRequest, MemberId, Reason, Reply};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SIGN_ON_RESUMES, SignOn};
 
 use crate::codes;
 use crate::desk::Desk;
 use crate::instruments::Instruments;
-use crate::interface::{DoorAction, DoorConfig, DoorTime, LogonProof, SessionMark};
-use crate::line::{Line, Owner};
+use crate::line::Line;
 use crate::orders::Known;
 use crate::streams::Streams;
-use crate::told::Version;
+use crate::types::{Owner, Version};
 
 /// Replies that wait for the Logon's answer.
 const WAITING_MAX: usize = 1 << 14;
@@ -66,7 +66,7 @@ impl Caller {
     }
 
     /// Tells why it is not signed on, in a Logout with the number 1: the session's own numbers are told to its member only.
-    pub(crate) fn refuse(&self, at: DoorTime, text: &str, sink: &mut impl FnMut(DoorAction<'_>)) {
+    pub(crate) fn refuse(&self, at: DoorTime, text: &str, sink: Sink<'_>) {
         let FixSettings { dictionary, own_comp_id, peer_comp_id, .. } = &self.settings;
         let mut bytes = Vec::new();
         let mut logout = FixWriter::begin(&mut bytes, dictionary.begin_string, b"5");
@@ -159,7 +159,7 @@ impl Joining {
         config: &DoorConfig,
         caller: Caller,
         mark: Option<&SessionMark>,
-        sink: &mut impl FnMut(DoorAction<'_>),
+        sink: Sink<'_>,
     ) -> Self {
         let Caller { owner, settings, is_anew, logon, .. } = caller;
         let goes_on = mark.filter(|_| !is_anew);
@@ -188,12 +188,7 @@ impl Joining {
         self.step == Step::Resuming && self.line.desk.streams.are_placed() && !self.line.is_over()
     }
 
-    pub(crate) fn on_frame(
-        &mut self,
-        at: DoorTime,
-        frame: &GatewayFrame,
-        sink: &mut impl FnMut(DoorAction<'_>),
-    ) {
+    pub(crate) fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, sink: Sink<'_>) {
         match frame {
             GatewayFrame::Reply(Reply::Rejected { reason, .. }) => self.line.end(at, &codes::text(*reason)),
             GatewayFrame::InstrumentStatus(status) => {
@@ -203,13 +198,13 @@ impl Joining {
             GatewayFrame::ListEnd(end) => self.on_list_end(at, end, sink),
             GatewayFrame::Resumed { .. } => self.line.on_frame(at, frame),
             GatewayFrame::Reply(reply) if self.waiting.len() < WAITING_MAX => self.waiting.push(*reply),
-            GatewayFrame::Reply(_) => self.line.end(at, "too much happens meanwhile: try again"),
+            GatewayFrame::Reply(_) => self.line.end(at, "the session changed during the logon: try again"),
             _ => {}
         }
         self.line.desk.asks.drain(..).for_each(|frame| sink(DoorAction::Ask(frame)));
     }
 
-    fn on_list_end(&mut self, at: DoorTime, end: &ListEnd, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn on_list_end(&mut self, at: DoorTime, end: &ListEnd, sink: Sink<'_>) {
         match end.reason {
             Reason::None => self.ask_next(sink),
             reason => self.line.end(at, &codes::text(reason)),
@@ -217,7 +212,7 @@ impl Joining {
     }
 
     /// Asks for what is to be known next.
-    fn ask_next(&mut self, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn ask_next(&mut self, sink: Sink<'_>) {
         let list = |list| {
             DoorAction::Ask(ClientFrame::ListRequest(ListRequest { token: 0, list, instrument: None }))
         };

@@ -14,14 +14,13 @@ use std::sync::Arc;
 
 use pares_fix::dictionary::tag;
 use pares_fix::message::FixMessage;
-use pares_resources::book::Levels;
+use pares_port::{Levels, MarketBook, MarketSubscription, MarketView};
 use pares_types::{InstrumentId, Price, Quantity};
 
-use crate::desk::Desk;
 use crate::instruments::Instruments;
 use crate::market_told::{MarketEntry, MarketReject, MarketTold, entry, update};
+use crate::outbound::Told;
 use crate::request::NO_INSTRUMENT;
-use crate::told::Told;
 
 /// Prices of each side that are told.
 const DEPTH_MAX: usize = 50;
@@ -45,40 +44,6 @@ mod reject {
     pub(super) const UPDATE_TYPE: u8 = b'6';
     pub(super) const AGGREGATED: u8 = b'7';
     pub(super) const ENTRY_TYPE: u8 = b'8';
-}
-
-/// A book as market data tell it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MarketBook {
-    /// Whether it is the market's: not while data are missing.
-    pub is_current: bool,
-    /// Its prices.
-    pub levels: Levels,
-    /// The last trade.
-    pub last: Option<(Price, Quantity)>,
-    /// The number of the last trade that came as news; none if none has since the books began.
-    pub trade: Option<u64>,
-}
-
-/// The market, as far as the gateway's process follows it.
-pub trait MarketView {
-    /// The book of that symbol. While it is as it was, it is the same one.
-    fn book(&self, symbol: &str) -> Option<Arc<MarketBook>>;
-
-    /// Whether all books are there, so that a symbol without one is no symbol.
-    fn is_whole(&self) -> bool;
-}
-
-/// Whether a door is to be told of the market.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MarketWish {
-    /// Nobody has asked.
-    #[default]
-    Nothing,
-    /// When something changes.
-    Changes,
-    /// At once: a question waits.
-    Now,
 }
 
 /// What a request asks for.
@@ -122,34 +87,6 @@ type Refused = (Option<u8>, &'static str);
 
 const NO_SYMBOL: Refused = (Some(reject::UNKNOWN_SYMBOL), NO_INSTRUMENT);
 
-impl Desk {
-    /// MarketDataRequest.
-    pub(crate) fn on_market_question(&mut self, message: &FixMessage<'_>) {
-        let id = message.text(tag::MD_REQ_ID).unwrap_or_default();
-        let refused = match message.text(tag::SUBSCRIPTION_REQUEST_TYPE) {
-            Some(b"2") => self.market.end(id),
-            _ if !self.has_market => {
-                Err((Some(reject::UNKNOWN_SYMBOL), "the exchange publishes no market data"))
-            }
-            kind => {
-                let wanted = Wanted::read(message, kind == Some(b"1"), &self.instruments);
-                wanted.and_then(|wanted| self.market.ask(wanted, self.utc_ns))
-            }
-        };
-        if let Err(why) = refused {
-            self.told.push(rejected(id[..id.len().min(ID_BYTES_MAX)].to_vec(), why));
-        }
-    }
-
-    /// Tells what there is to tell of the market by now.
-    pub(crate) fn tell_market(&mut self, view: &dyn MarketView) {
-        self.market.answer(view, &self.instruments, &mut self.told);
-        for subscription in self.market.open.values_mut() {
-            subscription.tell(view, &mut self.told);
-        }
-    }
-}
-
 impl Wanted {
     fn read(message: &FixMessage<'_>, lasts: bool, instruments: &Instruments) -> Result<Self, Refused> {
         let id = message.text(tag::MD_REQ_ID).unwrap_or_default().to_vec();
@@ -157,20 +94,20 @@ impl Wanted {
         let depth = match std::str::from_utf8(depth).ok().and_then(|text| text.parse().ok()) {
             Some(0) => DEPTH_MAX,
             Some(depth @ 1..=DEPTH_MAX) => depth,
-            _ => return Err((Some(reject::DEPTH), "MarketDepth (264) is 0 to 50")),
+            _ => return Err((Some(reject::DEPTH), "MarketDepth (264) must be 0 to 50")),
         };
         let is_whole = match message.text(tag::MD_UPDATE_TYPE) {
             Some(b"0") => true,
             Some(_) => false,
-            None if lasts => return Err((Some(reject::UPDATE_TYPE), "MDUpdateType (265) is 0 or 1")),
+            None if lasts => return Err((Some(reject::UPDATE_TYPE), "MDUpdateType (265) must be 0 or 1")),
             None => false,
         };
         if message.text(tag::AGGREGATED_BOOK) == Some(b"N") {
-            return Err((Some(reject::AGGREGATED), "books are told by price: AggregatedBook (266) is Y"));
+            return Err((Some(reject::AGGREGATED), "AggregatedBook (266) must be Y: price levels only"));
         }
         let kinds: Vec<&[u8]> = values(message, tag::MD_ENTRY_TYPE).collect();
         if kinds.is_empty() || kinds.iter().any(|kind| !matches!(kind, [entry::BID..=entry::TRADE])) {
-            return Err((Some(reject::ENTRY_TYPE), "MDEntryType (269) is 0, 1 or 2"));
+            return Err((Some(reject::ENTRY_TYPE), "MDEntryType (269) must be 0, 1 or 2"));
         }
         let [bids, offers, trades] =
             [entry::BID, entry::OFFER, entry::TRADE].map(|kind| kinds.contains(&&[kind][..]));
@@ -179,11 +116,11 @@ impl Wanted {
             symbol.len() > SYMBOL_BYTES_MAX && instruments.by_symbol(symbol.as_bytes()).is_some()
         };
         if symbols.iter().any(is_silent) {
-            let text = "market data tell nothing of a Symbol (55) of more than 8 characters";
+            let text = "market data cover only a Symbol (55) of up to 8 characters";
             return Err((Some(reject::UNKNOWN_SYMBOL), text));
         }
         if id.len() > ID_BYTES_MAX || symbols.is_empty() {
-            return Err((None, "MDReqID (262) has 64 bytes at most, and 146 names a symbol"));
+            return Err((None, "MDReqID (262): at most 64 bytes; NoRelatedSym (146): at least 1"));
         }
         Ok(Self { id, lasts, is_whole, depth, bids, offers, trades, symbols })
     }
@@ -240,11 +177,36 @@ impl Wanted {
 }
 
 impl Subscriptions {
-    pub(crate) fn wish(&self) -> MarketWish {
+    /// MarketDataRequest. Gives its refusal.
+    pub(crate) fn on_question(
+        &mut self,
+        message: &FixMessage<'_>,
+        has_market: bool,
+        (instruments, utc_ns): (&Instruments, u64),
+    ) -> Option<Told> {
+        let id = message.text(tag::MD_REQ_ID).unwrap_or_default();
+        let refused = match message.text(tag::SUBSCRIPTION_REQUEST_TYPE) {
+            Some(b"2") => self.end(id),
+            _ if !has_market => Err((Some(reject::UNKNOWN_SYMBOL), "the exchange publishes no market data")),
+            kind => {
+                let wanted = Wanted::read(message, kind == Some(b"1"), instruments);
+                wanted.and_then(|wanted| self.ask(wanted, utc_ns))
+            }
+        };
+        refused.err().map(|why| rejected(id[..id.len().min(ID_BYTES_MAX)].to_vec(), why))
+    }
+
+    /// Tells what there is to tell of the market by now.
+    pub(crate) fn tell(&mut self, view: &dyn MarketView, instruments: &Instruments, told: &mut Vec<Told>) {
+        self.answer(view, instruments, told);
+        self.open.values_mut().for_each(|subscription| subscription.tell(view, told));
+    }
+
+    pub(crate) fn wish(&self) -> MarketSubscription {
         match () {
-            () if !self.waiting.is_empty() => MarketWish::Now,
-            () if !self.open.is_empty() => MarketWish::Changes,
-            () => MarketWish::Nothing,
+            () if !self.waiting.is_empty() => MarketSubscription::Now,
+            () if !self.open.is_empty() => MarketSubscription::Changes,
+            () => MarketSubscription::Nothing,
         }
     }
 
@@ -258,10 +220,10 @@ impl Subscriptions {
         let mut asked = asked.chain(self.open.values().map(|open| &open.wanted));
         if asked.clone().map(|asked| asked.symbols.len()).sum::<usize>() + wanted.symbols.len() > SYMBOLS_MAX
         {
-            return Err((Some(reject::BANDWIDTH), "a session may look at 256 books"));
+            return Err((Some(reject::BANDWIDTH), "a session may subscribe to at most 256 books"));
         }
         if asked.any(|asked| asked.id == wanted.id) {
-            return Err((Some(reject::DUPLICATE_ID), "that MDReqID (262) is in use"));
+            return Err((Some(reject::DUPLICATE_ID), "that MDReqID (262) is already in use"));
         }
         self.waiting.push(Waiting { wanted, until_ns: now_ns.saturating_add(PATIENCE_NS) });
         Ok(())
@@ -308,7 +270,7 @@ impl Subscriptions {
         for Waiting { wanted, .. } in self.waiting.extract_if(.., |waiting| waiting.until_ns <= now_ns) {
             let is_known = |symbol: &Arc<str>| instruments.by_symbol(symbol.as_bytes()).is_some();
             let why = match wanted.symbols.iter().all(is_known) {
-                true => (Some(reject::BANDWIDTH), "market data are not at hand: ask again"),
+                true => (Some(reject::BANDWIDTH), "market data are not available now: try again"),
                 false => NO_SYMBOL,
             };
             told.push(rejected(wanted.id, why));

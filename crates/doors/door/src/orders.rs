@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pares_types::{ClientOrderId, InstrumentId, OrderId, OrderState, OrderStatus, Position, Quantity, Side};
 
-use crate::told::Terms;
+use crate::types::Terms;
 
 /// An order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ended_is_forgotten_with_all_its_names_and_no_more_is_remembered_than_may_be() {
+    fn ended_orders_are_forgotten_within_bounds() {
         let mut orders = Orders::new(10);
         for name in 1..=50 {
             let order = Some(OrderId(RequestId::new(GatewayId(1), name)));

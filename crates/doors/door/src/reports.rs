@@ -11,7 +11,9 @@ use pares_types::{
 use crate::codes;
 use crate::desk::Desk;
 use crate::orders::Known;
-use crate::told::{ExecId, ExecKind, Execution, Told, status};
+use crate::outbound::{Execution, Told};
+use crate::types::Heard;
+use crate::types::{ExecId, ExecKind, status};
 
 /// What waits for its answer is of one position, which has few events; beyond this it waits no longer.
 const HELD_MAX: usize = 1 << 14;
@@ -51,17 +53,9 @@ pub(crate) fn order_of(reply: &Reply) -> Option<(ClientOrderId, InstrumentId)> {
     }
 }
 
-/// Something of the member's streams, and whether it is told for the first time on this connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard {
-    pub(crate) reply: Reply,
-    pub(crate) is_new: bool,
-}
-
-impl Heard {
-    fn is_at(&self, here: At) -> bool {
-        at(&self.reply).is_some_and(|at| at.shard == here.shard && at.position == here.position)
-    }
+/// Whether it happened there.
+fn is_at(heard: &Heard, here: At) -> bool {
+    at(&heard.reply).is_some_and(|at| at.shard == here.shard && at.position == here.position)
 }
 
 impl Desk {
@@ -79,7 +73,7 @@ impl Desk {
         if !heard.is_new && self.streams.is_for_trades(here.shard) {
             return;
         }
-        let waits = self.held.first().is_some_and(|held| held.is_at(here));
+        let waits = self.held.first().is_some_and(|held| is_at(held, here));
         match reply {
             // The whole of a request to all shards is told when every shard has answered.
             Reply::Answer(answer) if answer.is_part() => {}
@@ -236,10 +230,10 @@ fn changed(news: &OrderNews, order: &mut Known) -> Execution {
     let text = match news.change {
         OrderChange::Triggered => "triggered",
         OrderChange::Rested => "rests on the book",
-        OrderChange::Repriced => "rests at a new price",
+        OrderChange::Repriced => "was repriced",
         OrderChange::Refilled => "shows more",
         OrderChange::Released => "joined the call",
-        OrderChange::Withdrawn => "left the book until there is a price to follow",
+        OrderChange::Withdrawn => "left the book until its reference price returns",
     };
     let is_working = !matches!(news.change, OrderChange::Withdrawn | OrderChange::Triggered);
     let id = ExecId::Number(news.shard, news.number);

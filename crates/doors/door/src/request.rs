@@ -14,7 +14,7 @@ use pares_types::{
 
 use crate::decimal;
 use crate::instruments::Instruments;
-use crate::told::{Name, Terms};
+use crate::types::{Name, Terms};
 
 const DAY_NS: u64 = 86_400 * 1_000_000_000;
 
@@ -71,7 +71,9 @@ pub(crate) struct Asking<'a> {
 impl Asking<'_> {
     pub(crate) fn own_name(&self) -> Result<ClientOrderId, Refusal> {
         self.name_of(tag::CL_ORD_ID).ok_or_else(|| {
-            Refusal::other("ClOrdID (11) is a number from 1 to 18446744073709551615 without zeros before it")
+            Refusal::other(
+                "ClOrdID (11) must be a number from 1 to 18446744073709551615 without leading zeros",
+            )
         })
     }
 
@@ -103,7 +105,7 @@ impl Asking<'_> {
         match self.message.text(tag::SIDE) {
             Some(b"1") => Ok(Side::Buy),
             Some(b"2") => Ok(Side::Sell),
-            _ => Err(Refusal::unsupported("Side (54) is 1 or 2")),
+            _ => Err(Refusal::unsupported("Side (54) must be 1 or 2")),
         }
     }
 
@@ -187,8 +189,8 @@ impl Asking<'_> {
     }
 
     fn refuse_what_is_not_served(&self) -> Result<(), Refusal> {
-        self.must_lack(tag::CASH_ORDER_QTY, "CashOrderQty (152) is not served")?;
-        self.must_lack(tag::EFFECTIVE_TIME, "EffectiveTime (168) is not served")?;
+        self.must_lack(tag::CASH_ORDER_QTY, "CashOrderQty (152) is not supported")?;
+        self.must_lack(tag::EFFECTIVE_TIME, "EffectiveTime (168) is not supported")?;
         let offset = self.price(tag::PEG_DIFFERENCE)?.unwrap_or_default();
         if offset == Price(0) {
             Ok(())
@@ -203,13 +205,15 @@ impl Asking<'_> {
         match (self.ord_type(), instructions.peg) {
             (b'P', Some(to)) => Ok(OrderKind::Pegged { to, limit: limit()? }),
             (b'P', None) => Err(Refusal::unsupported("OrdType (40) P needs ExecInst (18) R or M")),
-            (_, Some(_)) => Err(Refusal::unsupported("ExecInst (18) R and M go with OrdType (40) P")),
+            (_, Some(_)) => Err(Refusal::unsupported("ExecInst (18) R and M need OrdType (40) P")),
             (b'2' | b'4' | b'B', None) => Ok(OrderKind::Limit { price: limit()? }),
             (b'1' | b'3' | b'5', None) if price.is_none_or(|price| price == Price(0)) => {
                 Ok(OrderKind::Market)
             }
-            (b'1' | b'3' | b'5', None) => Err(Refusal::unsupported("Price (44) of an order at market")),
-            _ => Err(Refusal::unsupported("that OrdType (40) is not served")),
+            (b'1' | b'3' | b'5', None) => {
+                Err(Refusal::unsupported("Price (44) is not allowed in a market order"))
+            }
+            _ => Err(Refusal::unsupported("that OrdType (40) is not supported")),
         }
     }
 
@@ -218,7 +222,7 @@ impl Asking<'_> {
         match (self.ord_type(), trigger) {
             (b'3' | b'4', None) => Err(Refusal::other("StopPx (99) is missing")),
             (b'3' | b'4', Some(_)) | (_, None) => Ok(trigger),
-            (_, Some(_)) => Err(Refusal::unsupported("StopPx (99) goes with OrdType (40) 3 and 4")),
+            (_, Some(_)) => Err(Refusal::unsupported("StopPx (99) needs OrdType (40) 3 or 4")),
         }
     }
 
@@ -231,7 +235,7 @@ impl Asking<'_> {
         let time_in_force = match said {
             None | Some(b"0") if is_at_close => TimeInForce::AtClose,
             _ if is_at_close => {
-                return Err(Refusal::unsupported("TimeInForce (59) of an order at the close"));
+                return Err(Refusal::unsupported("TimeInForce (59) is not allowed in an at-the-close order"));
             }
             None => return if until.is_none() { Ok(None) } else { Err(Refusal::other(UNTIL)) },
             Some(b"0") => TimeInForce::Day,
@@ -241,7 +245,7 @@ impl Asking<'_> {
             Some(b"4") => TimeInForce::Fok,
             Some(b"6") => TimeInForce::Gtd { until: Self::needed(until, UNTIL)? },
             Some(b"7") => TimeInForce::AtClose,
-            Some(_) => return Err(Refusal::unsupported("that TimeInForce (59) is not served")),
+            Some(_) => return Err(Refusal::unsupported("that TimeInForce (59) is not supported")),
         };
         let is_dated = matches!(time_in_force, TimeInForce::Gtd { .. });
         if until.is_some() != is_dated { Err(Refusal::other(UNTIL)) } else { Ok(Some(time_in_force)) }
@@ -255,7 +259,7 @@ impl Asking<'_> {
         let Some(date) = self.message.text(tag::EXPIRE_DATE) else { return Ok(None) };
         let midnight = read_stamp(&[date, b"-00:00:00"].concat());
         let end = midnight.and_then(|midnight_ns| midnight_ns.checked_add(DAY_NS)).map(Timestamp);
-        Self::needed(end, "ExpireDate (432) is too far").map(Some)
+        Self::needed(end, "ExpireDate (432) is too far ahead").map(Some)
     }
 
     /// What an iceberg shows: MaxFloor, or MaxShow.
@@ -288,14 +292,14 @@ impl Asking<'_> {
                 b"6" => found.is_post_only = true,
                 b"R" if found.peg.is_none() => found.peg = Some(Peg::Best),
                 b"M" if found.peg.is_none() => found.peg = Some(Peg::Mid),
-                _ => return Err(Refusal::unsupported("ExecInst (18) is 6, R or M")),
+                _ => return Err(Refusal::unsupported("ExecInst (18) must be 6, R or M")),
             }
         }
         Ok(found)
     }
 }
 
-const UNTIL: &str = "TimeInForce (59) 6 and ExpireTime (126) or ExpireDate (432) go together";
+const UNTIL: &str = "TimeInForce (59) 6 needs ExpireTime (126) or ExpireDate (432), and they need it";
 
 #[derive(Default)]
 struct Instructions {

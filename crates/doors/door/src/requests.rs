@@ -6,11 +6,12 @@ use pares_types::{ClientOrderId, ClientRequest, InstrumentId, List, OrderId, Ord
 use pares_wire::frame::ClientFrame;
 
 use crate::codes;
-use crate::desk::{Asked, Change, Desk, Found, Mass, What};
+use crate::desk::Desk;
 use crate::orders::Known;
+use crate::outbound::{CancelReject, Execution, MassReport, Told};
+use crate::pending::{Asked, Change, Found, Mass, StatusAsked, What};
 use crate::request::{Asking, Refusal, client_order_id, name};
-use crate::statuses::StatusAsked;
-use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Question, Told, status};
+use crate::types::{ExecId, ExecKind, Question, status};
 
 /// Requests that wait for their answers; a gateway lets a session have fewer.
 const ASKED_MAX: usize = 1 << 16;
@@ -33,7 +34,10 @@ impl Desk {
             b"AF" => self.on_mass_status_question(message),
             b"x" => self.on_list_question(message),
             b"e" => self.on_security_question(message),
-            b"V" => self.on_market_question(message),
+            b"V" => {
+                let known = (&*self.instruments, self.utc_ns);
+                self.told.extend(self.market.on_question(message, self.has_market, known));
+            }
             b"AD" => self.on_trades_question(message),
             _ => {}
         }
@@ -52,7 +56,7 @@ impl Desk {
         match self.asked.get(&name) {
             _ if self.is_copy => Err(Refusal::other(codes::text(Reason::NoRight))),
             Some(asked) if !is_alike(&asked.what) => {
-                Err(Refusal::other("another request of that name waits for its answer"))
+                Err(Refusal::other("another request with that name is unanswered"))
             }
             None if self.asked.len() >= ASKED_MAX => Err(Refusal::other("too many unanswered requests")),
             _ => Ok(()),
@@ -187,7 +191,10 @@ impl Desk {
             b'1' => Some(asking.instrument().map_err(|refusal| (MASS_UNKNOWN_INSTRUMENT, refusal))?),
             b'7' => None,
             _ => {
-                return Err((MASS_NOT_SUPPORTED, Refusal::other("MassCancelRequestType (530) is 1 or 7")));
+                return Err((
+                    MASS_NOT_SUPPORTED,
+                    Refusal::other("MassCancelRequestType (530) must be 1 or 7"),
+                ));
             }
         };
         let side = message.text(tag::SIDE).map(|_| asking.side()).transpose().map_err(other)?;
@@ -219,7 +226,7 @@ impl Desk {
         let instrument = match message.text(tag::MASS_STATUS_REQ_TYPE) {
             Some(b"1") => asking.instrument().map(Some),
             Some(b"7") => Ok(None),
-            _ => Err(Refusal::other("MassStatusReqType (585) is 1 or 7")),
+            _ => Err(Refusal::other("MassStatusReqType (585) must be 1 or 7")),
         };
         match instrument {
             Ok(instrument) => self.list(id, List::Orders, instrument, Found::Orders(None)),

@@ -5,17 +5,15 @@
 
 use pares_fix::dictionary::tag;
 use pares_fix::message::FixMessage;
-use pares_fix::writer::FixWriter;
-use pares_types::{
-    InstrumentId, InstrumentStatus, List, ListEnd, ListRequest, Phase, Price, Quantity, Reason, Symbol,
-};
+use pares_types::{InstrumentId, InstrumentStatus, List, ListEnd, ListRequest, Reason, Symbol};
 use pares_wire::frame::ClientFrame;
 use std::sync::Arc;
 
-use crate::decimal::price_text;
-use crate::desk::{Desk, Found, ListAsked};
+use crate::desk::Desk;
+use crate::outbound::Told;
+use crate::pending::{Found, ListAsked};
 use crate::request::Asking;
-use crate::told::{Pen, Told, Version};
+use crate::securities_told::{Security, SecurityList, SecurityState};
 
 /// Questions for lists that wait.
 const LISTS_MAX: usize = 1_024;
@@ -23,10 +21,6 @@ const LISTS_MAX: usize = 1_024;
 const FRAGMENT: usize = 100;
 /// A SecurityReqID beyond that would make them too long.
 const ID_BYTES_MAX: usize = 1_024;
-/// Of it, what names the answer too.
-const RESPONSE_ID_BYTES: usize = 64;
-/// SecurityIDSource: an id of the exchange's.
-const EXCHANGE_ID: u64 = 8;
 
 /// SecurityRequestResult (560).
 mod result {
@@ -34,48 +28,6 @@ mod result {
     pub(super) const NOT_SUPPORTED: u64 = 1;
     pub(super) const NONE_FOUND: u64 = 2;
     pub(super) const UNAVAILABLE: u64 = 4;
-}
-
-/// SecurityTradingStatus (326).
-mod trading {
-    pub(super) const OPENING_DELAY: u64 = 1;
-    pub(super) const HALT: u64 = 2;
-    pub(super) const PRICE_INDICATION: u64 = 5;
-    pub(super) const READY: u64 = 17;
-    pub(super) const NOT_AVAILABLE: u64 = 18;
-    pub(super) const UNKNOWN: u64 = 20;
-    /// FIX 4.4 only.
-    pub(super) const PRE_OPEN: u64 = 21;
-}
-
-/// An instrument of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Security {
-    instrument: InstrumentId,
-    symbol: Symbol,
-    lot: Quantity,
-}
-
-/// A SecurityList: a part of all that there are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SecurityList {
-    request: Vec<u8>,
-    result: u64,
-    /// Of all parts together.
-    total: usize,
-    is_last: bool,
-    part: Vec<Security>,
-}
-
-/// A SecurityStatus.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SecurityState {
-    request: Vec<u8>,
-    symbol: Vec<u8>,
-    /// `None`: nobody knows it, or the gateway could not tell, as `why` says.
-    trading: Option<(Phase, bool)>,
-    why: Reason,
-    last: Option<Price>,
 }
 
 impl Desk {
@@ -108,7 +60,7 @@ impl Desk {
             Found::Orders(last) => self.on_orders_end(asked.id, last, reason),
             Found::Securities(found) => self.tell_securities(&asked.id, &found, reason),
             Found::Security(symbol, false) => {
-                self.told.push(SecurityState::none(asked.id, symbol, reason));
+                self.told.push(Told::Security(SecurityState::none(asked.id, symbol, reason)));
             }
             Found::Security(_, true) => {}
         }
@@ -144,8 +96,10 @@ impl Desk {
                 self.sought.push_back((id, text));
                 self.finds.push(symbol);
             }
-            (Err(_), Some(_)) => self.told.push(SecurityState::none(id, text, Reason::AlreadyAsked)),
-            (Err(_), None) => self.told.push(SecurityState::none(id, text, Reason::None)),
+            (Err(_), Some(_)) => {
+                self.told.push(Told::Security(SecurityState::none(id, text, Reason::AlreadyAsked)))
+            }
+            (Err(_), None) => self.told.push(Told::Security(SecurityState::none(id, text, Reason::None))),
         }
     }
 
@@ -154,7 +108,7 @@ impl Desk {
         let Some((id, symbol)) = self.sought.pop_front() else { return };
         match instrument {
             Some(instrument) => self.ask_security(id, symbol, instrument),
-            None => self.told.push(SecurityState::none(id, symbol, Reason::None)),
+            None => self.told.push(Told::Security(SecurityState::none(id, symbol, Reason::None))),
         }
     }
 
@@ -203,84 +157,5 @@ impl Desk {
                 part: part.to_vec(),
             })
         }));
-    }
-}
-
-impl SecurityList {
-    fn none(request: Vec<u8>, result: u64) -> Self {
-        Self { request, result, total: 0, is_last: true, part: Vec::new() }
-    }
-
-    /// Writes what follows the header that every message has.
-    pub(crate) fn write(&self, writer: &mut FixWriter<'_>) {
-        writer.text(tag::SECURITY_REQ_ID, &self.request);
-        writer.text(tag::SECURITY_RESPONSE_ID, &self.request[..self.request.len().min(RESPONSE_ID_BYTES)]);
-        writer.number(tag::SECURITY_REQUEST_RESULT, self.result);
-        writer.number(tag::TOT_NO_RELATED_SYM, self.total as u64);
-        writer.letter(tag::LAST_FRAGMENT, if self.is_last { b'Y' } else { b'N' });
-        if self.part.is_empty() {
-            return;
-        }
-        writer.number(tag::NO_RELATED_SYM, self.part.len() as u64);
-        for security in &self.part {
-            writer.text(tag::SYMBOL, security.symbol.as_str().as_bytes());
-            writer.number(tag::SECURITY_ID, u64::from(security.instrument.0));
-            writer.number(tag::SECURITY_ID_SOURCE, EXCHANGE_ID);
-            writer.number(tag::ROUND_LOT, security.lot.0);
-        }
-    }
-}
-
-impl SecurityState {
-    fn none(request: Vec<u8>, symbol: Vec<u8>, why: Reason) -> Told {
-        Told::Security(Self { request, symbol, trading: None, why, last: None })
-    }
-
-    /// Writes what follows the header that every message has.
-    pub(crate) fn write(&self, pen: Pen<'_>, writer: &mut FixWriter<'_>) {
-        let is_44 = pen.version == Version::Fix44;
-        writer.text(tag::SECURITY_STATUS_REQ_ID, &self.request);
-        writer.text(tag::SYMBOL, &self.symbol);
-        writer.letter(tag::UNSOLICITED_INDICATOR, b'N');
-        writer.number(tag::SECURITY_TRADING_STATUS, self.trading_status(is_44));
-        if let Some(last) = self.last {
-            writer.text(tag::LAST_PX, price_text(last).as_bytes());
-        }
-        writer.time(tag::TRANSACT_TIME, pen.utc_ns);
-        if is_44 {
-            let text = match self.trading {
-                None if self.why != Reason::None => self.why.word(),
-                None => "no instrument of that symbol",
-                Some((_, true)) => "quarantined",
-                Some((phase, false)) => word(phase),
-            };
-            writer.text(tag::TEXT, text.as_bytes());
-        }
-    }
-
-    fn trading_status(&self, is_44: bool) -> u64 {
-        let Some((phase, quarantined)) = self.trading else { return trading::UNKNOWN };
-        match phase {
-            _ if quarantined => trading::HALT,
-            Phase::OpeningCall if is_44 => trading::PRE_OPEN,
-            Phase::OpeningCall => trading::OPENING_DELAY,
-            Phase::Continuous => trading::READY,
-            Phase::VolatilityCall | Phase::ClosingCall => trading::PRICE_INDICATION,
-            Phase::Halted => trading::HALT,
-            Phase::Closed | Phase::PostClose => trading::NOT_AVAILABLE,
-        }
-    }
-}
-
-/// A phase, as the journal names it.
-fn word(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Closed => "closed",
-        Phase::OpeningCall => "opening_call",
-        Phase::Continuous => "continuous",
-        Phase::VolatilityCall => "volatility_call",
-        Phase::ClosingCall => "closing_call",
-        Phase::PostClose => "post_close",
-        Phase::Halted => "halted",
     }
 }

@@ -1,55 +1,14 @@
 //! How orders are, told to a member who asks: no executions.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{OrderKey, OrderState, OrderStatus, Reason};
 
-use crate::desk::{Desk, Found, ListAsked};
+use crate::desk::Desk;
 use crate::orders::Known;
-use crate::told::{ExecId, ExecKind, Execution, Name, Question, Told, Version, status};
-
-/// A question for the status of one order.
-#[derive(Debug)]
-pub(crate) struct StatusAsked {
-    pub(crate) name: Name,
-    pub(crate) question: Question,
-}
-
-/// Questions that wait. Answers need not come in their order, and one that is looked for long may have thousands behind it: they are found by what they ask for.
-#[derive(Debug, Default)]
-pub(crate) struct Questions {
-    by_key: BTreeMap<OrderKey, VecDeque<(u64, StatusAsked)>>,
-    count: usize,
-    /// How many there have been.
-    number: u64,
-}
-
-impl Questions {
-    pub(crate) fn len(&self) -> usize {
-        self.count
-    }
-
-    pub(crate) fn put(&mut self, key: OrderKey, asked: StatusAsked) {
-        (self.count, self.number) = (self.count + 1, self.number + 1);
-        self.by_key.entry(key).or_default().push_back((self.number, asked));
-    }
-
-    /// Takes the oldest of those that ask for either.
-    fn take(&mut self, key: OrderKey, other: Option<OrderKey>) -> Option<StatusAsked> {
-        let oldest =
-            |key: &OrderKey| self.by_key.get(key).and_then(VecDeque::front).map(|(number, _)| *number);
-        let key =
-            [Some(key), other].into_iter().flatten().min_by_key(|key| oldest(key).unwrap_or(u64::MAX))?;
-        let waiting = self.by_key.get_mut(&key)?;
-        let (_, asked) = waiting.pop_front()?;
-        if waiting.is_empty() {
-            self.by_key.remove(&key);
-        }
-        self.count -= 1;
-        Some(asked)
-    }
-}
+use crate::outbound::{Execution, Told};
+use crate::pending::{Found, ListAsked};
+use crate::types::{ExecId, ExecKind, Name, Question, Version, status};
 
 /// OrdRejReason: no such order.
 const UNKNOWN_ORDER: u8 = 5;
@@ -97,7 +56,7 @@ impl Desk {
     pub(crate) fn tell_unknown(&mut self, name: Option<Name>, question: Question) {
         let blank = self.blank(ExecKind::Status, status::REJECTED);
         let rejected = Some(UNKNOWN_ORDER);
-        let text = "no order of that name is known".into();
+        let text = "there is no order with that name".into();
         self.told.push(Told::Execution(Box::new(Execution { name, question, rejected, text, ..blank })));
     }
 
@@ -115,7 +74,7 @@ impl Desk {
         let (ord_status, text) = match told.state {
             OrderState::InFlight => (status::PENDING_NEW, ""),
             OrderState::Working => (Known { is_answered: true, ..order }.status(), ""),
-            OrderState::Ended => (status::DONE, "it has ended; its reports have said how"),
+            OrderState::Ended => (status::DONE, "the order has ended; its earlier reports say how"),
         };
         let of_order = Execution::of_order(ExecKind::Status, ord_status, ExecId::Status, &order);
         self.told.push(Told::Execution(Box::new(Execution {
@@ -126,31 +85,5 @@ impl Desk {
             text: text.into(),
             ..of_order
         })));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use pares_types::{ClientOrderId, GatewayId, OrderId, RequestId};
-
-    use super::*;
-
-    #[test]
-    fn an_answer_is_the_oldest_question_s_for_its_order_whatever_waits_before_it() {
-        let by_name = |name| OrderKey::Name(ClientOrderId(name));
-        let by_id = OrderKey::Id(OrderId(RequestId::new(GatewayId(1), 9)));
-        let mut questions = Questions::default();
-        let keys = (1..=1_000).map(by_name).chain([by_id, by_name(7), by_name(7)]);
-        for (number, key) in (0..).zip(keys) {
-            let name = Name::Of(ClientOrderId(number));
-            questions.put(key, StatusAsked { name, question: Question::default() });
-        }
-        let mut take = |key, other| questions.take(key, other).map(|asked| asked.name);
-        let named = |number| Some(Name::Of(ClientOrderId(number)));
-        // A question by id is answered under the order's name, too.
-        let all = [(); 4].map(|()| take(by_name(7), Some(by_id)));
-        assert_eq!(all, [named(6), named(1_000), named(1_001), named(1_002)]);
-        assert_eq!(take(by_name(7), Some(by_id)), None);
-        assert_eq!((questions.len(), questions.by_key.len()), (999, 999));
     }
 }

@@ -10,17 +10,16 @@
 //! A gateway tells a shard from one place at a time. So a shard that is being told again for another reason waits for its turn, and one who lacks
 //! messages waits until the trades are told.
 
-use std::collections::BTreeMap;
-
 use pares_fix::dictionary::tag;
 use pares_fix::message::FixMessage;
 use pares_types::ShardId;
 use pares_wire::frame::ClientFrame;
 
 use crate::desk::Desk;
-use crate::reports::Heard;
-use crate::told::Told;
+use crate::outbound::Told;
+use crate::pending::{Place, TradesAsked};
 use crate::trades_told::{TradeReport, TradesAnswer, TradesStatus};
+use crate::types::Heard;
 
 /// A longer TradeRequestID is refused.
 const ID_BYTES_MAX: usize = 64;
@@ -34,58 +33,17 @@ mod result {
 
 type Refused = (u64, &'static str);
 
-/// What a session has asked of its trades; one question at a time.
-#[derive(Debug, Default)]
-pub(crate) struct Trades {
-    asked: Option<TradesAsked>,
-}
-
-#[derive(Debug)]
-struct TradesAsked {
-    /// TradeRequestID.
-    id: Vec<u8>,
-    /// Those that come, too.
-    lasts: bool,
-    /// Shards of which those that were are not told yet, and how far each is where that is under way.
-    untold: BTreeMap<ShardId, Option<Place>>,
-    /// The last trade, which waits until it is known whether it is the last.
-    last: Option<Box<TradeReport>>,
-}
-
-/// How far those that were are told.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    /// From which number on they were asked for.
-    from: u64,
-    next: u64,
-}
-
-impl TradesAsked {
-    /// Whether that number of a shard is told as a trade, if it is one.
-    fn wants(&mut self, (shard, number): (ShardId, u64), is_new: bool) -> bool {
-        match self.untold.get_mut(&shard) {
-            // It comes again, as one of those that were.
-            Some(None) => false,
-            // What happened before the gateway heard of the question lies ahead, and comes again too.
-            Some(Some(place)) => {
-                let is_next = number == place.next;
-                place.next += u64::from(is_next);
-                is_next
-            }
-            None => is_new && self.lasts,
-        }
-    }
-}
-
 impl Desk {
     /// TradeCaptureReportRequest.
     pub(crate) fn on_trades_question(&mut self, message: &FixMessage<'_>) {
         let id = message.text(tag::TRADE_REQUEST_ID).unwrap_or_default();
         let kind = message.text(tag::TRADE_REQUEST_TYPE).unwrap_or_default();
         let done = match message.text(tag::SUBSCRIPTION_REQUEST_TYPE) {
-            _ if id.len() > ID_BYTES_MAX => Err((result::OTHER, "TradeRequestID (568) has 64 bytes at most")),
+            _ if id.len() > ID_BYTES_MAX => {
+                Err((result::OTHER, "TradeRequestID (568) may have at most 64 bytes"))
+            }
             Some(b"2") => self.end_trades(id),
-            _ if kind != b"0" => Err((result::NOT_SUPPORTED, "TradeRequestType (569) is 0: all trades")),
+            _ if kind != b"0" => Err((result::NOT_SUPPORTED, "TradeRequestType (569) must be 0: all trades")),
             subscription => self.begin_trades(id, subscription == Some(b"1")),
         };
         let (status, (result, text)) = match done {
@@ -100,7 +58,7 @@ impl Desk {
 
     fn begin_trades(&mut self, id: &[u8], lasts: bool) -> Result<TradesStatus, Refused> {
         if self.trades.asked.is_some() {
-            return Err((result::OTHER, "a session asks for its trades once at a time"));
+            return Err((result::OTHER, "a session may have only one trade request at a time"));
         }
         let untold = self.streams.next().map(|(shard, _)| (shard, None)).collect();
         self.trades.asked = Some(TradesAsked { id: id.to_vec(), lasts, untold, last: None });
@@ -109,7 +67,7 @@ impl Desk {
 
     fn end_trades(&mut self, id: &[u8]) -> Result<TradesStatus, Refused> {
         let ended = self.trades.asked.take_if(|asked| asked.id == id);
-        let ended = ended.ok_or((result::OTHER, "no question has that TradeRequestID (568)"))?;
+        let ended = ended.ok_or((result::OTHER, "no trade request has that TradeRequestID (568)"))?;
         self.told.extend(ended.last.map(Told::Trade));
         Ok(TradesStatus::Completed)
     }

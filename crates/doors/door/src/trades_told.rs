@@ -6,7 +6,7 @@ use pares_fix::writer::FixWriter;
 use pares_types::{ClientOrderId, InstrumentId, MemberId, OrderId, Price, Quantity, Reply, Side};
 
 use crate::decimal::price_text;
-use crate::told::{ExecId, Pen, Version, side};
+use crate::types::{ExecId, Pen, Version, side};
 
 /// PartyIDSource (447): an id of the exchange's own.
 const PROPRIETARY: u8 = b'D';

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trailer_that_is_none_takes_one_message_with_it_however_bytes_come() {
+    fn bad_trailer_costs_one_message_however_split() {
         let garbled = b"8=FIX.4.4\x019=5\x0135=0\x0110=123456789\x01";
         let stream = [&garbled[..], &HEARTBEAT.repeat(2_000)].concat();
         let far = [&b"8=FIX.4.4\x019=5\x01"[..], &[b'x'; 9_000], &HEARTBEAT.repeat(2_000)].concat();

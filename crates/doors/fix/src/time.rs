@@ -2,6 +2,8 @@
 //!
 //! Inside, a time is nanoseconds since 1970, as a clock gives them. Messages carry milliseconds, since FIX 4.2 and 4.4 know no finer ones.
 
+use pares_calendar::{date_of, days_to};
+
 const NS_PER_S: u64 = 1_000_000_000;
 const S_PER_DAY: u64 = 86_400;
 /// Bytes of a time with milliseconds.
@@ -16,7 +18,7 @@ pub fn stamp(time_ns: u64) -> [u8; STAMP_BYTES] {
     let seconds = time_ns / NS_PER_S;
     let milliseconds = (time_ns / 1_000_000 % 1_000) as usize;
     let mut text = *b"00000000-00:00:00.000";
-    let (year, month, day) = date_of(seconds / S_PER_DAY);
+    let (year, month, day) = date_of((seconds / S_PER_DAY) as u32);
     let of_day = (seconds % S_PER_DAY) as u32;
     let pairs = [year / 100, year % 100, month, day, of_day / 3_600, of_day / 60 % 60, of_day % 60];
     for (at, pair) in [0, 2, 4, 6, 9, 12, 15].into_iter().zip(pairs) {
@@ -59,14 +61,14 @@ pub fn read_stamp(text: &[u8]) -> Option<u64> {
         }
         Some(_) => return None,
     };
-    let seconds = days.checked_sub(EPOCH_DAYS)? * S_PER_DAY + seconds;
+    let seconds = u64::try_from(days).ok()? * S_PER_DAY + seconds;
     seconds.checked_mul(NS_PER_S)?.checked_add(fraction_ns)
 }
 
-/// Reads `YYYYMMDD`: days since 0000-03-01.
+/// Reads `YYYYMMDD`: days since 1970-01-01, below 0 before.
 #[inline]
-pub(crate) fn read_date(text: &[u8]) -> Option<u64> {
-    let date = eight_digits(u64::from_le_bytes(text.try_into().ok()?))?;
+pub(crate) fn read_date(text: &[u8]) -> Option<i64> {
+    let date = eight_digits(u64::from_le_bytes(text.try_into().ok()?))? as u32;
     let [year, month, day] = [date / 10_000, date / 100 % 100, date % 100];
     let is_date = year >= 1 && (1..=12).contains(&month) && (1..=31).contains(&day);
     is_date.then(|| days_to(year, month, day))
@@ -106,26 +108,6 @@ fn number(digits: &[u8]) -> Option<u64> {
     digits
         .iter()
         .try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0')))
-}
-
-/// Days from 0000-03-01, where years are counted from March so that the leap day is a year's last, to 1970-01-01.
-const EPOCH_DAYS: u64 = 719_468;
-
-fn days_to(year: u64, month: u64, day: u64) -> u64 {
-    // January and February belong to the year before.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1
-}
-
-fn date_of(days_since_epoch: u64) -> (u32, u32, u32) {
-    let days = (days_since_epoch + EPOCH_DAYS) as u32;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year_of_era + next, month, day)
 }
 
 #[cfg(test)]

@@ -8,14 +8,14 @@
 
 use std::sync::Arc;
 
-use pares_door::{DoorAction, DoorConfig, DoorTime, LogonProof};
+use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, ProtocolDoor, Sink};
 use pares_types::{List, ListRequest, Reason, Reply, ShardId};
 use pares_wire::frame::{ClientFrame, GatewayFrame, RESUME_NOTHING, SIGN_ON_RESUMES, SignOn};
 
 use crate::desk::Desk;
 use crate::names::Names;
+use crate::outbound;
 use crate::soup::{self, Cut, Login};
-use crate::told;
 
 /// A client hears something this often.
 const HEARTBEAT_NS: u64 = 1_000_000_000;
@@ -62,28 +62,7 @@ impl OuchDoor {
         Self { config, stage: Stage::Calling, out: Vec::new(), heard_ns: 0, sent_ns: 0 }
     }
 
-    /// Takes what the client has sent: how many of the bytes are done with. The others are to be given again with what follows them, and
-    /// whenever the gateway has said something.
-    pub fn on_bytes(&mut self, at: DoorTime, bytes: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) -> usize {
-        let mut used = 0;
-        while self.is_listening() {
-            match soup::cut(&bytes[used..]) {
-                Cut::Packet(kind, payload, length) => {
-                    used += length;
-                    self.on_packet(at, kind, payload, sink);
-                }
-                Cut::Incomplete => break,
-                Cut::Wrong => self.end(at, None, sink),
-            }
-        }
-        if used > 0 {
-            self.heard_ns = at.mono_ns;
-        }
-        self.flush(at, sink);
-        if matches!(self.stage, Stage::Closed) { bytes.len() } else { used }
-    }
-
-    fn on_packet(&mut self, at: DoorTime, kind: u8, payload: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn on_packet(&mut self, at: DoorTime, kind: u8, payload: &[u8], sink: Sink<'_>) {
         match (&mut self.stage, kind) {
             (Stage::Calling, b'L') => self.on_login(at, payload, sink),
             (Stage::On(session), b'U') => {
@@ -96,7 +75,7 @@ impl OuchDoor {
         }
     }
 
-    fn on_login(&mut self, at: DoorTime, payload: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn on_login(&mut self, at: DoorTime, payload: &[u8], sink: Sink<'_>) {
         let shards = &self.config.shards;
         let login = Login::read(payload).and_then(|(login, password)| {
             let shard = login.shard.or_else(|| shards.iter().min().copied());
@@ -119,42 +98,9 @@ impl OuchDoor {
         }
     }
 
-    fn reject(&mut self, at: DoorTime, code: u8, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn reject(&mut self, at: DoorTime, code: u8, sink: Sink<'_>) {
         soup::write(&mut self.out, b'J', &[code]);
         self.close(at, sink);
-    }
-
-    /// Takes what the gateway says to the session.
-    pub fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, sink: &mut impl FnMut(DoorAction<'_>)) {
-        if matches!(self.stage, Stage::Closed) {
-            return;
-        }
-        self.stage = match (std::mem::replace(&mut self.stage, Stage::Closed), frame) {
-            // Reports go by the session's own UserRefNums, and another member's orders have none.
-            (Stage::SigningOn(..), GatewayFrame::SignedOn(signed_on)) if signed_on.copied.get() != 0 => {
-                return self.reject(at, soup::NOT_AUTHORIZED, sink);
-            }
-            (Stage::SigningOn(login, shard), GatewayFrame::SignedOn(_)) => {
-                let names = Names::new(login.session, login.is_guarded);
-                let desk = Desk::new(names, shard, self.config.orders_max);
-                sink(DoorAction::Ask(ClientFrame::ListRequest(LIST)));
-                Stage::Listing(Box::new(Session { login, shard, next: login.next, is_live: false, desk }))
-            }
-            (Stage::SigningOn(..), GatewayFrame::Reply(Reply::Rejected { .. })) => {
-                return self.reject(at, soup::NOT_AUTHORIZED, sink);
-            }
-            (Stage::Listing(session), frame) => self.on_listed(at, session, frame, sink),
-            (Stage::Placing(session), frame) => self.on_placed(at, session, frame),
-            (Stage::On(mut session), frame) => match session.on_frame(at, frame, &mut self.out) {
-                Ok(()) => Stage::On(session),
-                Err(why) => return self.end(at, Some(&why), sink),
-            },
-            (before, _) => before,
-        };
-        if matches!(self.stage, Stage::Closed) {
-            return self.close(at, sink);
-        }
-        self.flush(at, sink);
     }
 
     /// The gateway tells of instruments; behind the last the stream is asked for.
@@ -163,7 +109,7 @@ impl OuchDoor {
         at: DoorTime,
         mut session: Box<Session>,
         frame: &GatewayFrame,
-        sink: &mut impl FnMut(DoorAction<'_>),
+        sink: Sink<'_>,
     ) -> Stage {
         match frame {
             GatewayFrame::InstrumentStatus(status) => {
@@ -205,30 +151,8 @@ impl OuchDoor {
         Stage::On(session)
     }
 
-    /// Time has come to `at`.
-    pub fn on_time(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
-        if !matches!(self.stage, Stage::On(_)) {
-            return;
-        }
-        if at.mono_ns >= self.heard_ns.saturating_add(SILENCE_MAX_NS) {
-            return self.end(at, None, sink);
-        }
-        if at.mono_ns >= self.sent_ns.saturating_add(HEARTBEAT_NS) {
-            soup::write(&mut self.out, b'H', &[]);
-        }
-        self.flush(at, sink);
-    }
-
-    /// When [`Self::on_time`] has something to do next, of the clock that never goes back.
-    #[must_use]
-    pub fn next_deadline_ns(&self) -> Option<u64> {
-        let sends_ns = self.sent_ns.saturating_add(HEARTBEAT_NS);
-        let ends_ns = self.heard_ns.saturating_add(SILENCE_MAX_NS);
-        matches!(self.stage, Stage::On(_)).then_some(sends_ns.min(ends_ns))
-    }
-
     /// Ends the connection; of one that was logged on it is said that the session has ended, and why if that is known.
-    fn end(&mut self, at: DoorTime, why: Option<&str>, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn end(&mut self, at: DoorTime, why: Option<&str>, sink: Sink<'_>) {
         if let Some(why) = why {
             soup::write(&mut self.out, b'+', why.as_bytes());
             soup::write(&mut self.out, b'Z', &[]);
@@ -236,14 +160,14 @@ impl OuchDoor {
         self.close(at, sink);
     }
 
-    fn close(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn close(&mut self, at: DoorTime, sink: Sink<'_>) {
         self.flush(at, sink);
         self.stage = Stage::Closed;
         sink(DoorAction::Close);
     }
 
     /// Gives out what there is to do.
-    fn flush(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+    fn flush(&mut self, at: DoorTime, sink: Sink<'_>) {
         if let Stage::On(session) = &mut self.stage {
             session.desk.asks.drain(..).for_each(|frame| sink(DoorAction::Ask(frame)));
             for text in session.desk.said.drain(..) {
@@ -259,6 +183,78 @@ impl OuchDoor {
 
     fn is_listening(&self) -> bool {
         matches!(self.stage, Stage::Calling | Stage::On(_))
+    }
+}
+
+impl ProtocolDoor for OuchDoor {
+    fn on_bytes(&mut self, at: DoorTime, bytes: &[u8], sink: Sink<'_>) -> usize {
+        let mut used = 0;
+        while self.is_listening() {
+            match soup::cut(&bytes[used..]) {
+                Cut::Packet(kind, payload, length) => {
+                    used += length;
+                    self.on_packet(at, kind, payload, sink);
+                }
+                Cut::Incomplete => break,
+                Cut::Wrong => self.end(at, None, sink),
+            }
+        }
+        if used > 0 {
+            self.heard_ns = at.mono_ns;
+        }
+        self.flush(at, sink);
+        if matches!(self.stage, Stage::Closed) { bytes.len() } else { used }
+    }
+
+    fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, sink: Sink<'_>) {
+        if matches!(self.stage, Stage::Closed) {
+            return;
+        }
+        self.stage = match (std::mem::replace(&mut self.stage, Stage::Closed), frame) {
+            // Reports go by the session's own UserRefNums, and another member's orders have none.
+            (Stage::SigningOn(..), GatewayFrame::SignedOn(signed_on)) if signed_on.copied.get() != 0 => {
+                return self.reject(at, soup::NOT_AUTHORIZED, sink);
+            }
+            (Stage::SigningOn(login, shard), GatewayFrame::SignedOn(_)) => {
+                let names = Names::new(login.session, login.is_guarded);
+                let desk = Desk::new(names, shard, self.config.orders_max);
+                sink(DoorAction::Ask(ClientFrame::ListRequest(LIST)));
+                Stage::Listing(Box::new(Session { login, shard, next: login.next, is_live: false, desk }))
+            }
+            (Stage::SigningOn(..), GatewayFrame::Reply(Reply::Rejected { .. })) => {
+                return self.reject(at, soup::NOT_AUTHORIZED, sink);
+            }
+            (Stage::Listing(session), frame) => self.on_listed(at, session, frame, sink),
+            (Stage::Placing(session), frame) => self.on_placed(at, session, frame),
+            (Stage::On(mut session), frame) => match session.on_frame(at, frame, &mut self.out) {
+                Ok(()) => Stage::On(session),
+                Err(why) => return self.end(at, Some(&why), sink),
+            },
+            (before, _) => before,
+        };
+        if matches!(self.stage, Stage::Closed) {
+            return self.close(at, sink);
+        }
+        self.flush(at, sink);
+    }
+
+    fn on_time(&mut self, at: DoorTime, sink: Sink<'_>) {
+        if !matches!(self.stage, Stage::On(_)) {
+            return;
+        }
+        if at.mono_ns >= self.heard_ns.saturating_add(SILENCE_MAX_NS) {
+            return self.end(at, None, sink);
+        }
+        if at.mono_ns >= self.sent_ns.saturating_add(HEARTBEAT_NS) {
+            soup::write(&mut self.out, b'H', &[]);
+        }
+        self.flush(at, sink);
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        let sends_ns = self.sent_ns.saturating_add(HEARTBEAT_NS);
+        let ends_ns = self.heard_ns.saturating_add(SILENCE_MAX_NS);
+        matches!(self.stage, Stage::On(_)).then_some(sends_ns.min(ends_ns))
     }
 }
 
@@ -280,7 +276,7 @@ impl Session {
     }
 
     fn on_reply(&mut self, reply: &Reply, out: &mut Vec<u8>) -> Result<(), String> {
-        let Some((shard, number)) = told::place(reply) else {
+        let Some((shard, number)) = outbound::place(reply) else {
             self.desk.on_aside(reply);
             return Ok(());
         };
@@ -296,7 +292,7 @@ impl Session {
             // The client counts packets: it would take this one for another.
             return Err(format!("gap {}", self.next));
         }
-        if let Some(message) = told::message(&self.desk.names, reply) {
+        if let Some(message) = outbound::message(&self.desk.names, reply) {
             soup::write(out, b'S', message.as_bytes());
         }
         self.next = number.saturating_add(1);

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instrument_is_found_by_its_own_shard_s_symbol_and_each_by_its_number() {
+    fn instrument_found_by_shard_symbol_or_own_number() {
         let mut instruments = Instruments::default();
         let symbol = Symbol::new("ACME").expect("a symbol");
         for (instrument, shard, is_own) in [(1, 1, false), (2, 0, true), (3, 2, false)] {

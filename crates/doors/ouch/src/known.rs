@@ -172,27 +172,14 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use pares_types::{GatewayId, InstrumentId, Position, Quantity, Reason, RequestId, ShardId};
+    use pares_exercise::replies;
+    use pares_types::Quantity;
 
     use super::*;
 
     fn answer(names: &Names, number: u32, status: Status) -> Answer {
-        let request = RequestId::new(GatewayId(0), number.into());
-        Answer {
-            client_order_id: names.of(number),
-            request,
-            order: OrderId(request),
-            shard: ShardId(0),
-            position: Position(number.into()),
-            instrument: InstrumentId(1),
-            status,
-            reason: Reason::None,
-            executed: Quantity(0),
-            remaining: Quantity(0),
-            events: 0,
-            number: number.into(),
-            repeat: false,
-        }
+        let (client_order_id, remaining) = (names.of(number), Quantity(0));
+        Answer { client_order_id, status, remaining, ..replies::answer(number.into(), number.into()) }
     }
 
     #[test]

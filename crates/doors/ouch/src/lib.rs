@@ -17,7 +17,7 @@
 //! | `fields` | what a message is made of |
 //! | `instruments` | which instrument a symbol names |
 //! | `orders`, `desk`, `known` | messages become frames |
-//! | `told`, `codes` | the stream's messages become packets |
+//! | `outbound`, `codes` | the stream's messages become packets |
 
 mod codes;
 mod desk;
@@ -28,8 +28,8 @@ mod known;
 mod names;
 mod numbers;
 mod orders;
+mod outbound;
 mod soup;
-mod told;
 
 pub use door::OuchDoor;
 pub use numbers::UserRefNums;

@@ -9,7 +9,7 @@ const PRICE_DECIMALS: usize = 4;
 /// # Errors
 /// In words, if it is none.
 pub fn price(text: &str) -> Result<Price, &'static str> {
-    const FORM: &str = "a price is decimal text with at most 4 decimals, as \"223.82\"";
+    const FORM: &str = "a price must be decimal text with at most 4 decimals, such as \"223.82\"";
     let (digits, is_negative) = text.strip_prefix('-').map_or((text, false), |rest| (rest, true));
     let (whole, fraction) = digits.split_once('.').map_or((digits, "0"), |parts| parts);
     if fraction.is_empty() || fraction.len() > PRICE_DECIMALS {
@@ -27,7 +27,7 @@ pub fn price(text: &str) -> Result<Price, &'static str> {
 /// # Errors
 /// In words, if it is none.
 pub fn quantity(text: &str) -> Result<Quantity, &'static str> {
-    natural(text).map(Quantity).ok_or("a quantity is a whole number as text, as \"100\"")
+    natural(text).map(Quantity).ok_or("a quantity must be a whole number as text, such as \"100\"")
 }
 
 /// Reads a whole number from 0 on: digits alone.

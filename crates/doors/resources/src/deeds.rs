@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_halt_a_market_is_proposed_in_short_and_nothing_else_is() {
+    fn only_market_halting_deeds_are_proposed() {
         let (name, alfa) = (ClientOrderId(2 << 48 | 5), InstrumentId(3));
         let halt = Command::SetPhase(Phase::Halted);
         let asked = ClientRequest::Exchange { client_order_id: name, instrument: alfa, command: halt };

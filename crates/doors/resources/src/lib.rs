@@ -15,24 +15,22 @@
 //! | `questions` | what changes nothing, answered in the order it was asked |
 //! | `streams` | the member's streams: what was resumed, from where |
 //! | [`positions`] | what a member bought and sold, counted from its streams |
-//! | [`book`] | a book's prices, and what changed |
 //! | [`tape`], [`candles`] | an instrument's trades: the newest, and what they sum up to |
 //! | [`decimal`] | prices and quantities as text |
-//! | [`words`] | orders as words |
+//! | [`order_terms`] | orders as words |
 //! | [`deeds`] | what an operator asks for, or proposes to a second one |
 //! | [`status`] | a refusal as an HTTP status |
 
-pub mod book;
 pub mod candles;
 pub mod decimal;
 pub mod deeds;
 pub mod line;
+pub mod order_terms;
 pub mod positions;
 mod questions;
 pub mod status;
 mod streams;
 pub mod tape;
-pub mod words;
 
 pub use line::{Effect, Line, LineTold, Refused};
 pub use questions::{InstrumentTold, Question};

@@ -141,7 +141,8 @@ impl PositionHeld {
 
 #[cfg(test)]
 mod tests {
-    use pares_types::{ClientOrderId, Position, Price, Quantity, RequestId, Role, Trade, TradeBusted};
+    use pares_exercise::replies;
+    use pares_types::{Position, Quantity, RequestId, Trade, TradeBusted};
 
     use super::*;
 
@@ -152,35 +153,16 @@ mod tests {
     }
 
     fn trade(number: u64, side: Side, quantity: u64) -> Reply {
-        Reply::Trade(Trade {
-            client_order_id: ClientOrderId(1),
-            order: order(number),
-            shard: SHARD,
-            position: Position(number),
-            index: 0,
-            instrument: InstrumentId(1),
-            side,
-            role: Role::Resting,
-            price: Price(1),
-            quantity: Quantity(quantity),
-            remaining: Quantity(0),
-            number,
-        })
+        let (order, position, quantity) = (order(number), Position(number), Quantity(quantity));
+        let about = Trade { order, shard: SHARD, instrument: InstrumentId(1), ..replies::trade(1, number) };
+        Reply::Trade(Trade { position, side, quantity, ..about })
     }
 
     fn bust(number: u64, of: u64, quantity: u64) -> Reply {
-        Reply::Busted(TradeBusted {
-            client_order_id: ClientOrderId(1),
-            order: order(of),
-            shard: SHARD,
-            position: Position(number),
-            traded_at: Position(of),
-            index: 0,
-            instrument: InstrumentId(1),
-            price: Price(1),
-            quantity: Quantity(quantity),
-            number,
-        })
+        let (order, position, quantity) = (order(of), Position(number), Quantity(quantity));
+        let about =
+            TradeBusted { order, shard: SHARD, instrument: InstrumentId(1), ..replies::busted(1, number) };
+        Reply::Busted(TradeBusted { position, traded_at: Position(of), quantity, ..about })
     }
 
     fn counted(told: &[(u64, Reply)]) -> MemberPositions {
@@ -191,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_is_what_was_bought_less_what_was_sold_and_what_is_void_is_not_in_it() {
+    fn position_is_bought_less_sold_without_void_trades() {
         let told = [(1, trade(1, Side::Buy, 10)), (2, trade(2, Side::Sell, 30)), (3, bust(3, 1, 10))];
         let mut positions = counted(&told);
         assert!(!positions.is_done());
@@ -222,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_void_trade_of_an_order_that_is_not_remembered_makes_its_position_unknown() {
+    fn void_trade_of_forgotten_order_makes_position_unknown() {
         let positions = counted(&[(1, bust(1, 9, 10))]);
         assert!(positions.held().next().unwrap().2.is_unknown);
     }

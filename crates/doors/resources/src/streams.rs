@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn few_wishes_are_kept_while_nobody_answers_and_what_is_kept_of_any_is_told() {
+    fn few_subscriptions_wait_and_all_kept_are_served() {
         let (mut streams, shard, mut out) = (Streams::default(), ShardId(0), Vec::new());
         for want in [(1..=1_000).collect(), vec![0; 1_000]].concat() {
             streams.follow(shard, want * 10, &mut out);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn each_takes_every_number_once_whatever_is_told_again_for_others() {
+    fn each_reader_takes_each_number_once_despite_replays() {
         let mut cursor = Cursor::from(3);
         let told = [1, 2, 3, 4, 2, 3, 4, 5, 7, 6];
         let taken: Vec<u64> = told.into_iter().filter(|number| cursor.takes(*number)).collect();

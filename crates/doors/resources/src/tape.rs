@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tape_of_another_instrument_is_told_from_its_beginning_after_a_gap() {
+    fn tape_of_other_instrument_restarts_after_gap() {
         let before = tape((1..=4).map(trade));
         let mut other = before.of_another();
         other.on_day(BusinessDay(9), true);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_begins_with_nothing_and_is_whole_until_something_is_missed() {
+    fn day_starts_empty_and_whole_until_a_miss() {
         let mut tape = tape([trade(3)]);
         assert_eq!(tape.day().traded.unwrap().volume, Quantity(10));
         tape.on_day(BusinessDay(10), true);

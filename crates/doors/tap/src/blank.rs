@@ -13,9 +13,9 @@
 
 mod fix;
 
+use pares_port::{SecretScan, TapDoor};
 use pares_wire::frame::{ChangeRegister, FRAME_MAX, HEAD_BYTES, Message, Proof};
 
-use crate::TapDoor;
 use fix::Fix;
 
 /// Where the value of a ChangeRegister lies in its frame, and where its entry code lies, behind it.
@@ -49,11 +49,19 @@ impl Blank {
         })
     }
 
-    /// Goes on over these bytes, and tells each stretch of them that is to be blanked.
-    pub fn pass(&mut self, bytes: &[u8], mut blank: impl FnMut(std::ops::Range<usize>)) {
+    /// Goes on over these bytes, and counts those of them that are to be blanked, or are.
+    pub(crate) fn count(&mut self, bytes: &[u8]) -> u64 {
+        let mut count = 0;
+        self.pass(bytes, &mut |secret| count += secret.len() as u64);
+        count
+    }
+}
+
+impl SecretScan for Blank {
+    fn pass(&mut self, bytes: &[u8], blank: &mut dyn FnMut(std::ops::Range<usize>)) {
         let goes_on = match &mut self.0 {
-            Walk::Binary(framed) => framed.pass(bytes, of_binary, &mut blank),
-            Walk::Ouch(framed) => framed.pass(bytes, of_ouch, &mut blank),
+            Walk::Binary(framed) => framed.pass(bytes, of_binary, blank),
+            Walk::Ouch(framed) => framed.pass(bytes, of_ouch, blank),
             Walk::Fix(fix) => {
                 for (at, byte) in bytes.iter().enumerate() {
                     if fix.next(*byte) {
@@ -67,13 +75,6 @@ impl Blank {
         if !goes_on {
             self.0 = Walk::Lost;
         }
-    }
-
-    /// Goes on over these bytes, and counts those of them that are to be blanked, or are.
-    pub(crate) fn count(&mut self, bytes: &[u8]) -> u64 {
-        let mut count = 0;
-        self.pass(bytes, |secret| count += secret.len() as u64);
-        count
     }
 }
 
@@ -100,7 +101,7 @@ impl<const HEAD: usize> Framed<HEAD> {
         &mut self,
         bytes: &[u8],
         look: Look<HEAD>,
-        blank: &mut impl FnMut(std::ops::Range<usize>),
+        blank: &mut dyn FnMut(std::ops::Range<usize>),
     ) -> bool {
         let mut at = 0;
         while at < bytes.len() {
@@ -159,7 +160,7 @@ mod tests {
             for piece in stream.chunks(at_once) {
                 let mut piece = piece.to_vec();
                 let mut secret = Vec::new();
-                blank.pass(&piece, |range| secret.push(range));
+                blank.pass(&piece, &mut |range| secret.push(range));
                 secret.into_iter().for_each(|range| piece[range].fill(b'*'));
                 out.extend(piece);
             }
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn data_of_fix_end_with_their_message_whatever_their_length_says() {
+    fn fix_data_field_ends_with_its_message() {
         let order = message("35=D|34=2|44=1.00|");
         let cases = [
             // In a message that is right but for the length of its data.

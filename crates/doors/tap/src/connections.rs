@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{TapClose, TapDoor, TapEntry, TapKind, TapLoss};
+use pares_port::{TapClose, TapDoor, TapEntry, TapKind, TapLoss};
 
 /// A request is recorded within this of the read that gave it, or it makes no difference.
 pub const SETTLED_NS: u64 = 1_000_000_000;

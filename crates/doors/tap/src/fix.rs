@@ -24,7 +24,8 @@ use pares_fix::session::{FixAction, FixNumbers, FixSession};
 use pares_types::{Position, ShardId};
 
 use crate::meaning::{Meant, TapedMeaning};
-use crate::{Blank, TapDoor, TapedMessage, TapedRole};
+use crate::{Blank, TapedMessage, TapedRole};
+use pares_port::TapDoor;
 
 /// What comes in behind a Logon that is not answered: more, and the door has closed.
 const CAME_BYTES_MAX: usize = pares_door::EARLY_BYTES_MAX + MESSAGE_BYTES_MAX;

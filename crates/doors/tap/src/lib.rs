@@ -3,6 +3,7 @@
 //! A gateway that printed each message as it reads it would know it only after it was understood, and a quarrel is about what was not. So the tap has
 //! bytes: what a read of the socket gave and what a write took, with the time, before anybody has looked at them. Messages are made of them
 //! afterwards, by who asks.
+//! An entry's bytes are in `pares-port`: gateways write them.
 //!
 //! ```text
 //!  socket --read--> gateway      entry: in,  bytes 0..180 of the connection
@@ -10,7 +11,6 @@
 //! ```
 //! | module | what |
 //! |---|---|
-//! | `entry` | an entry's bytes |
 //! | `blank` | what proves a secret, found in what comes in |
 //! | `connections` | entries put together again, connection by connection |
 //! | `message` | messages, cut out of the bytes |
@@ -20,7 +20,6 @@
 
 mod blank;
 mod connections;
-mod entry;
 mod fix;
 mod meaning;
 mod message;
@@ -28,9 +27,6 @@ mod ouch;
 
 pub use blank::Blank;
 pub use connections::{SETTLED_NS, Tape, TapeEnd, TapedConnection, TapedPiece};
-pub use entry::{
-    TAP_BYTES_MAX, TAP_HEAD_BYTES, TapClose, TapDoor, TapEntry, TapFault, TapHead, TapKind, TapLoss,
-};
 pub use meaning::{TapedMeaning, TapedRole, TapedTalk};
 pub use message::{TapedMessage, TapedStream};
 pub use ouch::is_ouch_change;

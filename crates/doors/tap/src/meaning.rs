@@ -5,7 +5,9 @@ use pares_wire::frame::{self, ClientFrame, GatewayFrame, Message};
 
 use crate::fix::FixTalk;
 use crate::ouch::{self, OuchSession};
-use crate::{Blank, TapDoor, TapedMessage, TapedPiece, TapedStream};
+use pares_port::TapDoor;
+
+use crate::{Blank, TapedMessage, TapedPiece, TapedStream};
 
 /// A message, and what it means.
 #[derive(Clone, Debug)]
@@ -128,7 +130,7 @@ impl Meant {
 
     pub(crate) fn no_message(message: &TapedMessage) -> Self {
         let (length, bytes) = (message.bytes.len(), message.bytes.escape_ascii());
-        Self::other("?", format!("{length} bytes that are no message: {bytes}"))
+        Self::other("?", format!("{length} bytes that form no message: {bytes}"))
     }
 
     pub(crate) fn other(kind: &str, text: String) -> Self {

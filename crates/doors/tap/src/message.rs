@@ -6,7 +6,9 @@
 use pares_fix::framing;
 use pares_wire::frame;
 
-use crate::{TapDoor, TapedPiece};
+use pares_port::TapDoor;
+
+use crate::TapedPiece;
 
 /// A message, as it passed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -65,7 +65,7 @@ impl Days {
         // What is dropped of the log was archived before.
         manifests.retain(|manifest| manifest.from >= released);
         if let Some(day) = only.filter(|day| manifests.iter().all(|one| one.day != day.to_string())) {
-            return Err(ArchiveError::Refused(format!("{day} is no closed day that {recorder} has")));
+            return Err(ArchiveError::Refused(format!("{recorder} has no closed day {day}")));
         }
         for manifest in manifests {
             let day = manifest.day()?;
@@ -96,10 +96,7 @@ impl Days {
             let path = dir.join(&file.name);
             let content = fs::read(&path).map_err(io(&path))?;
             if !file.is(&content) {
-                return Err(ArchiveError::Refused(format!(
-                    "{} is not what its manifest says",
-                    path.display()
-                )));
+                return Err(ArchiveError::Refused(format!("{} does not match its manifest", path.display())));
             }
             copied.bytes += content.len() as u64;
             copied.archived_bytes += folder.put(file, &content)?;
@@ -109,7 +106,7 @@ impl Days {
         folder.put_manifest(&manifest)?;
         if !folder.has_configuration(&manifest) {
             return Err(ArchiveError::Refused(format!(
-                "{} was archived twice at once, and pares.toml changed in between: archive it again",
+                "{} was archived twice at the same time, with a change of pares.toml in between: archive it again",
                 folder.name()
             )));
         }
@@ -127,14 +124,14 @@ fn has_day(folder: &Folder<'_>, manifest: &Manifest, is_known: bool) -> Result<b
         Some(Err(flaw)) if is_known && !matches!(flaw, Flaw::Later(_)) => return Ok(false),
         Some(Err(flaw)) => {
             return Err(ArchiveError::Refused(format!(
-                "{}/manifest.json cannot be read: {flaw}. Nothing of that day was touched; move it away to archive the day anew",
+                "{}/manifest.json cannot be read: {flaw}. Nothing of that day was changed; move its folder away, then archive the day again",
                 folder.name()
             )));
         }
     };
     if !there.is_same_day(manifest) {
         return Err(ArchiveError::Refused(format!(
-            "{} is of another history, with other trades: nothing of it was touched; archive to a place of this system's own",
+            "{} belongs to another system, with other trades: nothing was changed; use a separate archive for this system",
             folder.name()
         )));
     }

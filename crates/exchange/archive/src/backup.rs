@@ -72,12 +72,15 @@ fn must_be_free(system: &Path, to: &Path) -> Result<(), ArchiveError> {
     if !is_empty(to)? {
         return refused(match to.join(LIST).exists() {
             true => "holds a backup: name a new directory",
-            false => "is not empty: name a new directory, or empty it if it is a backup that did not end",
+            false => "is not empty: name a new directory, or empty this one if it holds an unfinished backup",
         });
     }
     let real = |path: &Path| fs::canonicalize(path).map_err(io(path));
     match real(to)?.starts_with(real(system)?) {
-        true => refused(&format!("lies in {}: a copy in itself has no end", system.display())),
+        true => refused(&format!(
+            "lies in {}: a backup cannot be inside the system's own directory",
+            system.display()
+        )),
         false => Ok(()),
     }
 }
@@ -98,7 +101,7 @@ pub fn restore_backup(from: &Path, into: &Path) -> Result<Backup, ArchiveError> 
         }
         if again.files != [file.clone()] {
             return Err(ArchiveError::Refused(format!(
-                "{} is missing or not what it was: restore another backup",
+                "{} is missing or has changed: restore another backup",
                 from.join(path).display()
             )));
         }
@@ -112,7 +115,7 @@ fn read_list(from: &Path) -> Result<Backup, ArchiveError> {
     let list = from.join(LIST);
     let text = fs::read(&list).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => ArchiveError::Refused(format!(
-            "{} is no backup, or one that did not end: it has no {LIST}",
+            "{} is not a backup, or an unfinished one: it has no {LIST}",
             from.display()
         )),
         _ => io(&list)(error),
@@ -206,9 +209,9 @@ mod tests {
         let write = |text: &str| fs::write(from.join(LIST), text).unwrap();
         let hash = &text[text.find("\"sha256\": \"").unwrap() + 11..][..64];
         write(&format!("{{\"version\": 2, \"sha256\": \"{hash}\", {}", &fewer[1..]));
-        assert!(refused(from, &into).contains("does not fit the SHA-256"));
+        assert!(refused(from, &into).contains("does not match its SHA-256"));
         write(&format!("{{\"version\": 1, {}", &fewer[1..]));
-        assert!(refused(from, &into).contains("an earlier build of Pares wrote it (version 1)"));
+        assert!(refused(from, &into).contains("an earlier version of Pares (version 1)"));
         fs::write(from.join(LIST), seal::seal(&Backup::default())).unwrap();
         assert!(refused(from, &into).contains("it names no files"));
         write(&text);
@@ -231,7 +234,7 @@ mod tests {
         let (dir, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let refused = || back_up(dir.path(), to.path(), &[], &[]).unwrap_err().to_string();
         fs::write(to.path().join("epoch"), "1").unwrap();
-        assert!(refused().contains("empty it if it is a backup that did not end"));
+        assert!(refused().contains("empty this one if it holds an unfinished backup"));
         backup(to.path());
         assert!(refused().contains("holds a backup: name a new directory"));
     }

@@ -63,7 +63,7 @@ impl<'a> Folder<'a> {
         match self.read(file)? {
             Some(_) => Ok(bytes),
             None => Err(ArchiveError::Refused(format!(
-                "{}/{} was put there and reads otherwise: archive to a place that is sound",
+                "{}/{} reads back differently than it was written: archive to another disk or bucket",
                 self.name(),
                 file.name
             ))),
@@ -96,8 +96,8 @@ impl<'a> Folder<'a> {
     pub(crate) fn configuration(&self, manifest: &Manifest) -> Result<Vec<u8>, ArchiveError> {
         let Some(file) = &manifest.configuration else {
             return Err(ArchiveError::Refused(format!(
-                "{}/{MANIFEST} does not say what {CONFIGURATION} was: it is a recorder's own, put there by hand; archive that day \
-                 with `pares archive`",
+                "{}/{MANIFEST} lacks the hash of {CONFIGURATION}: it was copied from a recorder by hand; \
+                 archive that day with `pares archive`",
                 self.name()
             )));
         };
@@ -112,7 +112,7 @@ impl<'a> Folder<'a> {
 
     fn damaged(&self, file: &str) -> ArchiveError {
         ArchiveError::Refused(format!(
-            "{}/{file} is missing or damaged: it does not fit the day's manifest; take another recorder's days instead",
+            "{}/{file} is missing or damaged (it does not match the day's manifest): use another recorder's days instead",
             self.name()
         ))
     }

@@ -19,14 +19,14 @@ impl Agreement {
         );
         let recorders: Vec<String> = self.recorders.iter().map(u16::to_string).collect();
         let _ = match (self.differences.is_empty(), &recorders[..]) {
-            (true, [one]) => writeln!(page, "<p>Of recorder {one} alone.</p>"),
+            (true, [one]) => writeln!(page, "<p>From recorder {one} only.</p>"),
             (true, all) => writeln!(page, "<p>Recorders {} agree.</p>", all.join(", ")),
             (false, all) => {
                 writeln!(page, "<p>Recorders {} do <b class=\"bad\">not</b> agree.</p>", all.join(", "))
             }
         };
         for missing in &self.missing {
-            let _ = writeln!(page, "<p>Recorder {missing} does not have it here.</p>");
+            let _ = writeln!(page, "<p>Recorder {missing} has no report of this day here.</p>");
         }
         for difference in &self.differences {
             let _ = writeln!(page, "<p class=\"bad\">{}</p>", escaped(difference));

@@ -145,8 +145,8 @@ fn report(
         let of_shard = scan.days.get(&(day, shard));
         let (of_shard, ended) = of_shard.and_then(|of| Some((of, of.ended?))).ok_or_else(|| {
             let what = format!(
-                "recorder {recorder} does not have all of {day} in shard {shard}: the day is not over, or there was none, or it was dropped \
-                 (`pares day report --archive` reads archives)"
+                "recorder {recorder} does not have the whole day {day} in shard {shard}: the day has not \
+                 ended, never began, or was dropped (`pares day report --archive` reads archives)"
             );
             ArchiveError::Refused(what)
         })?;
@@ -211,7 +211,7 @@ fn check_count(
     for (what, counted, recorded) in counted.into_iter().filter(|(_, counted, recorded)| counted != recorded)
     {
         differences.push(format!(
-            "recorder {recorder}, shard {shard}: {recorded} {what} are recorded, and its results have {counted}"
+            "recorder {recorder}, shard {shard}: {recorded} {what} are recorded, but the results contain {counted}"
         ));
     }
     for (instrument, closed) in &of_shard.closed {
@@ -221,7 +221,7 @@ fn check_count(
             && closed.prices == (counted.trades > 0).then_some(prices);
         if !same {
             differences.push(format!(
-                "recorder {recorder}, instrument {instrument}: its results do not add up to its statistics"
+                "recorder {recorder}, instrument {instrument}: the results do not add up to the statistics"
             ));
         }
     }

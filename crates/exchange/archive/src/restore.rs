@@ -44,10 +44,10 @@ pub fn restore(
         let manifest = restore_day(&folder, &days, into, &mut copied)?;
         row = Some(Row::with(row, &manifest, &folder)?);
     }
-    let none = || ArchiveError::Refused(format!("{} has no such day of {recorder}", store.name()));
+    let none = || ArchiveError::Refused(format!("{} does not contain this day of {recorder}", store.name()));
     row.ok_or_else(none)?.adopt(days.log())?;
     let note = into.join(DAYS_ONLY);
-    let text = "Made of archived days: to be read, by `pares history` or `pares day report`, and not to be started.\n";
+    let text = "Restored from archived days, for `pares history` and `pares day report`. This directory cannot be started.\n";
     fs::write(&note, text).map_err(io(&note))?;
     unfinished.end()?;
     Ok(copied)
@@ -67,8 +67,8 @@ impl Row {
             Some(row) if row.until == next.from => (row.from, row.segment_bytes),
             Some(_) => {
                 return Err(ArchiveError::Refused(format!(
-                    "{} does not follow the day before: one is missing, or the recorder's log was made anew between \
-                     them; restore them apart",
+                    "{} does not follow the previous day: a day is missing, or the recorder's log was \
+                     rebuilt between them; restore the two days separately",
                     folder.name()
                 )));
             }
@@ -113,7 +113,7 @@ fn believed(folder: &Folder<'_>) -> Result<Manifest, ArchiveError> {
     let name = folder.name();
     match folder.manifest()? {
         None => Err(ArchiveError::Refused(format!(
-            "{name} is not whole: it has no manifest.json; archive that day again, or restore the days before and after it apart"
+            "{name} is incomplete (no manifest.json): archive that day again, or restore the days before and after it separately"
         ))),
         Some(Err(flaw)) => Err(ArchiveError::Refused(format!("{name}/manifest.json cannot be read: {flaw}"))),
         Some(Ok(manifest)) => Ok(manifest),

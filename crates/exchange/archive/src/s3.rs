@@ -11,7 +11,6 @@ use tokio::runtime::Runtime;
 
 use crate::ArchiveError;
 
-/// A bucket, and where in it.
 pub(crate) struct Bucket {
     runtime: Runtime,
     objects: Arc<dyn ObjectStore>,
@@ -21,9 +20,6 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// The place `BUCKET/PREFIX`.
-    ///
-    /// # Errors
-    /// If there can be no such place.
     pub(crate) fn open(place: &str) -> Result<Self, ArchiveError> {
         let name = format!("s3://{place}");
         let refused = |error: &dyn std::fmt::Display| ArchiveError::Refused(format!("{name}: {error}"));
@@ -47,18 +43,12 @@ impl Bucket {
     }
 
     /// Puts an object there, in the place of one of that name.
-    ///
-    /// # Errors
-    /// If it does not take it.
     pub(crate) fn put(&self, key: &str, content: Vec<u8>) -> Result<(), ArchiveError> {
         let put = self.runtime.block_on(self.objects.put(&self.key(key), content.into()));
         put.map(|_| ()).map_err(self.failed(key))
     }
 
     /// An object; `None` if there is none of that name.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub(crate) fn get(&self, key: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
         let got = self.runtime.block_on(async {
             let found = self.objects.get(&self.key(key)).await?;
@@ -72,9 +62,6 @@ impl Bucket {
     }
 
     /// The names under `key`, one level deep.
-    ///
-    /// # Errors
-    /// If they cannot be listed.
     pub(crate) fn list(&self, key: &str) -> Result<Vec<String>, ArchiveError> {
         let under = Some(self.key(key)).filter(|key| !key.as_ref().is_empty());
         let listed = self.runtime.block_on(self.objects.list_with_delimiter(under.as_ref()));

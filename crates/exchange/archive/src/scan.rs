@@ -62,7 +62,6 @@ pub struct ShardDay {
 pub struct DayScan {
     /// Those of which the log has the beginning.
     pub days: BTreeMap<(BusinessDay, ShardId), ShardDay>,
-    /// The day each shard is in.
     now: BTreeMap<ShardId, BusinessDay>,
 }
 

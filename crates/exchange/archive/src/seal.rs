@@ -21,15 +21,15 @@ const VERSION: u32 = 2;
 pub(crate) enum Flaw {
     #[error("it is damaged, or something else")]
     Unreadable,
-    #[error("an earlier build of Pares wrote it (version {0}); only such a build reads it")]
+    #[error("it was written by an earlier version of Pares (version {0}), which is needed to read it")]
     Earlier(u32),
-    #[error("a later build of Pares wrote it (version {0}); only such a build reads it")]
+    #[error("it was written by a later version of Pares (version {0}), which is needed to read it")]
     Later(u32),
-    #[error("it is damaged: its content does not fit the SHA-256 in it")]
+    #[error("it is damaged: its content does not match its SHA-256")]
     Changed,
-    #[error("it is damaged: what it says cannot be")]
+    #[error("it is damaged: it has impossible values")]
     Impossible,
-    #[error("it is of another day, {0}; it, or its folder, was moved here")]
+    #[error("it belongs to another day, {0}: it, or its folder, was moved here")]
     OtherDay(String),
 }
 

@@ -42,7 +42,9 @@ impl Store {
     /// If there is no such place.
     pub fn open_existing(name: &str) -> Result<Self, ArchiveError> {
         if !name.starts_with("s3://") && !Path::new(name).is_dir() {
-            return Err(ArchiveError::Refused(format!("{name} is no archive: there is no such directory")));
+            return Err(ArchiveError::Refused(format!(
+                "{name} is not an archive: the directory does not exist"
+            )));
         }
         Self::open(name)
     }
@@ -54,7 +56,7 @@ impl Store {
 
     #[cfg(not(feature = "s3"))]
     fn bucket(_: &str) -> Result<Place, ArchiveError> {
-        let what = "this build knows no S3: install it with `--features s3`";
+        let what = "this build does not support S3: install it with `--features s3`";
         Err(ArchiveError::Refused(what.to_owned()))
     }
 
@@ -72,7 +74,7 @@ impl Store {
         match &self.place {
             Place::Directory(dir) => {
                 let path = dir.join(key);
-                let folder = path.parent().expect("it lies in the directory");
+                let folder = path.parent().expect("it is in the directory");
                 fs::create_dir_all(folder).map_err(io(folder))?;
                 pares_os::replace_shared_file(&path, &content).map_err(io(&path))
             }

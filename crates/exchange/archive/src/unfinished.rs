@@ -30,14 +30,14 @@ impl Unfinished {
         let dir_name = dir.display();
         if is_unfinished(dir) {
             return Err(ArchiveError::Refused(format!(
-                "{dir_name} is not empty: a restore into it did not end; empty it and restore again"
+                "{dir_name} holds an unfinished restore: empty it and restore again"
             )));
         }
         if !is_empty(dir)? {
             return Err(ArchiveError::Refused(format!("{dir_name} is not empty: name a new directory")));
         }
         let note = dir.join(NOTE);
-        let text = "A restore into this directory did not end. Empty it, and restore again.\n";
+        let text = "A restore into this directory did not finish. Empty it, and restore again.\n";
         pares_os::replace_file(&note, text.as_bytes()).map_err(io(&note))?;
         Ok(Self { note })
     }
@@ -70,7 +70,7 @@ mod tests {
         fs::write(dir.path().join(NEW_NOTE), "").unwrap();
         assert!(is_unfinished(dir.path()));
         let refused = Unfinished::begin(dir.path()).err().unwrap().to_string();
-        assert!(refused.contains("a restore into it did not end"), "{refused}");
+        assert!(refused.contains("holds an unfinished restore"), "{refused}");
         fs::remove_file(dir.path().join(NEW_NOTE)).unwrap();
         let under_way = Unfinished::begin(dir.path()).unwrap();
         assert!(is_unfinished(dir.path()));

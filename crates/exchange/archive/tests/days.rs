@@ -142,7 +142,7 @@ fn a_changed_segment_is_not_archived() {
     bytes[1_000] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
     let refused = log.archive(&store(place.path()), None).unwrap_err();
-    assert!(refused.contains("is not what its manifest says"), "{refused}");
+    assert!(refused.contains("does not match its manifest"), "{refused}");
     assert!(!log.days().is_archived(BusinessDay(20_000)));
 }
 
@@ -164,7 +164,7 @@ fn days_are_restored_in_a_row_only() {
 }
 
 #[test]
-fn a_day_that_is_dropped_is_neither_archived_again_nor_closed_again() {
+fn dropped_day_is_neither_archived_nor_closed_again() {
     let (mut log, place) = (Log::new(), tempfile::tempdir().unwrap());
     log.pass(20_000);
     log.pass(20_001);
@@ -191,13 +191,13 @@ fn an_archive_of_another_history_is_not_touched() {
     let object = format!("{RECORDER}/{}/manifest.json", name(20_000));
     let before = store.get(&object).unwrap();
     let refused = other.archive(&store, None).unwrap_err();
-    assert!(refused.contains("another history"), "{refused}");
+    assert!(refused.contains("belongs to another system"), "{refused}");
     assert_eq!(store.get(&object).unwrap(), before);
     assert!(!other.days().is_archived(BusinessDay(20_000)));
 }
 
 #[test]
-fn what_has_rotted_in_an_archive_is_put_there_again_before_it_counts_as_archived() {
+fn rotten_archive_file_is_rewritten_before_it_counts() {
     let (mut log, place, into) = (Log::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     log.pass(20_000);
     let store = store(place.path());
@@ -215,7 +215,7 @@ fn what_has_rotted_in_an_archive_is_put_there_again_before_it_counts_as_archived
 }
 
 #[test]
-fn an_archived_day_whose_manifest_cannot_be_read_is_put_there_again_by_its_own_system_only() {
+fn unreadable_manifest_is_rewritten_by_own_system_only() {
     let (mut log, mut other, place) = (Log::new(), Log::new(), tempfile::tempdir().unwrap());
     log.pass(20_000);
     other.pass(20_000);
@@ -235,7 +235,7 @@ fn a_system_is_not_backed_up_into_itself() {
     let mut log = Log::new();
     log.pass(20_000);
     let refused = back_up(log.dir.path(), &log.dir.path().join("copy"), &[RECORDER.to_owned()], &[]);
-    assert!(refused.unwrap_err().to_string().contains("a copy in itself"));
+    assert!(refused.unwrap_err().to_string().contains("a backup cannot be inside"));
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_restore_that_broke_off_is_no_system_until_it_is_done_again() {
     assert!(is_unfinished(&dir));
     store.put(&object, manifest).unwrap();
     let refused = restore(&store, RECORDER, all, &dir).unwrap_err().to_string();
-    assert!(refused.contains("not empty"), "{refused}");
+    assert!(refused.contains("holds an unfinished restore"), "{refused}");
     std::fs::remove_dir_all(&dir).unwrap();
     assert_eq!(restore(&store, RECORDER, all, &dir).unwrap().days.len(), 2);
     assert!(!is_unfinished(&dir));
@@ -317,10 +317,10 @@ fn an_archived_day_whose_manifest_lies_is_not_restored() {
         assert!(why.contains("manifest.json cannot be read") && why.contains("SHA-256"), "{what}: {why}");
     }
     let earlier = refused("earlier", &text.replace("\"version\": 2", "\"version\": 1"));
-    assert!(earlier.contains("an earlier build of Pares wrote it (version 1)"), "{earlier}");
+    assert!(earlier.contains("an earlier version of Pares (version 1)"), "{earlier}");
     let own = String::from_utf8(log.days().manifests().unwrap()[0].text()).unwrap();
     let own = refused("own", &own);
-    assert!(own.contains("does not say what pares.toml was"), "{own}");
+    assert!(own.contains("lacks the hash of pares.toml"), "{own}");
     store.put(&object, text.into_bytes()).unwrap();
     restore(&store, RECORDER, (None, None), &into.path().join("whole")).unwrap();
 }
@@ -338,7 +338,7 @@ fn a_day_in_the_folder_of_another_is_not_restored() {
     }
     let only = Some(BusinessDay(20_001));
     let refused = restore(&store, RECORDER, (only, only), &into.path().join("all")).unwrap_err().to_string();
-    assert!(refused.contains(&format!("it is of another day, {}", name(20_000))), "{refused}");
+    assert!(refused.contains(&format!("it belongs to another day, {}", name(20_000))), "{refused}");
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn a_damaged_configuration_is_not_restored_and_put_there_again() {
 
 /// With a raised `next_from` no further day would ever be closed.
 #[test]
-fn a_manifest_that_rotted_and_is_json_still_is_made_again_the_same() {
+fn rotten_but_valid_manifest_is_rebuilt_identically() {
     let mut log = Log::new();
     let checkpoints = log.days().log().join("checkpoints");
     std::fs::create_dir(&checkpoints).unwrap();

@@ -78,22 +78,9 @@ fn special(order: &RestingOrder) -> u64 {
     if plain == *order {
         return 0;
     }
-    let (kind, limit) = match order.kind {
-        OrderKind::Limit { price } => (1, price),
-        OrderKind::Market => (2, Price(0)),
-        OrderKind::Pegged { to, limit } => (2 + to as u64, limit),
-    };
-    let (stay, until) = match order.time_in_force {
-        TimeInForce::Day => (1, 0),
-        TimeInForce::Ioc => (2, 0),
-        TimeInForce::Fok => (3, 0),
-        TimeInForce::Gtc => (4, 0),
-        TimeInForce::Gtd { until } => (5, until.0),
-        TimeInForce::AtOpen => (6, 0),
-        TimeInForce::AtClose => (7, 0),
-    };
+    let ((kind, limit), (stay, until)) = (order.kind.code(), order.time_in_force.code());
     let marks = u64::from(order.elected) | u64::from(order.post_only) << 1;
-    let codes = kind | stay << 8 | (order.self_trade as u64) << 16 | marks << 24;
+    let codes = u64::from(kind) | u64::from(stay) << 8 | (order.self_trade as u64) << 16 | marks << 24;
     words(&[
         order.order.0.to_bits(),
         codes,

@@ -66,7 +66,7 @@ pub struct Instrument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstrumentError {
     /// The id is 0.
-    #[error("instrument id 0 means all instruments; use an id from 1")]
+    #[error("instrument id 0 is reserved (it means all instruments): use an id from 1")]
     Id,
     /// No tick holds at the lowest price, or a row does not begin at a multiple of its tick.
     #[error("the tick table must cover the price range, and its rows begin at multiples of their tick")]
@@ -86,13 +86,13 @@ pub enum InstrumentError {
     #[error("the order limit must be above zero, and order limit times largest order below 2^63")]
     OrdersMax,
     /// No step could do anything.
-    #[error("a step must be allowed at least one event, and at most {}", Instrument::STEP_MAX)]
+    #[error("a step must allow between 1 and {} events", Instrument::STEP_MAX)]
     StepMax,
     /// A band of more than the price itself, or of less than nothing.
-    #[error("a band is at most 10,000 hundredths of a percent, and at least nothing in price")]
+    #[error("a price band must be at most 10,000 hundredths of a percent, and its least width not negative")]
     Band,
     /// Extensions that last no time.
-    #[error("an extension of a call lasts a time; for none set how many to 0")]
+    #[error("an extension of a call needs a positive length; for no extensions set their number to 0")]
     Extension,
 }
 
@@ -274,7 +274,6 @@ impl Instrument {
         }
     }
 
-    /// Checks price times quantity.
     pub(crate) fn validate_value(&self, price: Price, quantity: Quantity) -> Result<(), Reason> {
         let value = u128::from(price.0.max(0).unsigned_abs()) * u128::from(quantity.0);
         let within = self.value_max == 0 || value <= u128::from(self.value_max);

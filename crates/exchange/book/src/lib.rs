@@ -74,7 +74,7 @@
 //! | what does an instrument allow? | `instrument`, `ticks`, `validate` |
 //! | what are the rules? | docs/rules.md, then `naive`, which follows it word for word |
 //! | what does a book know besides its orders? | `state` |
-//! | how is a book kept, moved and compared? | `snapshot`, `hash`, `words` |
+//! | how is a book kept, moved and compared? | `snapshot`, `hash`, `rule_codec` |
 //! | who gets which request of a shard? | `market` |
 //! | why is it fast? | `fast`, one module per structure |
 
@@ -86,11 +86,11 @@ mod instrument;
 mod listing;
 mod market;
 mod naive;
+mod rule_codec;
 mod snapshot;
 mod state;
 mod ticks;
 mod validate;
-mod words;
 
 pub use book::{Book, Level};
 pub use fast::FastBook;

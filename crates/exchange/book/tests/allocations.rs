@@ -2,6 +2,7 @@
 //! through them without a call to the allocator.
 
 use pares_book::{Book, FastBook, Instrument, Symbol};
+use pares_random::Random;
 use pares_types::{
     Amendment, ClientOrderId, Command, Event, EventSink, GatewayId, InstrumentId, MemberId, NewOrder,
     OrderId, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
@@ -11,15 +12,6 @@ struct Nothing;
 
 impl EventSink for Nothing {
     fn event(&mut self, _event: Event) {}
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
 }
 
 fn request(random: &mut Random, sequence: u64) -> Request {
@@ -51,7 +43,7 @@ fn request(random: &mut Random, sequence: u64) -> Request {
 #[test]
 fn steady_state_allocates_nothing() {
     let mut book = FastBook::new(Instrument::listed(InstrumentId(1), Symbol::new("X").unwrap()));
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut apply = |sequences: std::ops::Range<u64>| {
         let counted = allocation_counter::measure(|| {
             for sequence in sequences {

@@ -11,7 +11,7 @@ use pares_wire::WireError;
 pub enum ClientError {
     /// No connection came about.
     #[error(
-        "cannot reach a gateway at {address} ({source}): is the exchange up (`pares up`), and is that its port?"
+        "cannot reach a gateway at {address} ({source}): check that the exchange is up (`pares up`), and the port"
     )]
     Connect {
         /// Where to.
@@ -20,34 +20,34 @@ pub enum ClientError {
         source: io::Error,
     },
     /// The gateway closed the connection.
-    #[error("the gateway closed the connection: connect again and repeat what is unanswered")]
+    #[error("the gateway closed the connection: reconnect and repeat unanswered requests")]
     Closed,
     /// Nothing came from the gateway for three heartbeats.
-    #[error("the gateway has fallen silent: connect to another one and repeat what is unanswered")]
+    #[error("the gateway is silent: connect to another one and repeat unanswered requests")]
     Silent,
     /// Reading or writing failed.
-    #[error("the connection failed ({0}): connect again and repeat what is unanswered")]
+    #[error("the connection failed ({0}): reconnect and repeat unanswered requests")]
     Io(#[from] io::Error),
     /// The other end does not speak the protocol.
     #[error("the other end does not speak this order entry protocol ({0}): check the port and both versions")]
     Protocol(#[from] WireError),
     /// TLS failed: one end does not believe the other's certificate, or the gateway's port is not TLS.
     #[error(
-        "TLS: {0}: is that the authority (ca.pem) of this exchange, does its gateways' port speak TLS, and does it ask for a certificate?"
+        "TLS: {0}: check that ca.pem is this exchange's, that the port speaks TLS, and whether it requires a certificate"
     )]
     Handshake(io::Error),
     /// The certificates to use are no good.
     #[error(transparent)]
     Certificates(#[from] pares_tls::TlsError),
     /// Nothing came in time. The connection is intact; the request may still be answered.
-    #[error("no answer in time: wait on, or connect to another gateway and repeat the request")]
+    #[error("no answer in time: keep waiting, or connect to another gateway and repeat the request")]
     TimedOut,
     /// The gateway reads slower than the client writes. The connection is intact and nothing was buffered.
-    #[error("too much is waiting to be sent: call flush until it returns true, then submit again")]
+    #[error("the send buffer is full: call flush until it returns true, then submit again")]
     Backlogged,
     /// The gateway wants a proof, and there is no key to prove.
     #[error(
-        "the gateway wants a key: give the key file of one of the member's sessions (`pares admin member key` makes one)"
+        "the gateway requires a key: pass the key file of one of the member's sessions (`pares admin member key` makes one)"
     )]
     NoKey,
     /// The gateway did not take the request in. The connection is intact and the name still free.

@@ -7,6 +7,7 @@ use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
 use pares_client::{Client, ClientError, OpenRequests, Options, Update};
+use pares_exercise::replies;
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, OrderChange, OrderId,
     OrderNews, Phase, Position, Price, Quantity, Reason, Reply, RequestId, ShardId, Side, Status,
@@ -68,22 +69,8 @@ fn request(name: u64) -> ClientRequest {
 }
 
 fn answer(name: u64) -> Answer {
-    let id = RequestId::new(GatewayId(9), name);
-    Answer {
-        client_order_id: ClientOrderId(name),
-        request: id,
-        order: OrderId(id),
-        shard: ShardId(0),
-        position: Position(name),
-        instrument: InstrumentId(0),
-        status: Status::MassCancelled,
-        reason: Reason::None,
-        executed: Quantity(0),
-        remaining: Quantity(0),
-        events: 0,
-        repeat: false,
-        number: 0,
-    }
+    let (instrument, status, remaining) = (InstrumentId(0), Status::MassCancelled, Quantity(0));
+    Answer { instrument, status, remaining, position: Position(name), ..replies::answer(name, 0) }
 }
 
 /// Polls until `count` updates came.

@@ -175,7 +175,6 @@ impl Gateway {
     }
 }
 
-/// What is left of the order that the request entered, if it did.
 pub(crate) fn left_of(answer: &Answer, request: &Request) -> Quantity {
     let lives = matches!(request.command, Command::Enter(_)) && answer.status != Status::Refused;
     if lives { answer.remaining } else { Quantity::ZERO }

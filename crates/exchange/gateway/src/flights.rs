@@ -25,7 +25,6 @@ use crate::room::{Room, SHARE};
 /// How many requests of the exchange may be in flight beyond what members may have.
 const EXCHANGE_ROOM: usize = 1_024;
 
-/// One request in flight.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     sequence: u64,
@@ -50,12 +49,11 @@ pub(crate) enum Weight {
     /// An order, or a change of one.
     Order,
     /// What reduces its member's risk.
-    Relief,
+    RiskReducing,
     /// What the exchange asks for. It has room of its own on top, so that whatever members have in flight it can halt and block.
     Exchange,
 }
 
-/// The requests in flight.
 pub(crate) struct Flights {
     shards: Box<[VecDeque<Flight>]>,
     in_flight: usize,
@@ -115,7 +113,7 @@ impl Flights {
             (Some(shard), Weight::Order) => {
                 self.shards[shard].len() < left && self.orders[shard] < self.shard_left()
             }
-            (Some(shard), Weight::Relief) => self.shards[shard].len() < 2 * left,
+            (Some(shard), Weight::RiskReducing) => self.shards[shard].len() < 2 * left,
             (None, Weight::Exchange) => self.left_for_exchange() >= self.shards.len(),
             (Some(_), Weight::Exchange) => self.left_for_exchange() > 0,
             (None, _) => left >= self.shards.len() && self.shards.iter().all(|queue| queue.len() < 4 * left),
@@ -220,10 +218,10 @@ mod tests {
     }
 
     #[test]
-    fn a_halted_shard_leaves_half_for_orders_of_the_others_and_a_third_beside_its_cancels() {
+    fn halted_shard_leaves_half_the_room_and_cancel_third() {
         let mut flights = Flights::new(4, 90, 0);
         assert_eq!(fill(&mut flights, Some(0), Weight::Order), 45);
-        assert_eq!(fill(&mut flights, Some(0), Weight::Relief), 60);
+        assert_eq!(fill(&mut flights, Some(0), Weight::RiskReducing), 60);
         assert!((1..4).all(|shard| flights.has_room(Some(shard), Weight::Order)));
     }
 
@@ -231,9 +229,9 @@ mod tests {
     fn whatever_halted_shards_are_sent_the_others_take_orders() {
         let mut flights = Flights::new(4, 90, 0);
         for shard in [Some(0), Some(1), None] {
-            fill(&mut flights, shard, Weight::Relief);
+            fill(&mut flights, shard, Weight::RiskReducing);
         }
-        assert!(flights.has_room(Some(2), Weight::Order) && !flights.has_room(None, Weight::Relief));
+        assert!(flights.has_room(Some(2), Weight::Order) && !flights.has_room(None, Weight::RiskReducing));
     }
 
     #[test]

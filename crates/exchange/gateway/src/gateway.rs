@@ -238,7 +238,7 @@ impl Gateway {
         patience.watch(now_ns, |shard| flights.waits(shard));
     }
 
-    /// Shards for which nothing is taken in because nothing is recorded.
+    /// Shards whose requests are refused because recording has stalled.
     #[must_use]
     pub fn standing_still(&self) -> usize {
         self.patience.still()

@@ -285,7 +285,7 @@ impl Gateway {
         self.sessions.check_room(session, self.config.session_in_flight_max, reduces_risk)?;
         let names_max = match weight {
             Weight::Order => self.config.names_max - self.config.names_max / 16,
-            Weight::Relief => self.config.names_max,
+            Weight::RiskReducing => self.config.names_max,
             Weight::Exchange => usize::MAX,
         };
         let names_room = self.names.needed() < names_max;
@@ -359,12 +359,11 @@ impl Gateway {
     }
 }
 
-/// Whether a command enters or amends an order.
 pub(crate) fn is_order(command: Command) -> bool {
     matches!(command, Command::Enter(_) | Command::Amend(_))
 }
 
 /// The weight of what reduces risk: the exchange's own requests never lack room.
 fn relief_of(member: MemberId) -> Weight {
-    if member == MemberId(0) { Weight::Exchange } else { Weight::Relief }
+    if member == MemberId(0) { Weight::Exchange } else { Weight::RiskReducing }
 }

@@ -44,7 +44,6 @@
 //!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and nobody is answered.
 
 mod answer;
-mod asking;
 mod attempts;
 mod clock;
 mod days;
@@ -62,6 +61,7 @@ mod orders;
 mod pace;
 mod patience;
 mod permits;
+mod queries;
 mod recover;
 mod refusals;
 mod room;
@@ -75,13 +75,13 @@ mod tests;
 
 use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
-pub use asking::Listed;
 pub use days::DayTimes;
 pub use gateway::Gateway;
 pub use look_up::{FoundRecord, LookUp};
 pub use names::NAME_BYTES;
 pub use pace::Pace;
 pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Reply, Role, Trade, TradeBusted};
+pub use queries::Listed;
 pub use streams::Resume;
 
 /// How much a gateway takes on.

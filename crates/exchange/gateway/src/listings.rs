@@ -13,7 +13,6 @@ use pares_types::{
     Command, Event, InstrumentId, Outcome, Price, Reason, Request, Rule, ShardId, Status, Symbol,
 };
 
-/// The instruments of all shards.
 #[derive(Default)]
 pub(crate) struct Listings {
     listings: BTreeMap<InstrumentId, (ShardId, Listing)>,

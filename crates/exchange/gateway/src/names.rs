@@ -27,7 +27,7 @@ mod scan;
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
-    ClientOrderId, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, Request, RequestId, Side,
+    ClientOrderId, InstrumentId, MemberId, OpenOrder, OrderId, Quantity, Request, RequestId, Side,
 };
 
 use crate::Place;
@@ -212,7 +212,7 @@ impl Names {
     }
 
     /// Adds the name of an order that lives, unless it is there already.
-    pub(crate) fn insert_living(&mut self, order: &LivingOrder) {
+    pub(crate) fn insert_living(&mut self, order: &OpenOrder) {
         match self.find(order.member, order.client_order_id).map(|index| self.get(index).id) {
             None => _ = self.add(Name::living(order)),
             Some(id) if id == order.order.0 => {}

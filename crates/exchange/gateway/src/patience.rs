@@ -58,7 +58,6 @@ impl Patience {
         }
     }
 
-    /// A record of the shard was seen.
     pub(crate) fn on_record(&mut self, shard: usize) {
         let shard = &mut self.shards[shard];
         shard.moved = true;
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_in_which_something_waits_and_nothing_comes_is_given_up_until_something_comes() {
+    fn silent_shard_with_waiters_is_given_up_until_active() {
         let mut patience = patience();
         watch(&mut patience, 101, 170, [true, false]);
         assert!(!patience.is_over(Some(0)), "not yet");

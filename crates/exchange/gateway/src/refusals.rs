@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn many_sessions_that_flood_share_a_bounded_rate_and_all_are_read() {
+    fn flooding_sessions_share_bounded_rate_and_all_are_read() {
         let refused = refused_in_a_second(100);
         let (sum, least) = (refused.iter().sum::<u64>(), refused.iter().min());
         // The last ones to be read in the first instant are read once before anybody knows that it is a flood.

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_exchange_keeps_up_with_is_never_refused_whatever_the_pauses() {
+    fn sustainable_rate_is_never_refused_despite_pauses() {
         let mut exchange = Exchange::new();
         for pause_ms in [5, 30, 90, 400, 1_500] {
             exchange.run(300, 5, 400).run(pause_ms, 5, 0);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modest_rate_is_not_refused_after_an_overload_nor_when_all_takes_long() {
+    fn modest_rate_after_overload_is_not_refused() {
         let mut exchange = Exchange::new();
         exchange.run(500, 800, 400).run(40, 0, 400).forget();
         exchange.run(400, 5, 400).run(390, 5, 0).run(100, 5, 400);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_in_bursts_leave_no_more_waiting_than_those_that_come_one_by_one() {
+    fn bursty_answers_leave_no_more_waiting_than_steady() {
         for apart_ms in [19, 20, 21, 30, 45] {
             let mut exchange = Exchange::new();
             let bursts = |exchange: &mut Exchange, times: u64| {

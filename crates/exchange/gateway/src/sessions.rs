@@ -14,7 +14,6 @@ use crate::{Pace, SessionId};
 /// Sessions that are not signed on of which the pace is known: more than a register has.
 const PACED_MAX: usize = 1 << 14;
 
-/// One signed-on session.
 #[derive(Clone, Copy, Debug)]
 struct Session {
     asker: Asker,
@@ -151,19 +150,16 @@ impl Sessions {
         std::mem::replace(&mut self.sessions.get_mut(&session)?.timer_ns, due_ns)
     }
 
-    /// The session has entered a guarded order.
     pub(crate) fn guard(&mut self, session: SessionId) {
         if let Some(session) = self.sessions.get_mut(&session) {
             session.guards = true;
         }
     }
 
-    /// The member that it speaks for.
     pub(crate) fn member(&self, session: SessionId) -> Option<MemberId> {
         self.asker(session).map(|asker| asker.member)
     }
 
-    /// The member whose streams and orders it is told.
     pub(crate) fn told_of(&self, session: SessionId) -> Option<MemberId> {
         self.asker(session).map(|asker| asker.told_of)
     }

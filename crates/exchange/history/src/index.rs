@@ -77,8 +77,8 @@ CREATE INDEX trades_by_stamp ON trades (stamp);
 pub enum HistoryError {
     /// The index cannot be read or written.
     #[error(
-        "{path}: {source}. The index holds nothing of its own: if it is damaged, delete it, and the next call builds \
-         it anew from the log",
+        "{path}: {source}. The index is derived from the log: if it is damaged, delete it, and the next \
+         call rebuilds it",
         path = path.display()
     )]
     Index {
@@ -89,8 +89,8 @@ pub enum HistoryError {
     },
     /// The log cannot be read on. What lies before is indexed.
     #[error(
-        "{log}: {source}. Records before that are indexed, records behind it are not. `pares journal verify {log}` \
-         says what to do; another recorder's log (--recorder) may be intact",
+        "{log}: {source}. Only the records before that are indexed. `pares journal verify {log}` says what \
+         to do; another recorder's log (--recorder) may be intact",
         log = log.display()
     )]
     Log {

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-pub use pares_roles::config::*;
-pub use pares_roles::world::DoorPort;
+use pares_config::{ConfigError, FeedConfig, Layout, SystemConfig, TlsSetting};
+use pares_port::DoorPort;
 
 use crate::NodeError;
 
@@ -15,10 +15,8 @@ use crate::NodeError;
 pub fn load(path: &Path) -> Result<SystemConfig, NodeError> {
     let text =
         std::fs::read_to_string(path).map_err(|source| NodeError::Read { path: path.into(), source })?;
-    SystemConfig::parse(&text).map_err(|error| match error {
-        NodeError::Config(what) => NodeError::Config(format!("{}: {what}", path.display())),
-        other => other,
-    })
+    SystemConfig::parse(&text)
+        .map_err(|ConfigError(what)| NodeError::Config(format!("{}: {what}", path.display())))
 }
 
 /// Gives a system that has no configuration this one.
@@ -28,7 +26,10 @@ pub fn load(path: &Path) -> Result<SystemConfig, NodeError> {
 pub(crate) fn save_if_missing(config: &SystemConfig, path: &Path) -> Result<(), NodeError> {
     match path.exists() {
         true => Ok(()),
-        false => config.check().and_then(|()| save(config, path)),
+        false => {
+            config.check()?;
+            save(config, path)
+        }
     }
 }
 

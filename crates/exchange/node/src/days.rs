@@ -6,20 +6,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use pares_archive::{ArchiveError, Days};
+use pares_config::{Layout, SystemConfig};
 use pares_os::CountersReader;
 use pares_roles::recorder::{DAY_COUNTER, drop_note};
 use pares_types::{BusinessDay, RecorderId, ShardId};
 
-use crate::config::{Layout, SystemConfig};
 use crate::process::BACKGROUND;
 use crate::{NodeError, NodeId, world};
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Looks after the days of a recorder's log as long as the process lives.
-///
-/// # Errors
-/// If there can be no other thread.
 pub(crate) fn look_after(id: RecorderId, config: &SystemConfig, layout: &Layout) -> Result<(), NodeError> {
     let shards: Vec<ShardId> = config.shards()?.into_keys().collect();
     let days = Days::new(&layout.recorder_log(id), &shards);
@@ -59,7 +56,7 @@ fn complain(day: BusinessDay, error: &ArchiveError) {
     // Standard error is a file, and its disk may be full.
     let _ = writeln!(
         std::io::stderr(),
-        "the files of {day} are not closed, or older ones not dropped: {error}; tried again"
+        "closing the files of {day}, or dropping older ones, failed: {error}; trying again"
     );
 }
 
@@ -144,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_ends_before_a_day_that_is_not_archived_or_not_known() {
+    fn retention_stops_before_unarchived_or_unknown_day() {
         let dir = tempfile::tempdir().unwrap();
         let days = days(dir.path());
         assert_eq!(may_go(&days), Some(3 << 20));

@@ -6,11 +6,12 @@
 
 use std::path::Path;
 
+use pares_config::{Layout, SignOnSetting, SystemConfig};
 use pares_keys::{KeyFile, Secret, Verifier, to_hex};
 use pares_register::{EXCHANGE, FIRST_OPERATOR};
 
 use crate::NodeError;
-use crate::config::{self, Layout, SignOnSetting, SystemConfig};
+use crate::config;
 
 /// The configuration in force: that of the file, which is made of `config` if there is none, with the operator's key.
 pub(crate) fn settled(config: &SystemConfig, layout: &Layout) -> Result<SystemConfig, NodeError> {

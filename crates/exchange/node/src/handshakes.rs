@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
-use pares_roles::world::TurnedAway;
+use pares_roles::world::RejectedConnections;
 use pares_tls::{ServerConfig, ServerConnection, Stream, TlsStream};
 
 use crate::sockets::Handshaking;
@@ -34,7 +34,6 @@ const LISTENER: usize = usize::MAX;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The same while there are as many as there may be.
 const CROWDED_PATIENCE: Duration = Duration::from_secs(1);
-/// The longest sleep.
 const SLEEP_MAX: Duration = Duration::from_millis(500);
 /// Between two tries to accept while descriptors are out.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -69,9 +68,6 @@ struct Shared {
 impl Handshakes {
     /// Takes in who connects to any of these, at most so many at a time, and rings `waker` for each that is ready. The first speaks the protocol of the
     /// refusal.
-    ///
-    /// # Errors
-    /// If there is no descriptor or no thread left.
     pub(crate) fn start(
         mut listeners: Vec<TcpListener>,
         Handshaking { tls, count_max, refusal }: Handshaking,
@@ -117,10 +113,10 @@ impl Handshakes {
     }
 
     /// Who ended before that.
-    pub(crate) fn turned_away(&self) -> TurnedAway {
+    pub(crate) fn turned_away(&self) -> RejectedConnections {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let shared = &self.shared;
-        TurnedAway {
+        RejectedConnections {
             failed: read(&shared.failed),
             silent: read(&shared.silent),
             crowded: read(&shared.crowded),
@@ -300,7 +296,7 @@ impl Half {
         let socket = self.stream.socket();
         let _ = socket.read(&mut [0; 4_096]);
         let _ = socket.write(refusal);
-        io::Error::new(ErrorKind::InvalidData, "came without TLS, and was told so")
+        io::Error::new(ErrorKind::InvalidData, "connected without TLS; sent a refusal")
     }
 }
 
@@ -319,7 +315,7 @@ impl Complaints {
         }
         let others = match std::mem::take(&mut self.unsaid) {
             0 => String::new(),
-            count => format!("; {count} others failed since the last such line"),
+            count => format!("; {count} other handshakes failed since the last such line"),
         };
         complain(&format_args!("TLS handshake with {peer} failed: {why}{others}"));
         self.said = Some(Instant::now());

@@ -12,6 +12,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
+use pares_config::{ClientCertificates, Layout, SystemConfig, TlsSetting};
 use pares_tls::{
     Authority, Callers, Identity, IssueError, Lifetime, ServerConfig, TlsError, TlsFiles, Trust,
 };
@@ -19,7 +20,6 @@ use pares_types::{GatewayId, ReplayerId};
 use pares_wire::{GATEWAYS_NAME, REPLAYERS_NAME};
 
 use crate::NodeError;
-use crate::config::{ClientCertificates, Layout, SystemConfig, TlsSetting};
 use crate::world::complain;
 
 /// The system's name in its certificates.
@@ -45,7 +45,7 @@ pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
     }
     for (files, names) in needed {
         let Some(why) = lacking(&files, &names) else { continue };
-        let failed = |error| NodeError::Refused(format!("{why}, and no other can be issued: {error}"));
+        let failed = |error| NodeError::Refused(format!("{why}, and a new one cannot be issued: {error}"));
         let authority = Authority::in_dir(&layout.keys(), SYSTEM).map_err(failed)?;
         authority.issue(&files, &names, Lifetime::Endless).map_err(failed)?;
     }
@@ -62,7 +62,7 @@ pub fn issue(layout: &Layout, name: &str, days: u32) -> Result<TlsFiles, NodeErr
     let is_own = name == "ca" || name == OPERATOR || is_node;
     if name.is_empty() || is_own || !name.chars().all(plain) {
         let why = format!(
-            "`{name}`: a name is letters, digits and dashes, and not `ca`, `{OPERATOR}`, `gateway-...` or `replayer-...`"
+            "`{name}`: a name must consist of letters, digits and dashes, and must not be `ca`, `{OPERATOR}`, `gateway-...` or `replayer-...`"
         );
         return Err(NodeError::Refused(why));
     }
@@ -74,9 +74,6 @@ pub fn issue(layout: &Layout, name: &str, days: u32) -> Result<TlsFiles, NodeErr
 }
 
 /// What a gateway shows, and what it asks of those who connect. None if its port is not TLS.
-///
-/// # Errors
-/// If its certificate cannot be used.
 pub(crate) fn server(
     layout: &Layout,
     id: GatewayId,
@@ -169,8 +166,8 @@ fn lacking(files: &TlsFiles, names: &[String]) -> Option<String> {
         names.iter().try_for_each(|name| identity.check_name(name))?;
         identity.check_issued()
     });
-    let why = format!("{file} is of no use ({})", checked.err()?);
-    complain(&format_args!("pares: {why}: it is issued anew"));
+    let why = format!("{file} cannot be used ({})", checked.err()?);
+    complain(&format_args!("pares: {why}: issuing a new one"));
     Some(why)
 }
 
@@ -180,7 +177,7 @@ fn not_issued(error: IssueError) -> NodeError {
 
 fn not_usable(error: TlsError) -> NodeError {
     NodeError::Refused(format!(
-        "{error}; `pares up` issues those of gateways and replayers that are missing or damaged"
+        "{error}; `pares up` issues missing or damaged certificates of gateways and replayers"
     ))
 }
 
@@ -212,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_issued_anew_and_a_damaged_authority_is_named() {
+    fn damaged_certificate_reissued_damaged_ca_named() {
         let (_dir, layout, config) = system();
         ensure(&layout, &config).unwrap();
         let files = files_of(&layout, GatewayId(0));

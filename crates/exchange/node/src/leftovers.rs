@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use pares_config::Layout;
 use pares_os::process::Lock;
 use rustix::process::{Pid, Signal};
 
-use crate::config::Layout;
 use crate::world::complain;
 use crate::{NodeError, NodeId};
 
@@ -23,12 +23,13 @@ pub const PARENT: &str = "PARES_PARENT";
 /// If another supervisor has it, or it cannot be taken.
 pub fn take_lock(layout: &Layout, command: &str) -> Result<Lock, NodeError> {
     let lock = Lock::take(&layout.lock());
-    lock.map_err(NodeError::io("locking the system (does its file system have locks?)"))?.ok_or_else(|| {
-        NodeError::Refused(format!(
-            "another `{command}` runs the system in {}; stop it, or use another --dir",
-            layout.root().display()
-        ))
-    })
+    lock.map_err(NodeError::io("locking the system's directory (does its file system support locks?)"))?
+        .ok_or_else(|| {
+            NodeError::Refused(format!(
+                "another `{command}` runs the system in {}; stop it, or use another --dir",
+                layout.root().display()
+            ))
+        })
 }
 
 /// Refuses a directory that holds half of a system, or only its record.
@@ -36,13 +37,13 @@ pub(crate) fn refuse_unfinished(layout: &Layout) -> Result<(), NodeError> {
     let dir = layout.root().display();
     if pares_archive::is_unfinished(layout.root()) {
         return Err(NodeError::Refused(format!(
-            "a restore into {dir} did not end: empty it and restore again"
+            "{dir} holds an unfinished restore: empty it and restore again"
         )));
     }
     if pares_archive::holds_days_only(layout.root()) {
         return Err(NodeError::Refused(format!(
-            "{dir} was made of archived days, to be read: it has neither the gateways' logs nor keys. `pares restore` makes a system of a \
-             backup"
+            "{dir} was restored from archived days and can only be read: it has neither the gateways' logs \
+             nor keys. `pares restore` makes a system from a backup"
         )));
     }
     Ok(())
@@ -64,12 +65,12 @@ pub fn await_leftovers(
         // A log whose lock cannot be looked at stops the node that opens it.
         while let Ok(Some(process)) = pares_log::writing_process(&layout.log(node)) {
             check_not_stopped(stop)?;
-            let runs = format!("{node} of an earlier start still runs as process {process}");
+            let runs = format!("{node} of an earlier start is still running as process {process}");
             if begun.elapsed() > LEFTOVERS_MAX {
                 return Err(NodeError::Refused(format!("{runs}; end it first")));
             }
             if !told && begun.elapsed() > LEFTOVERS_QUIET {
-                complain(&format!("pares: {runs}; waiting up to {LEFTOVERS_MAX:?} for its end"));
+                complain(&format!("pares: {runs}; waiting up to {LEFTOVERS_MAX:?} for it to end"));
                 told = true;
             }
             std::thread::sleep(Duration::from_millis(1));

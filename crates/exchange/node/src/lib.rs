@@ -38,7 +38,7 @@ mod venue;
 pub mod watched;
 pub mod world;
 
-pub use config::{Layout, SystemConfig};
-pub use pares_roles::{NodeError, NodeId, checkpoints, committed, epoch, lost, shut_out, tail};
+pub use pares_config::{Layout, NodeId, SystemConfig};
+pub use pares_roles::{NodeError, checkpoints, committed, epoch, lost, shut_out, tail};
 pub use supervisor::Supervisor;
 pub use world::HostWorld;

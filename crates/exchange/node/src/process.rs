@@ -1,12 +1,18 @@
 //! How each node runs as a process.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use pares_config::{Layout, SystemConfig, bells};
 use pares_os::{Bell, BellKind, Bells};
+use pares_port::DoorFactory;
 use pares_roles::World;
 use pares_roles::gateway::GatewayNode;
 use pares_roles::recorder::RecorderNode;
 use pares_roles::world::Sockets;
+use pares_types::GatewayId;
 
-use crate::config::{self, Layout, bells};
+use crate::config;
 use crate::sockets::{self, RealSockets};
 use crate::{HostWorld, NodeError, NodeId, days, duty, epoch, venue, world};
 
@@ -14,29 +20,20 @@ use crate::{HostWorld, NodeError, NodeId, days, duty, epoch, venue, world};
 /// few milliseconds of it. Large checkpoints add to a venue's.
 pub(crate) const BACKGROUND: std::time::Duration = std::time::Duration::from_millis(25);
 
-/// Runs a node in this process until it is told to stop.
+/// Runs a venue or a recorder in this process until it is told to stop.
 ///
 /// # Errors
 /// Whatever keeps it from starting or going on.
 pub fn run(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
-    run_in(node, layout, HostWorld::new(layout)?, |sockets| sockets)
+    run_in(node, layout, HostWorld::new(layout)?)
 }
 
-/// As [`run`], in a world of the caller's, which also wraps a gateway's sockets: for one that lets things fail on purpose.
+/// As [`run`], in a world of the caller's: for one that lets things fail on purpose.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_in<W: World, S: Sockets>(
-    node: NodeId,
-    layout: &Layout,
-    world: W,
-    wrap: impl Fn(RealSockets) -> S,
-) -> Result<(), NodeError> {
-    let config = config::load(&layout.config())?;
-    if !NodeId::all(&config).contains(&node) {
-        return Err(NodeError::Refused(format!("{node} is not part of {}", layout.config().display())));
-    }
-    let stop = pares_os::process::stop_on_signals().map_err(NodeError::io("installing a signal handler"))?;
+pub fn run_in<W: World>(node: NodeId, layout: &Layout, world: W) -> Result<(), NodeError> {
+    let (config, stop) = begin(node, layout)?;
     match node {
         NodeId::Venue(id) => venue::run(id, &config, layout, world, &stop),
         NodeId::Recorder(id) => {
@@ -46,25 +43,49 @@ pub fn run_in<W: World, S: Sockets>(
             days::look_after(id, &config, layout)?;
             duty::run(&mut recorder, &mut bell, &stop, duty::on_bell)
         }
-        NodeId::Gateway(id) => {
-            let config = sockets::within_limits(config);
-            let mut bell = listen(node, layout, sockets::BELL)?;
-            let open = || {
-                let sockets = RealSockets::open(id, &config, layout, &bell)?;
-                GatewayNode::open(id, &config, world.clone(), wrap(sockets))
-            };
-            let mut gateway = start(node, layout, &world, open)?;
-            duty::run(&mut gateway, &mut bell, &stop, |gateway, bell, max| {
-                gateway.poll_sockets(max)?;
-                bell.cancel();
-                bell.drain();
-                Ok(())
-            })
-        }
-        NodeId::Publisher(_) | NodeId::Replayer(_) => {
-            Err(NodeError::Refused(format!("{node} tells market data, and this program runs none")))
+        NodeId::Gateway(_) | NodeId::Publisher(_) | NodeId::Replayer(_) => {
+            Err(NodeError::Refused(format!("{node} is no venue and no recorder")))
         }
     }
+}
+
+/// Runs a gateway in this process until it is told to stop, in a world of the caller's, which also wraps its sockets. The program says
+/// by `doors` what stands in front of its connections.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_gateway<W: World, S: Sockets>(
+    id: GatewayId,
+    layout: &Layout,
+    world: W,
+    doors: Arc<dyn DoorFactory>,
+    wrap: impl Fn(RealSockets) -> S,
+) -> Result<(), NodeError> {
+    let node = NodeId::Gateway(id);
+    let (config, stop) = begin(node, layout)?;
+    let config = sockets::within_limits(config);
+    let mut bell = listen(node, layout, sockets::BELL)?;
+    let open = || {
+        let sockets = RealSockets::open(id, &config, layout, &bell)?;
+        GatewayNode::open(id, &config, world.clone(), wrap(sockets), doors)
+    };
+    let mut gateway = start(node, layout, &world, open)?;
+    duty::run(&mut gateway, &mut bell, &stop, |gateway, bell, max| {
+        gateway.poll_sockets(max)?;
+        bell.cancel();
+        bell.drain();
+        Ok(())
+    })
+}
+
+/// The settings of the node's system, and what says that the process is to stop.
+fn begin(node: NodeId, layout: &Layout) -> Result<(SystemConfig, Arc<AtomicBool>), NodeError> {
+    let config = config::load(&layout.config())?;
+    if !NodeId::all(&config).contains(&node) {
+        return Err(NodeError::Refused(format!("{node} is not part of {}", layout.config().display())));
+    }
+    let stop = pares_os::process::stop_on_signals().map_err(NodeError::io("installing a signal handler"))?;
+    Ok((config, stop))
 }
 
 /// Opens a node in the background: reading through what there is keeps a processor busy, which those who trade meanwhile

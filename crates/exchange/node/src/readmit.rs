@@ -1,8 +1,8 @@
 //! The operator's command that lets a venue take part again.
 
+use pares_config::{Layout, SystemConfig};
 use pares_types::VenueId;
 
-use crate::config::{Layout, SystemConfig};
 use crate::{HostWorld, NodeError, NodeId, shut_out};
 
 /// Lets a venue take part again that was shut out: its log and its notes go aside.
@@ -16,7 +16,7 @@ pub fn readmit(venue: VenueId, config: &SystemConfig, layout: &Layout) -> Result
         && let Some(process) = pares_log::writing_process(&layout.log(node))?
     {
         return Err(NodeError::Refused(format!(
-            "{node} still runs as process {process}; it ends within moments, and if it hangs: kill -9 {process}"
+            "{node} is still running as process {process}: try again in a moment; if it hangs, kill -9 {process}"
         )));
     }
     shut_out::readmit(&world, config, venue)

@@ -16,10 +16,11 @@ use std::time::Duration;
 use mio::net::{TcpListener, TcpStream};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
+use pares_config::{Layout, SystemConfig, TlsSetting};
 use pares_os::{Bell, BellKind, descriptors};
-use pares_roles::config::{Layout, SystemConfig, TlsSetting};
+use pares_port::DoorPort;
 use pares_roles::gateway::strangers_max;
-use pares_roles::world::{DoorPort, Ready, Sockets, TurnedAway};
+use pares_roles::world::{Ready, RejectedConnections, Sockets};
 use pares_tls::{ServerConfig, Stream};
 use pares_types::{ClientOrderId, GatewayId, Reason, Reply};
 use pares_wire::frame;
@@ -70,8 +71,8 @@ pub fn connections_within_limits(wanted: usize, besides: usize, name: &str) -> u
     let taken = descriptors::connections_within(limit, reserve, wanted);
     if taken < wanted {
         complain(&format_args!(
-            "{name} is {wanted}, and this process may have {} descriptors only: takes {taken}. Raise the limit (`ulimit -n`, or \
-             LimitNOFILE= of the service) to {}",
+            "{name} is {wanted}, but this process is limited to {} file descriptors, so it uses {taken}. \
+             Raise the limit (`ulimit -n`, or LimitNOFILE= of the service) to {}",
             limit.unwrap_or(u64::MAX),
             wanted as u64 + reserve
         ));
@@ -151,9 +152,6 @@ impl RealSockets {
     }
 
     /// Has what can be read from `socket` end a poll too. Its owner looks for himself what there is.
-    ///
-    /// # Errors
-    /// As the system says.
     pub fn watch(&mut self, socket: &impl AsRawFd) -> io::Result<()> {
         self.poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), WATCHED, Interest::READABLE)
     }
@@ -271,9 +269,9 @@ impl Sockets for RealSockets {
         let _ = self.poll.registry().deregister(stream.socket());
     }
 
-    fn turned_away(&self) -> TurnedAway {
+    fn turned_away(&self) -> RejectedConnections {
         match &self.door {
-            Door::Plain(_) => TurnedAway::default(),
+            Door::Plain(_) => RejectedConnections::default(),
             Door::Tls(handshakes) => handshakes.turned_away(),
         }
     }
@@ -306,8 +304,7 @@ mod tests {
     fn the_kernel_asks_accepted_connections_for_a_sign_of_life() {
         let dir = tempfile::tempdir().unwrap();
         let bells = pares_os::Bells::create(dir.path()).unwrap();
-        let bell =
-            bells.listen(crate::config::bells::of(crate::NodeId::Gateway(GatewayId(0))), BELL).unwrap();
+        let bell = bells.listen(pares_config::bells::of(crate::NodeId::Gateway(GatewayId(0))), BELL).unwrap();
         let mut sockets = RealSockets::listen("127.0.0.1:0".parse().unwrap(), &bell, None).unwrap();
         let _client = std::net::TcpStream::connect(sockets.address()).unwrap();
         let mut stream = sockets.accept().unwrap();

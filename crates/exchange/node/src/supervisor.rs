@@ -13,11 +13,11 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use pares_config::{Layout, SystemConfig};
 use pares_os::process::Lock;
 use pares_types::Epoch;
 use rustix::process::Signal;
 
-use crate::config::{Layout, SystemConfig};
 use crate::leftovers::{await_leftovers, check_not_stopped, refuse_unfinished, take_lock};
 use crate::lost::OnLoss;
 use crate::watched::Watched;
@@ -27,6 +27,9 @@ use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, keys, shut_out}
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a start waits for nodes without which it can trade already, unless they died while starting.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long a node that starts stays in the background, if it does not leave by itself before: on a busy machine it would not even
+/// come to do so.
+const BACKGROUND_MAX: Duration = Duration::from_secs(1);
 /// A start is given up once each missing node has died so often: after some 1.3 s of pauses.
 const STARTS_MAX: usize = 5;
 
@@ -51,6 +54,8 @@ struct Process {
     watched: Watched,
     /// Not to be restarted for now.
     held: bool,
+    /// When it is taken out of the background, if it was started there.
+    background_until: Option<Instant>,
     /// In the environment of its next process, and of no other.
     environment: Vec<(&'static str, String)>,
 }
@@ -159,6 +164,7 @@ impl Supervisor {
         let nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
         for node in nodes {
             self.reap(node);
+            self.end_background(node);
             self.start_if_due(node);
         }
         std::mem::take(&mut self.deaths)
@@ -171,6 +177,14 @@ impl Supervisor {
         self.deaths.push(Death { node, how, complaint });
     }
 
+    fn end_background(&mut self, node: NodeId) {
+        let process = self.nodes.get_mut(&node).expect("asked for a node of the system");
+        if process.background_until.is_some_and(|until| until <= Instant::now()) {
+            process.background_until = None;
+            process.watched.id().map(pares_os::scheduling::end_background);
+        }
+    }
+
     fn start_if_due(&mut self, node: NodeId) {
         let process = &self.nodes[&node];
         if !process.watched.is_due() || process.held || self.is_shut_out(node) {
@@ -181,7 +195,8 @@ impl Supervisor {
         match process.watched.start(&mut program, &log) {
             Ok(id) => {
                 // The others go on trading meanwhile; a node leaves the background when it is open, a venue when it has caught up.
-                pares_os::scheduling::start_in_background(id);
+                let is_there = pares_os::scheduling::start_in_background(id);
+                process.background_until = is_there.then(|| Instant::now() + BACKGROUND_MAX);
                 process.environment.clear();
                 self.restarts += 1;
             }
@@ -302,7 +317,7 @@ impl Drop for Supervisor {
 /// Why a system did not come up: for each node that is missing, how it died last.
 fn why_not(missing: &[NodeId], deaths: &[Death]) -> String {
     if missing.is_empty() {
-        return "too many venues are shut out; `pares admin readmit` lets one take part again".into();
+        return "too many venues are shut out: readmit one with `pares admin readmit`".into();
     }
     let reason = |node: &NodeId| {
         let last = deaths.iter().rev().find(|death| death.node == *node);

@@ -148,7 +148,7 @@ fn spawn(program: &mut Command, log: &Path) -> Result<Child, NodeError> {
     // A disk without room for a log, or without a right to it, keeps no process down.
     let opened = File::options().create(true).append(true).custom_flags(NEVER_WAITS).open(log);
     if let Err(error) = &opened {
-        complain(&format_args!("{}: {error}; what the process complains of is lost", log.display()));
+        complain(&format_args!("{}: {error}; the process's error output is lost", log.display()));
     }
     program
         .env(PARENT, std::process::id().to_string())
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_cannot_be_started_or_dies_young_is_tried_again_after_a_pause() {
+    fn failing_process_restarts_after_pause() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         let mut watched = Watched::default();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_place_of_a_log_keeps_no_process_down_or_waiting() {
+    fn wrong_file_as_log_delays_no_process() {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn last_words_are_found_behind_much_else_and_are_shown_even_if_they_are_no_text() {
+    fn last_output_found_in_long_or_binary_log() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         assert_eq!(last_words(&log), None);

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pares_config::{Layout, bells};
 use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
 use pares_os::scheduling::{self, Background};
 use pares_os::{Bells, CountersReader, CountersWriter, clock, open_file};
@@ -18,7 +19,6 @@ use pares_roles::world::{Counters, File, MarketFeed, Next, Ring, Task, Waker, Wo
 use pares_types::{Epoch, GatewayId, Position, ShardId};
 use pares_window::{SharedWindow, WindowError};
 
-use crate::config::{Layout, bells};
 use crate::{NodeError, NodeId};
 
 /// What one host gives a process of a system.

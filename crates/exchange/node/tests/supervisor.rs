@@ -86,7 +86,7 @@ impl Rig {
 }
 
 #[test]
-fn a_program_that_is_gone_for_a_moment_ends_nobody_and_is_started_when_it_is_back() {
+fn missing_program_is_awaited_and_restarted() {
     let mut rig = Rig::new();
     rig.start();
     let aside = rig.dir.path().join("aside");
@@ -100,7 +100,7 @@ fn a_program_that_is_gone_for_a_moment_ends_nobody_and_is_started_when_it_is_bac
 }
 
 #[test]
-fn a_system_starts_without_a_node_that_cannot_open_and_says_which_and_why() {
+fn system_starts_without_unopenable_node_and_names_it() {
     let mut rig = Rig::new();
     for node in ["recorder-1", "gateway-0", "venue-1"] {
         fs::write(rig.refuse(node), "").unwrap();
@@ -117,7 +117,7 @@ fn a_system_starts_without_a_node_that_cannot_open_and_says_which_and_why() {
 }
 
 #[test]
-fn a_start_is_given_up_once_nothing_else_is_missing_than_nodes_that_die_again_and_again() {
+fn start_gives_up_when_only_dying_nodes_are_missing() {
     let rig = Rig::new();
     fs::write(rig.refuse("gateway-0"), "").unwrap();
     assert_eq!(rig.refusal(false), "the system did not come up: gateway-0: the disk is gone");
@@ -129,5 +129,5 @@ fn a_start_is_given_up_once_nothing_else_is_missing_than_nodes_that_die_again_an
 fn a_start_is_broken_off_when_it_is_told_to_stop() {
     let rig = Rig::new();
     fs::write(rig.refuse("gateway-0"), "").unwrap();
-    assert_eq!(rig.refusal(true), "the start was broken off: it was told to stop");
+    assert_eq!(rig.refusal(true), "the start was stopped");
 }

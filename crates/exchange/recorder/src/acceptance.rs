@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn paper1_s5_takes_each_position_once_and_ignores_the_second_venue() {
+    fn paper1_s5_each_position_once_second_venue_ignored() {
         let mut shard = Acceptance::new(Epoch(2), 2);
         assert_eq!(shard.offer_and_take(&offer(0, 1)), Verdict::Take);
         assert_eq!(shard.offer_and_take(&offer(0, 1)), Verdict::Known);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorder_that_has_nothing_begins_where_a_peers_whole_log_does_and_skips_nothing_later() {
+    fn empty_recorder_starts_at_peers_log_without_skips() {
         let mut shard = Acceptance::new(Epoch(2), 2);
         let from = |source, position| Offer { source, ..offer(position, position + 1) };
         assert_eq!(shard.offer_and_take(&from(Source::Venue, 9)), Verdict::Wait);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_of_an_earlier_life_is_void_from_a_venue_and_good_from_a_peer() {
+    fn earlier_life_decision_is_void_from_venue_not_peer() {
         let mut shard = Acceptance::new(Epoch(2), 2);
         let old = Offer { epoch: Epoch(1), ..offer(0, 1) };
         assert_eq!(shard.offer_and_take(&old), Verdict::Void);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn another_result_of_the_same_request_halts_the_shard_before_any_state_is_compared() {
+    fn differing_result_halts_shard_before_state_check() {
         let mut shard = Acceptance::new(Epoch(2), 2);
         (0..3).for_each(|position| assert_eq!(shard.offer_and_take(&offer(position, 1)), Verdict::Take));
         let mut other = Offer { venue: VenueId(1), ..offer(2, 1) };

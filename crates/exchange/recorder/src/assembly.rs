@@ -15,7 +15,7 @@ pub struct Assembly {
 
 /// How a piece fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fit {
+pub enum PieceResult {
     /// It begins a checkpoint; what came of another one is of no use any more.
     First,
     /// It goes behind what is there.
@@ -36,11 +36,17 @@ impl Assembly {
     /// Takes the piece of `bytes` bytes that starts at `start`; `total` is known with the last piece only.
     /// A piece that does not continue the last one (its venue died and came back, say) starts anew
     /// if it is a first piece and goes nowhere otherwise. A checkpoint has at least two pieces.
-    pub fn on_piece(&mut self, position: Position, start: u64, bytes: u64, total: Option<u64>) -> Fit {
+    pub fn on_piece(
+        &mut self,
+        position: Position,
+        start: u64,
+        bytes: u64,
+        total: Option<u64>,
+    ) -> PieceResult {
         let end = start + bytes;
         if start == 0 && total.is_none() {
             self.under_way = Some((position, end));
-            return Fit::First;
+            return PieceResult::First;
         }
         let fits = self.under_way == Some((position, start)) && total.is_none_or(|total| total == end);
         self.under_way = match (fits, total) {
@@ -48,9 +54,9 @@ impl Assembly {
             (true, Some(_)) | (false, _) => None,
         };
         match (fits, total) {
-            (true, None) => Fit::Next,
-            (true, Some(_)) => Fit::Last,
-            (false, _) => Fit::Nowhere,
+            (true, None) => PieceResult::Next,
+            (true, Some(_)) => PieceResult::Last,
+            (false, _) => PieceResult::Nowhere,
         }
     }
 
@@ -69,35 +75,35 @@ mod tests {
     #[test]
     fn pieces_in_order_make_a_whole() {
         let mut assembly = Assembly::new();
-        assert_eq!(assembly.on_piece(AT, 0, 3, None), Fit::First);
-        assert_eq!(assembly.on_piece(AT, 3, 4, None), Fit::Next);
-        assert_eq!(assembly.on_piece(AT, 7, 1, Some(8)), Fit::Last);
+        assert_eq!(assembly.on_piece(AT, 0, 3, None), PieceResult::First);
+        assert_eq!(assembly.on_piece(AT, 3, 4, None), PieceResult::Next);
+        assert_eq!(assembly.on_piece(AT, 7, 1, Some(8)), PieceResult::Last);
     }
 
     #[test]
     fn a_piece_out_of_place_ends_it_and_a_first_piece_starts_anew() {
         let mut assembly = Assembly::new();
         assembly.on_piece(AT, 0, 3, None);
-        assert_eq!(assembly.on_piece(AT, 4, 1, None), Fit::Nowhere);
-        assert_eq!(assembly.on_piece(AT, 3, 1, None), Fit::Nowhere, "a piece was lost");
-        assert_eq!(assembly.on_piece(Position(12), 0, 2, None), Fit::First);
-        assert_eq!(assembly.on_piece(AT, 2, 2, None), Fit::Nowhere, "of another checkpoint");
+        assert_eq!(assembly.on_piece(AT, 4, 1, None), PieceResult::Nowhere);
+        assert_eq!(assembly.on_piece(AT, 3, 1, None), PieceResult::Nowhere, "a piece was lost");
+        assert_eq!(assembly.on_piece(Position(12), 0, 2, None), PieceResult::First);
+        assert_eq!(assembly.on_piece(AT, 2, 2, None), PieceResult::Nowhere, "of another checkpoint");
     }
 
     #[test]
     fn nothing_follows_the_last_piece() {
         let mut assembly = Assembly::new();
         assembly.on_piece(AT, 0, 3, None);
-        assert_eq!(assembly.on_piece(AT, 3, 1, Some(4)), Fit::Last);
-        assert_eq!(assembly.on_piece(AT, 4, 1, None), Fit::Nowhere);
-        assert_eq!(assembly.on_piece(AT, 3, 1, Some(4)), Fit::Nowhere, "a repeat");
+        assert_eq!(assembly.on_piece(AT, 3, 1, Some(4)), PieceResult::Last);
+        assert_eq!(assembly.on_piece(AT, 4, 1, None), PieceResult::Nowhere);
+        assert_eq!(assembly.on_piece(AT, 3, 1, Some(4)), PieceResult::Nowhere, "a repeat");
     }
 
     #[test]
     fn a_total_that_is_not_reached_is_no_whole() {
         let mut assembly = Assembly::new();
         assembly.on_piece(AT, 0, 3, None);
-        assert_eq!(assembly.on_piece(AT, 3, 1, Some(5)), Fit::Nowhere);
+        assert_eq!(assembly.on_piece(AT, 3, 1, Some(5)), PieceResult::Nowhere);
     }
 
     #[test]
@@ -105,6 +111,6 @@ mod tests {
         let mut assembly = Assembly::new();
         assembly.on_piece(AT, 0, 3, None);
         assembly.give_up();
-        assert_eq!(assembly.on_piece(AT, 3, 1, Some(4)), Fit::Nowhere);
+        assert_eq!(assembly.on_piece(AT, 3, 1, Some(4)), PieceResult::Nowhere);
     }
 }

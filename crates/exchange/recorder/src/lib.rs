@@ -22,7 +22,7 @@ pub mod repair;
 pub mod statement;
 
 pub use acceptance::{Acceptance, Divergence, Offer, Source, Verdict};
-pub use assembly::{Assembly, Fit};
+pub use assembly::{Assembly, PieceResult};
 pub use evidence::{Dispute, DisputeSide, Disputed, Finding};
 pub use quorum::Quorum;
 pub use repair::Repair;

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_filled_from_the_first_that_has_them_and_the_rest_is_its_own() {
+    fn holes_filled_by_first_owner_rest_is_own() {
         let own = [0, 1, 4, 5];
         let mut repair = damaged(&own, 9);
         offer(&mut repair, 1, [0, 1, 2]);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_is_not_missed_and_the_new_log_begins_where_anybody_does() {
+    fn dropped_records_are_not_missed_in_new_log() {
         for (begins, own, other, new) in [
             (vec![7], vec![9], 7..9, vec![(1, 7), (1, 8), (0, 9)]),
             (vec![7, 5], vec![7, 9], 5..9, vec![(1, 5), (1, 6), (0, 7), (1, 8), (0, 9)]),
@@ -333,7 +333,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_new_log_has_no_gaps_takes_its_own_and_reaches_as_far_as_anybody(
+        fn new_log_is_gapless_prefers_own_and_reaches_furthest(
             own in prop::collection::btree_set(0..60_u64, 0..60),
             others in prop::collection::vec(prop::collection::btree_set(0..70_u64, 0..70), 0..3),
             promised in 0..60_u64,

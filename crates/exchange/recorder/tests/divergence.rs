@@ -90,7 +90,7 @@ fn schedules() -> impl Strategy<Value = Vec<(usize, usize)>> {
 
 proptest! {
     #[test]
-    fn one_wrong_venue_of_three_or_more_is_found_by_the_next_hash_and_nobody_else(
+    fn one_wrong_venue_of_three_found_by_next_hash(
         venues in 3_u16..6,
         owners in prop::collection::vec(any::<u8>(), 20..200),
         (who, from) in (0_u16..6, 0_u64..100),
@@ -166,7 +166,7 @@ fn of_two_venues_nobody_knows_which_one_is_wrong() {
 }
 
 #[test]
-fn of_three_the_third_one_decides_and_until_it_speaks_nothing_stops() {
+fn third_venue_decides_and_blocks_nothing_before() {
     let mut recorder = recorder(3, 9, 0);
     assert_eq!(recorder.hears(&says(1, 8, 7)), Verdict::Known);
     assert!(recorder.shard.is_in_dispute());
@@ -180,7 +180,7 @@ fn of_three_the_third_one_decides_and_until_it_speaks_nothing_stops() {
 }
 
 #[test]
-fn what_only_the_wrong_venue_said_since_it_was_last_right_is_disputed() {
+fn only_sole_claims_since_last_right_state_are_disputed() {
     let mut recorder = recorder(3, 9, 0);
     assert_eq!(recorder.hears(&says(1, 8, 0)), Verdict::Known);
     for position in 9..17 {
@@ -193,7 +193,7 @@ fn what_only_the_wrong_venue_said_since_it_was_last_right_is_disputed() {
 }
 
 #[test]
-fn what_another_venue_says_too_is_not_disputed_and_what_it_contradicts_is() {
+fn confirmed_results_are_not_disputed_contradicted_are() {
     let mut recorder = recorder(3, 9, 0);
     for position in 9..16 {
         assert_eq!(recorder.hears(&says(0, position, if position < 12 { 0 } else { 7 })), Verdict::Take);
@@ -208,14 +208,14 @@ fn what_another_venue_says_too_is_not_disputed_and_what_it_contradicts_is() {
 }
 
 #[test]
-fn a_venue_that_is_alone_with_what_it_says_among_three_that_differ_halts_the_shard() {
+fn three_way_disagreement_halts_shard() {
     let mut recorder = recorder(3, 9, 0);
     assert_eq!(recorder.hears(&says(1, 4, 7)), Verdict::Known);
     assert_eq!(recorder.hears(&says(2, 4, 9)), Verdict::Halted);
 }
 
 #[test]
-fn a_dispute_that_the_third_venue_never_settles_halts_the_shard_in_the_end() {
+fn unsettled_dispute_halts_shard_in_the_end() {
     let mut recorder = recorder(3, 9, 0);
     assert_eq!(recorder.hears(&says(1, 4, 7)), Verdict::Known);
     let end = 4 + RECENT as u64;
@@ -226,7 +226,7 @@ fn a_dispute_that_the_third_venue_never_settles_halts_the_shard_in_the_end() {
 }
 
 #[test]
-fn a_venue_that_says_something_else_and_then_nothing_is_wrong_if_most_agree_without_it() {
+fn silent_dissenting_venue_is_wrong_if_rest_agree() {
     let mut recorder = recorder(3, 9, 0);
     assert_eq!(recorder.hears(&says(1, 4, 7)), Verdict::Known);
     let end = 4 + RECENT as u64;
@@ -241,7 +241,7 @@ fn a_venue_that_says_something_else_and_then_nothing_is_wrong_if_most_agree_with
 }
 
 #[test]
-fn a_wrong_answer_from_a_right_state_is_settled_by_the_next_error() {
+fn wrong_answer_from_right_state_is_settled_next_error() {
     let mut recorder = recorder(3, 17, 0);
     assert_eq!(recorder.hears(&says(1, 12, 7)), Verdict::Known);
     assert_eq!(recorder.hears(&says(1, 16, 0)), Verdict::Known);
@@ -256,7 +256,7 @@ fn a_wrong_answer_from_a_right_state_is_settled_by_the_next_error() {
 }
 
 #[test]
-fn another_request_is_waited_for_by_nobody_unless_most_have_spoken() {
+fn other_request_is_not_awaited_before_majority() {
     let mut other = says(1, 4, 0);
     other.said.request = RequestId::new(GatewayId(1), 99);
     let mut first = recorder(3, 9, 0);
@@ -295,7 +295,7 @@ fn a_venue_that_is_readmitted_is_taken_from_and_counts_again() {
 }
 
 #[test]
-fn what_a_peer_has_is_taken_even_if_a_venue_wrote_it_that_is_shut_out() {
+fn peer_records_of_shut_out_venue_are_accepted() {
     let mut recorder = recorder(3, 9, 0);
     recorder.shard.shut_out(VenueId(2));
     let from_peer = Offer { source: Source::Peer, ..says(2, 9, 7) };

@@ -61,7 +61,7 @@ fn poll(recorder: &mut Recorder, log: &[Offer], cursor: &mut usize, max: usize) 
 
 proptest! {
     #[test]
-    fn every_position_is_taken_once_and_in_order_whatever_the_venues_skip(
+    fn positions_taken_once_in_order_despite_skips(
         // What each of two venues hands out; between them nothing is missing.
         owners in prop::collection::vec(1_u8..4, 1..120),
         schedule in prop::collection::vec((0_usize..3, 1_usize..20), 1..80),
@@ -132,7 +132,7 @@ fn what_venues_no_longer_hand_out_comes_from_a_peer() {
 }
 
 #[test]
-fn what_an_earlier_epoch_decided_and_nobody_recorded_is_passed_over() {
+fn undecided_leftovers_of_earlier_epoch_are_skipped() {
     let other = |position| {
         let mut other = offer(Source::Venue, Epoch(1), position);
         other.said.request = RequestId::new(GatewayId(9), 1);

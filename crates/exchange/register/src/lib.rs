@@ -20,8 +20,8 @@
 //! - *Nothing secret* is in it, and nothing here computes a digest or a signature: keys are bytes to it.
 
 mod copies;
+mod register_codec;
 mod sessions;
-mod words;
 
 #[cfg(test)]
 mod tests;

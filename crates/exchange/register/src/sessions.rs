@@ -6,7 +6,6 @@ use pares_types::{Key, MemberId, Rights};
 
 use crate::Permit;
 
-/// One session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) key: Key,

@@ -71,7 +71,7 @@ fn what_was_proposed_of_an_operator_goes_as_it_is_revoked() {
 }
 
 #[test]
-fn a_member_is_added_given_a_key_and_removed_with_all_its_sessions() {
+fn member_added_keyed_and_removed_with_sessions() {
     let mut register = register();
     assert_eq!(apply(&mut register, 7, 1, Entry::SetKey(key(7))), Err(Reason::UnknownMember));
     assert_eq!(apply(&mut register, 7, 0, Entry::AddMember), Ok(()));
@@ -106,7 +106,7 @@ fn what_counts_is_what_member_and_session_both_allow() {
 }
 
 #[test]
-fn without_the_right_to_every_instrument_member_and_session_trade_what_both_list() {
+fn restricted_member_and_session_trade_common_list() {
     let mut register = register();
     let may = |register: &Register| [1, 2, 3].map(|id| register.may_trade(MemberId(7), 1, InstrumentId(id)));
     apply(&mut register, 7, 0, Entry::AddMember).unwrap();
@@ -198,7 +198,7 @@ fn with_four_eyes_two_operators_stay() {
 }
 
 #[test]
-fn a_proposal_is_seconded_by_another_operator_and_for_ten_minutes() {
+fn proposal_needs_other_operator_within_ten_minutes() {
     let mut register = register();
     let halt = Proposal { instrument: InstrumentId(3), kind: 1, operand: 7, detail: 0 };
     apply(&mut register, 0, 2, Entry::SetKey(key(2))).unwrap();

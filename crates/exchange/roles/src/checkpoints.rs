@@ -17,11 +17,12 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pares_config::Layout;
 use pares_log::Offset;
 use pares_types::{Position, RecorderId, ShardId, VenueId};
 
 use crate::world::{File, World};
-use crate::{Layout, NodeError, left_out};
+use crate::{NodeError, left_out};
 
 const MAGIC: &[u8; 8] = b"PARESCF2";
 const HEAD_BYTES: usize = 56;
@@ -29,8 +30,7 @@ const HEAD_BYTES: usize = 56;
 const KEPT: usize = 2;
 /// Bytes written between two syncs, so that the last one has little left to do.
 const SYNC_EVERY: u64 = 8 << 20;
-/// Bytes read at once.
-const READ_BYTES: usize = 256 << 10;
+const READ_BYTES: usize = 256 << 10; // at once
 
 /// What the head of a checkpoint file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +128,7 @@ impl<W: World> UnfinishedCheckpoint<W> {
     pub fn write(&mut self, piece: &[u8]) -> Result<(), NodeError> {
         self.file.append(piece).map_err(NodeError::io("writing a checkpoint"))?;
         self.length += piece.len() as u64;
+        assert!(self.synced <= Some(self.length), "no more of a checkpoint is synced than is written");
         self.crc = crc32c::crc32c_append(self.crc, piece);
         match &mut self.synced {
             Some(synced) if self.length - *synced >= SYNC_EVERY => {
@@ -354,9 +355,6 @@ pub fn remove_above(
 }
 
 /// The checkpoint files of a shard above a position, newest first.
-///
-/// # Errors
-/// If the directory cannot be listed.
 pub(crate) fn above(
     world: &impl World,
     dir: &Path,
@@ -368,9 +366,6 @@ pub(crate) fn above(
 }
 
 /// Removes a checkpoint's file; one that is gone is removed.
-///
-/// # Errors
-/// If it cannot be.
 pub(crate) fn remove(world: &impl World, file: &Path) -> Result<(), NodeError> {
     match world.remove_file(file) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -6,16 +6,16 @@
 
 use std::collections::BTreeMap;
 
+use pares_config::{NodeId, SystemConfig};
 use pares_log::{LogReader, Offset, ReadError, Record};
 use pares_recorder::Quorum;
 use pares_types::{Position, RecorderId, ShardId};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
-use crate::config::SystemConfig;
 use crate::recorder::beginnings;
 use crate::tail::Tail;
 use crate::world::World;
-use crate::{NodeError, NodeId, repair_asked};
+use crate::{NodeError, repair_asked};
 
 /// What the committed stream carries.
 pub enum Committed<'a> {
@@ -131,6 +131,7 @@ impl<W: World> CommittedStream<W> {
     /// Starts a shard at a checkpoint: records below `position` are taken for committed and do not pass.
     pub fn start_at(&mut self, shard: ShardId, position: Position) {
         self.quorums[usize::from(shard.0)].start_at(position);
+        assert!(self.committed(shard) >= position, "what lies before the start of a stream is committed");
     }
 
     /// The next position of the shard to commit.
@@ -185,12 +186,16 @@ impl<W: World> CommittedStream<W> {
     ///
     /// # Errors
     /// As [`CommittedStream::poll`].
+    ///
+    /// # Panics
+    /// If something is known of a shard behind the last one of the system.
     pub fn poll_beyond(
         &mut self,
         max: usize,
         known: &[Position],
         mut on: impl FnMut(Committed<'_>) -> Result<(), NodeError>,
     ) -> Result<usize, NodeError> {
+        assert!(known.len() <= self.quorums.len(), "what is known is known of shards of this system");
         let mut read = 0;
         for index in 0..self.tails.len() {
             read += self.poll_one(index, max, known, &mut on)?;
@@ -268,6 +273,7 @@ fn count(
         return false;
     }
     quorum.on_record(recorder, position);
+    assert!(!quorum.is_next(recorder, position), "what a log has shown is not its next any more");
     *last = Some(RecordPlace { offset, shard, position });
     true
 }
@@ -289,6 +295,8 @@ fn take<'a>(
             // A shard of another configuration concerns nobody here.
             let Some(quorum) = quorums.get_mut(usize::from(record.shard().0)) else { return Ok(None) };
             if quorum.on_record(recorder, record.position()) {
+                let next = record.position().next();
+                assert_eq!(quorum.committed(), next, "a record passes as it is committed, once and in order");
                 Some(Committed::Result { recorder, offset, record })
             } else if record.position() >= quorum.committed() {
                 Some(Committed::Shown { record })
@@ -311,7 +319,7 @@ fn take<'a>(
 fn tell<W: World>(world: &W, log: NodeId, error: &ReadError) {
     if error.is_damage() {
         world.complain(&format_args!(
-            "the log of {log} is damaged: {error}; read no further until it is repaired"
+            "the log of {log} is damaged: {error}; reading stops there until it is repaired"
         ));
         repair_asked::ask(world, log);
     } else {
@@ -327,7 +335,7 @@ mod tests {
     use pares_log::Config;
 
     #[test]
-    fn a_recorders_log_that_lacks_a_segment_is_told_once_and_asked_to_be_repaired() {
+    fn recorder_log_gap_reported_once_and_repair_requested() {
         let (world, config) = (TestWorld::new(), SystemConfig { recorders: 1, ..config() });
         let log = NodeId::Recorder(RecorderId(0));
         let mut writer = world.write_log(log, Config::default().segment_bytes(4096)).unwrap();

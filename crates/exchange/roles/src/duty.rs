@@ -25,9 +25,6 @@ pub trait Duty {
     }
 
     /// Called when the node is asked to stop, to leave everything in order.
-    ///
-    /// # Errors
-    /// If it cannot.
     fn stop(&mut self) -> Result<(), NodeError> {
         Ok(())
     }

@@ -19,17 +19,17 @@ mod past;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use pares_config::{Layout, NodeId, SystemConfig};
 use pares_log::{Config, LogSalvage, OpenError, ReadError};
 use pares_sequencer::{EPOCH_MAX, Sequencer};
 use pares_types::{Epoch, Position, RecorderId, ShardId};
 use pares_wire::record::ResultRecord;
 
-use crate::config::{Layout, SystemConfig};
 use crate::left_out::LeftOut;
 use crate::lost::{self, OnLoss};
 use crate::recorder::Contents;
 use crate::world::World;
-use crate::{NodeError, NodeId, gateway, recorder, venue, whole_file};
+use crate::{NodeError, gateway, recorder, venue, whole_file};
 
 /// Creates every shard's window for the next epoch. Says which that is. Goes on without a recorder that cannot be read, as long
 /// as a quorum of them can.
@@ -43,7 +43,7 @@ pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Res
     let before = recorded.max(&windows(world, first)).max(&noted_or_seen(world, config)).0;
     let epoch = Epoch(before + 1);
     if epoch > EPOCH_MAX {
-        let why = format!("this system was started {before} times, and there is no number for another start");
+        let why = format!("this system was started {before} times, the most that it supports");
         return Err(NodeError::Refused(why));
     }
     lost::settle(world, config, first, on_loss)?;
@@ -86,7 +86,7 @@ fn make_log<W: World>(world: &W, log: NodeId, how: &Config, had_one: bool) {
         Err(OpenError::Absent { .. }) => {
             if had_one {
                 world.complain(&format_args!(
-                    "{log} had a log, and there is none: members ask again for what it had taken in and nobody has recorded"
+                    "the log of {log} is missing: members must repeat requests that it had accepted and no recorder has"
                 ));
             }
             world.write_log(log, how.clone()).map(drop)
@@ -132,6 +132,9 @@ impl Found {
             found.add(world, id, whole)?;
         }
         past::check(&found.each)?;
+        let counted = found.each.len() + found.unread.len();
+        assert_eq!(counted, usize::from(config.recorders), "each recorder is read, or it is not");
+        assert_eq!(found.why.is_some(), !found.unread.is_empty(), "who is not read has a reason");
         found.sum_up();
         match found.why.take() {
             None => Ok(found),
@@ -175,6 +178,7 @@ impl Found {
         config: &SystemConfig,
         why: NodeError,
     ) -> Result<Self, NodeError> {
+        assert!(!self.unread.is_empty(), "there is a reason why one is not read, and whose it is");
         if usize::from(config.recorders) - self.unread.len() < usize::from(config.quorum) {
             return Err(why);
         }
@@ -192,8 +196,8 @@ impl Found {
         for &id in &self.unread {
             let node = NodeId::Recorder(id);
             world.complain(&format_args!(
-                "the start goes on without {node}: what it alone had recorded is not recorded any more; its log is made anew \
-                 from the others' as soon as it can be opened"
+                "starting without {node}: records that only it had are lost; its log will be rebuilt from \
+                 the others as soon as it can be opened"
             ));
         }
         Ok(self)
@@ -210,7 +214,6 @@ fn is_its_own(error: &NodeError) -> bool {
     }
 }
 
-/// The latest epoch of the windows that are there.
 fn windows(world: &impl World, shards: &BTreeMap<ShardId, Position>) -> Epoch {
     let windows = shards.keys().filter_map(|&shard| world.open_window(shard).ok().flatten());
     windows.map(|window| window.epoch()).max().unwrap_or(Epoch(0))

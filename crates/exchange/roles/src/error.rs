@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use pares_config::ConfigError;
 use pares_types::{GatewayId, Position, ShardId, VenueId};
 
 /// Why a node cannot start or go on.
@@ -23,11 +24,11 @@ pub enum NodeError {
     #[error("{0}")]
     Refused(String),
     /// A shard has no window.
-    #[error("shard {0} has no window: the system was not started; start it with `pares up`")]
+    #[error("shard {0} has no window, because the system is not started: start it with `pares up`")]
     NotStarted(ShardId),
     /// A gateway cannot listen.
     #[error(
-        "cannot listen at {address}: {source}. `gateways` in pares.toml chooses the address (of a member's server `servers` in member.toml)"
+        "cannot listen at {address}: {source}. Change the address: `gateways` in pares.toml, or `servers` in member.toml for a member's server"
     )]
     Listen {
         /// Where.
@@ -39,7 +40,7 @@ pub enum NodeError {
     #[error("the system did not come up: {0}")]
     NotUp(String),
     /// The start was told to stop.
-    #[error("the start was broken off: it was told to stop")]
+    #[error("the start was stopped")]
     BrokenOff,
     /// A log cannot be opened for writing.
     #[error("log: {0}")]
@@ -63,8 +64,8 @@ pub enum NodeError {
     },
     /// A recorder's log is damaged, and what it lacks is nowhere.
     #[error(
-        "{log}: {why}. In no other log either: {missing}. Nothing was changed. Bring back a log that has it, or give up \
-         what follows with `pares journal cut`",
+        "{log}: {why}. No other log has {missing}. Nothing was changed. Restore a log that has it, or \
+         discard everything after it with `pares journal cut`",
         log = log.display()
     )]
     Irreparable {
@@ -77,8 +78,9 @@ pub enum NodeError {
     },
     /// With `disk`: more was recorded than any recorder's log holds.
     #[error(
-        "{lost}. Checkpoints or windows show that they were recorded, so members may have been told of them. Nothing was changed. Bring back \
-         newer logs, or give up those positions with `pares up --give-up-lost`"
+        "{lost}. Checkpoints or windows show that they were recorded, so members may have received answers \
+         for them. Nothing was changed. Restore newer logs, or give up those positions with `pares up \
+         --give-up-lost`"
     )]
     RecordLost {
         /// Which positions, and how many.
@@ -86,9 +88,9 @@ pub enum NodeError {
     },
     /// Nothing says what a shard's state is.
     #[error(
-        "shard {0}: no checkpoint of it can be read, and no recorder keeps its record from the beginning, so it stands still. Stop the \
-         system, put a directory recorder-R that has one in the place of that recorder's, log and checkpoints together (of a disk that \
-         was replaced, or of a backup), and start again"
+        "shard {0} cannot start: no checkpoint of it is readable, and no recorder keeps its record from the \
+         beginning. Stop the system, replace a recorder's directory by a recorder-R that has a checkpoint \
+         (log and checkpoints together, from a replaced disk or a backup), and start again"
     )]
     StateLost(ShardId),
     /// The committed stream has a gap; only a restart from a checkpoint leads over it.
@@ -104,8 +106,9 @@ pub enum NodeError {
     /// A gateway's log was taken away while the system ran: what the venues have read of it and nobody has recorded yet is not
     /// known here, and its numbers would be given to other requests.
     #[error(
-        "{log} is not the log that gateway-{gateway} had since everything was last started: its log was lost. Bring it back, or \
-         stop and start the whole system to have this gateway go on without it; members use other gateways meanwhile",
+        "{log} is not the log that gateway-{gateway} used since the last start of the system: that log was \
+         lost. Restore it, or stop and start the whole system so that this gateway continues without it; \
+         members use other gateways meanwhile",
         log = log.display()
     )]
     LogLost {
@@ -116,8 +119,8 @@ pub enum NodeError {
     },
     /// The venue computed something else than most of them.
     #[error(
-        "venue-{venue} is shut out: it said something else than most venues, and {note} says what; put in a right build, \
-         then `pares admin readmit venue-{venue}`"
+        "venue-{venue} is shut out: its results differ from those of most venues (see {note}). Install a \
+         correct build, then run `pares admin readmit venue-{venue}`"
     )]
     ShutOut {
         /// The venue.
@@ -127,8 +130,8 @@ pub enum NodeError {
     },
     /// The notes about venues that are shut out cannot be listed.
     #[error(
-        "{dir} cannot be listed ({source}), so any venue may be shut out and none goes on: make it a directory that the nodes \
-         can read",
+        "{dir} cannot be listed ({source}), so no venue can run, as any could be shut out: make it a \
+         directory that the nodes can read",
         dir = dir.display()
     )]
     MaybeShutOut {
@@ -141,19 +144,25 @@ pub enum NodeError {
     #[error("a thread of this node panicked; its message is above")]
     Panicked,
     /// Another thread has taken a venue's turns over; this one ends.
-    #[error(
-        "the venue's turns were taken over from a thread that did not come back from the matching engine"
-    )]
+    #[error("another thread took over the venue's work from one that was stuck in the matching engine")]
     TakenOver,
     /// A venue leaves a thread behind that does not come back from the matching engine.
-    #[error("a thread does not come back from the matching engine; this process ends to be rid of it")]
+    #[error("a thread is stuck in the matching engine; this process ends, and its supervisor restarts it")]
     Encumbered,
     /// Somebody met damage in this node's log; it is repaired as the node starts again.
-    #[error("this node's log is damaged, others say; it ends, and repairs its log as it starts again")]
+    #[error(
+        "other nodes found this node's log damaged; this process ends, and repairs its log at the next start"
+    )]
     RepairAsked,
     /// The window has begun a new life; this process is left over from the old one.
-    #[error("the exchange was started anew; this process belongs to an earlier start and ends")]
+    #[error("the exchange was restarted; this process belongs to an earlier start and ends")]
     EpochOver,
+}
+
+impl From<ConfigError> for NodeError {
+    fn from(ConfigError(what): ConfigError) -> Self {
+        Self::Config(what)
+    }
 }
 
 impl NodeError {

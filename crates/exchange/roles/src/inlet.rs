@@ -6,17 +6,18 @@
 
 use std::fmt::Display;
 
+use pares_config::NodeId;
 use pares_log::{Offset, ReadError, Record};
 
-use crate::NodeId;
 use crate::tail::Tail;
 use crate::world::World;
 
 /// A log that a node reads for what it can have of it.
-pub(crate) struct Inlet<W: World> {
+pub(crate) struct LogCursor<W: World> {
     world: W,
     log: NodeId,
-    tail: Tail<W>,
+    /// Where in it the node is.
+    pub(crate) tail: Tail<W>,
     /// Records that this build does not understand, and times the log could not be read.
     strange: u64,
     /// Whether anything was passed over since the log's beginning.
@@ -25,7 +26,7 @@ pub(crate) struct Inlet<W: World> {
     told: bool,
 }
 
-impl<W: World> Inlet<W> {
+impl<W: World> LogCursor<W> {
     /// That node's log, from there on.
     pub(crate) fn new(world: &W, log: NodeId, from: Offset) -> Self {
         let tail = Tail::new(world, log, from);
@@ -41,34 +42,15 @@ impl<W: World> Inlet<W> {
         self.tail.next()
     }
 
-    /// As [`Tail::look`].
-    pub(crate) fn look(&mut self) {
-        self.tail.look();
-    }
-
-    /// As [`Tail::offset`].
-    pub(crate) fn offset(&self) -> Offset {
-        self.tail.offset()
-    }
-
-    /// As [`Tail::seek`].
-    pub(crate) fn seek(&mut self, to: Offset) -> Result<(), ReadError> {
-        self.tail.seek(to)
-    }
-
-    /// As [`Tail::take_skipped`].
-    pub(crate) fn take_skipped(&mut self) -> bool {
-        self.tail.take_skipped()
-    }
-
     /// The record just read is none that this build understands, or has no business there.
     pub(crate) fn on_strange(&mut self, what: &dyn Display) {
+        assert!(self.tail.offset() > Offset::START, "a record is skipped only after it was read");
         self.strange += 1;
         self.broken = true;
         // A log may be full of them.
         if self.strange.is_power_of_two() {
             let (log, strange) = (self.log, self.strange);
-            self.world.complain(&format_args!("record {strange} of {log} that is passed over: {what}"));
+            self.world.complain(&format_args!("skipping record {strange} of {log}: {what}"));
         }
     }
 
@@ -89,11 +71,6 @@ impl<W: World> Inlet<W> {
     /// Whether all was read that the log has from its beginning.
     pub(crate) fn is_whole(&self) -> bool {
         !self.broken
-    }
-
-    /// As [`Tail::is_unreadable`].
-    pub(crate) fn is_unreadable(&self) -> bool {
-        self.tail.is_unreadable()
     }
 
     /// How often something in it was passed over.

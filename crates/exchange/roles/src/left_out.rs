@@ -14,12 +14,13 @@ use std::fmt::{self, Display};
 use std::io;
 use std::path::PathBuf;
 
+use pares_config::{Layout, NodeId};
 use pares_types::{Epoch, Position, RecorderId, ShardId};
 use pares_wire::record::ResultRecord;
 use serde::{Deserialize, Serialize};
 
 use crate::world::World;
-use crate::{Layout, NodeError, NodeId, whole_file};
+use crate::{NodeError, whole_file};
 
 /// What of a recorder's log does not count any more: behind the beginning of each of these lives, all that is of earlier ones. Nothing
 /// in any other recorder's log counts there either.
@@ -49,12 +50,12 @@ impl LeftOut {
     }
 
     /// Adds it to what is noted, durably: the recorder may have been left out before, by lives of other shards.
-    ///
-    /// # Errors
-    /// If what is noted cannot be read, or the note cannot be written.
     pub(crate) fn note(mut self, world: &impl World, recorder: RecorderId) -> Result<(), NodeError> {
+        assert!(!self.lives.is_empty(), "a recorder is left out by a life that began without it");
         self.lives.extend(Self::read(world, recorder)?.into_iter().flat_map(|noted| noted.lives));
         let text = toml::to_string(&self).expect("a note is always valid TOML");
+        let read = toml::from_str(&text);
+        assert!(read.is_ok_and(|read: Self| read == self), "a note is read as it was written");
         let written = whole_file::write(world, &path(recorder), &text);
         written.map_err(NodeError::io("noting that a recorder is left out"))
     }

@@ -13,7 +13,6 @@
 //! | [`world`] | all that a role touches |
 //! | [`duty`] | one turn of a role |
 //! | [`gateway`] | clients in, one numbered stream of requests out, answers back |
-//! | [`config`] | the system's settings, and where everything lies |
 //! | [`tail`] | a log read from before it exists |
 //! | [`repair_asked`] | asking a node to repair its log |
 //! | [`committed`] | the recorders' logs merged into the one committed stream |
@@ -28,7 +27,6 @@
 
 pub mod checkpoints;
 pub mod committed;
-pub mod config;
 mod counters;
 pub mod duty;
 pub mod epoch;
@@ -38,7 +36,6 @@ mod index;
 mod inlet;
 mod left_out;
 pub mod lost;
-mod node_id;
 pub mod recorder;
 pub mod repair_asked;
 mod resume;
@@ -50,7 +47,5 @@ pub mod venue;
 mod whole_file;
 pub mod world;
 
-pub use config::{Layout, SystemConfig};
 pub use error::NodeError;
-pub use node_id::NodeId;
 pub use world::World;

@@ -13,13 +13,13 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
+use pares_config::{DurabilitySetting, Layout, NodeId, SystemConfig};
 use pares_sequencer::Sequencer;
 use pares_types::{Position, RecorderId, ShardId};
 
+use crate::NodeError;
 use crate::checkpoints::{self, StoredCheckpoint};
-use crate::config::{DurabilitySetting, Layout, SystemConfig};
 use crate::world::{Counters, World};
-use crate::{NodeError, NodeId};
 
 /// What a start does if positions are lost that members may have been told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ fn stored_by<W: World>(world: &W, recorder: RecorderId, shard: ShardId) -> Vec<S
     let stored = checkpoints::stored_by(world, recorder, shard);
     let told = |error: &NodeError| {
         world.complain(&format_args!(
-            "whether positions are lost that recorder-{recorder} had checkpoints of cannot be told: {error}"
+            "the checkpoints of recorder-{recorder} cannot be read, so lost positions may go unnoticed: {error}"
         ));
     };
     stored.inspect_err(told).unwrap_or_default()
@@ -73,6 +73,7 @@ impl Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} recorded positions are in no recorder's log", self.positions())?;
         for (shard, (first, to)) in &self.0 {
+            assert!(first < to, "a shard of which something is lost has lost a position");
             write!(f, "; shard {shard}: {first} to {}", to.0 - 1)?;
         }
         Ok(())
@@ -96,8 +97,9 @@ pub(crate) fn settle<W: World>(
         return Err(NodeError::RecordLost { lost: lost.to_string() });
     }
     if is_any {
-        world
-            .complain(&format_args!("{lost}. Checkpoints or windows show that they were. They are given up"));
+        world.complain(&format_args!(
+            "{lost}. Checkpoints or windows show that they existed. They are given up"
+        ));
     }
     let counters = world.create_counters(START, &[LOST_POSITIONS]);
     counters.map_err(NodeError::io("making the counters of the start"))?.set(0_usize, lost.positions());
@@ -113,7 +115,7 @@ fn forget<W: World>(world: &W, config: &SystemConfig, first: &BTreeMap<ShardId, 
             if let Err(error) = checkpoints::remove_above(world, &dir, shard, to) {
                 let node = NodeId::Recorder(id);
                 world.complain(&format_args!(
-                    "{node} keeps checkpoints of shard {shard} above what is recorded: {error}"
+                    "{node} keeps checkpoints of shard {shard} beyond the recorded positions: {error}"
                 ));
             }
         }
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn with_disk_a_start_from_older_logs_is_refused_until_what_is_lost_is_given_up() {
+    fn disk_start_from_older_logs_needs_given_up_losses() {
         let world = world(9);
         for _ in 0..2 {
             let refused = begin(&world, DurabilitySetting::Disk, OnLoss::Refuse).unwrap_err().to_string();
@@ -175,11 +177,15 @@ mod tests {
     }
 
     #[test]
-    fn checkpoints_that_cannot_be_listed_keep_no_system_from_starting_and_are_told() {
+    fn unlistable_checkpoints_are_reported_start_continues() {
         let world = TestWorld::new();
         world.create_file(&Layout::new("").checkpoints(RecorderId(1))).unwrap();
         begin(&world, DurabilitySetting::Disk, OnLoss::Refuse).unwrap();
-        assert!(world.complaints().contains("that recorder-1 had checkpoints of cannot be told"));
+        assert!(
+            world
+                .complaints()
+                .contains("the checkpoints of recorder-1 cannot be read, so lost positions may go unnoticed")
+        );
     }
 
     #[test]

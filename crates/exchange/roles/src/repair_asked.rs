@@ -10,8 +10,10 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use pares_config::NodeId;
+
+use crate::NodeError;
 use crate::world::{File, World};
-use crate::{NodeError, NodeId};
 
 /// Duty cycles between two looks for notes: a look is a system call, and a few hundred cycles are soon over.
 const LOOK_EVERY: u32 = 256;
@@ -37,26 +39,26 @@ pub fn is_asked<W: World>(world: &W, node: NodeId) -> bool {
 ///
 /// One that cannot be removed would end the node at its first look, and every process after it. So the operator is told, and
 /// this process looks for it no more.
-pub fn done<W: World>(world: &W, node: NodeId) -> Lookout {
+pub fn done<W: World>(world: &W, node: NodeId) -> RepairWatch {
     let removed = world.remove_file(&note(node));
     let stays = removed.err().filter(|error| error.kind() != ErrorKind::NotFound);
     if let Some(error) = &stays {
         world.complain(&format_args!(
-            "{} cannot be removed ({error}): until it is, damage in the log of {node} is repaired at a start only",
+            "{} cannot be removed ({error}): until then, {node} repairs damage in its log only at a start",
             note(node).display()
         ));
     }
-    Lookout { node, cycles: 0, is_deaf: stays.is_some() }
+    RepairWatch { node, cycles: 0, is_deaf: stays.is_some() }
 }
 
 /// A node's looks for notes, now and then.
-pub struct Lookout {
+pub struct RepairWatch {
     node: NodeId,
     cycles: u32,
     is_deaf: bool,
 }
 
-impl Lookout {
+impl RepairWatch {
     /// Called once per duty cycle. Says whether it is time to look for notes.
     ///
     /// # Errors

@@ -7,14 +7,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use pares_config::{NodeId, SystemConfig};
 use pares_log::Offset;
 use pares_types::{Position, RecorderId, ShardId};
 use pares_venue::CheckpointError;
 
 use crate::checkpoints::{self, StoredCheckpoint};
-use crate::config::SystemConfig;
 use crate::world::World;
-use crate::{NodeError, NodeId, left_out, recorder};
+use crate::{NodeError, left_out, recorder};
 
 /// What was made of a shard's newest checkpoint at any recorder, with where each recorder's log must be read from to go on.
 pub(crate) struct Resumed<T> {
@@ -40,7 +40,7 @@ pub(crate) fn stored<W: World>(world: &W, recorder: RecorderId, shard: ShardId) 
     let stored = checkpoints::stored_by(world, recorder, shard);
     let told = |error: &NodeError| {
         world.complain(&format_args!(
-            "shard {shard}: checkpoints of recorder-{recorder} are passed over: {error}"
+            "shard {shard}: skipping the checkpoints of recorder-{recorder}: {error}"
         ));
     };
     stored.inspect_err(told).unwrap_or_default()
@@ -69,7 +69,9 @@ pub(crate) fn resume<T, W: World>(
         let own = own.max_by_key(|c| c.position());
         (recorder, own.map_or(Offset::START, StoredCheckpoint::replay_from))
     });
-    let replay_from = replay_from.collect();
+    let replay_from: BTreeMap<_, _> = replay_from.collect();
+    let places = replay_from.len();
+    assert_eq!(places, usize::from(config.recorders), "each recorder's log is read on from some place");
     Resumed { state, replay_from, reach, passed_over }
 }
 
@@ -100,7 +102,7 @@ fn newest<T, W: World>(
         let restored = read(&state).inspect_err(|error| {
             let position = checkpoint.position();
             world.complain(&format_args!(
-                "shard {shard}: the checkpoint at {position} cannot be restored: {error}; passed over"
+                "shard {shard}: skipping the checkpoint at {position}, which cannot be restored: {error}"
             ));
         });
         world.give_way();

@@ -18,12 +18,12 @@
 use std::io;
 use std::path::PathBuf;
 
+use pares_config::{Layout, NodeId, SystemConfig};
 use pares_types::{RecorderId, VenueId};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Layout, SystemConfig};
 use crate::world::World;
-use crate::{NodeError, NodeId, whole_file};
+use crate::{NodeError, whole_file};
 
 /// What one recorder knows of a venue that is shut out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,9 +85,10 @@ impl Note {
     fn text(&self) -> String {
         let (venue, known) = (self.venue, toml::to_string(self).expect("a note is always valid TOML"));
         format!(
-            "# venue-{venue} is shut out: it says something else than more than half of all venues. Nothing of it is taken\n\
-             # any more, it does not start, and the others go on. Put in a right build, then `pares admin readmit venue-{venue}`.\n\
-             # Positions listed as disputed were answered as it alone said; see docs/operations.md.\n\n{known}"
+            "# venue-{venue} is shut out: its results differ from those of more than half of all venues. \
+             Its results are\n# ignored, it does not start, and the others continue. Install a correct \
+             build, then `pares admin readmit venue-{venue}`.\n# Positions listed as disputed were answered \
+             from its results alone; see docs/operations.md.\n\n{known}"
         )
     }
 
@@ -96,10 +97,13 @@ impl Note {
     /// # Errors
     /// If the disk does not take it.
     pub fn write(&self, world: &impl World) -> Result<(), NodeError> {
-        let path = path(VenueId(self.venue), RecorderId(self.recorder));
+        let is_stretch = |one: &DisputedIn| one.first <= one.last;
+        assert!(self.disputed.iter().all(is_stretch), "disputed positions are a stretch, from first to last");
+        let (path, text) = (path(VenueId(self.venue), RecorderId(self.recorder)), self.text());
+        let read = toml::from_str(&text);
+        assert!(read.is_ok_and(|read: Self| read == *self), "a note is read as it was written");
         // A name of its own: another recorder may be writing at the same moment.
-        whole_file::write(world, &path, &self.text())
-            .map_err(NodeError::io("noting that a venue is shut out"))
+        whole_file::write(world, &path, &text).map_err(NodeError::io("noting that a venue is shut out"))
     }
 
     /// What that recorder noted of the venue, if anything.
@@ -119,12 +123,10 @@ fn path(venue: VenueId, by: RecorderId) -> PathBuf {
     dir().join(format!("venue-{venue}.recorder-{by}"))
 }
 
-/// The names of all notes.
 fn names(world: &impl World) -> Result<Vec<String>, NodeError> {
     world.list(&dir()).map_err(|source| NodeError::MaybeShutOut { dir: dir(), source })
 }
 
-/// The notes about a venue.
 fn notes(world: &impl World, venue: VenueId) -> Result<Vec<PathBuf>, NodeError> {
     let start = format!("venue-{venue}.recorder-");
     let is_note = |name: &String| name.strip_prefix(&start).is_some_and(|by| by.parse::<u16>().is_ok());
@@ -139,7 +141,6 @@ pub fn is_shut_out(world: &impl World, venue: VenueId) -> Result<bool, NodeError
     Ok(!notes(world, venue)?.is_empty())
 }
 
-/// Whether that recorder has noted it.
 pub(crate) fn is_noted_by(world: &impl World, venue: VenueId, by: RecorderId) -> bool {
     world.open_file(&path(venue, by)).is_ok()
 }
@@ -157,8 +158,8 @@ pub fn readmit(world: &impl World, config: &SystemConfig, venue: VenueId) -> Res
     }
     if let Some(behind) = config.recorder_ids().find(|&by| !is_noted_by(world, venue, by)) {
         return Err(NodeError::Refused(format!(
-            "recorder-{behind} has not taken note that {node} is shut out; it does so within moments while it runs, so \
-             start it if it does not"
+            "recorder-{behind} has not noted yet that {node} is shut out: start that recorder if it is \
+             down, and try again in a moment"
         )));
     }
     let number = set_log_aside(world, venue).map_err(NodeError::io("setting the log of a venue aside"))?;
@@ -206,12 +207,12 @@ pub fn check(world: &impl World, venue: VenueId) -> Result<(), NodeError> {
 
 /// The notes as a node looks at them while it runs.
 #[derive(Debug, Default)]
-pub(crate) struct Lookout {
+pub(crate) struct ShutOutWatch {
     /// Whether the operator knows that they cannot be listed.
     told: bool,
 }
 
-impl Lookout {
+impl ShutOutWatch {
     /// Whether the venue is shut out. `None` if the notes cannot be listed for now, because descriptors are out or the disk fails:
     /// that stops no node and readmits no venue, and the operator is told once.
     pub(crate) fn is_shut_out(&mut self, world: &impl World, venue: VenueId) -> Option<bool> {
@@ -276,12 +277,12 @@ mod tests {
     }
 
     #[test]
-    fn a_venue_is_readmitted_once_every_recorder_knows_and_without_its_log() {
+    fn venue_readmitted_after_all_recorders_without_log() {
         let (world, config) = (TestWorld::new(), SystemConfig::default());
         let readmit = || readmit(&world, &config, VENUE);
         assert!(readmit().unwrap_err().to_string().contains("is not shut out"));
         note(0).write(&world).unwrap();
-        assert!(readmit().unwrap_err().to_string().contains("recorder-1 has not taken note"));
+        assert!(readmit().unwrap_err().to_string().contains("recorder-1 has not noted yet"));
         note(1).write(&world).unwrap();
         world.create_file(Path::new("venue-0/of the wrong build")).unwrap();
         readmit().unwrap();

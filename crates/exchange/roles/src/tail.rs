@@ -9,10 +9,11 @@
 
 use std::fmt::Display;
 
+use pares_config::NodeId;
 use pares_log::{LogReader, Offset, ReadError, Record};
 
 use crate::world::World;
-use crate::{NodeId, left_out, repair_asked};
+use crate::{left_out, repair_asked};
 
 /// Polls with nothing to read between two looks for a log that is not there, or for another in its place, unless
 /// [`Tail::look`] asks for one.
@@ -112,6 +113,7 @@ impl<W: World> Tail<W> {
                 Err(ReadError::Released { .. }) => return Ok(false),
                 sought => sought?,
             }
+            assert!(reader.offset() >= first, "a reader skips what is released");
             self.skipped = true;
         }
         Ok(true)
@@ -137,6 +139,7 @@ impl<W: World> Tail<W> {
         let Some(reader) = self.reader.as_mut() else { return Ok(()) };
         let from = reader.offset();
         let to = reader.skip_damage();
+        assert!(to >= from, "a reader skips damage forwards only");
         if to == from {
             return Err(error);
         }
@@ -179,7 +182,10 @@ impl<W: World> Tail<W> {
             }
         }
         // The end of a segment may be durable where the record behind it is not.
-        self.read_below(self.durable)
+        let end = self.durable;
+        let next = self.read_below(end)?;
+        assert!(next.is_none_or(|record| record.offset < end), "what is read as durable lies below its end");
+        Ok(next)
     }
 
     /// Passes over the next durable record if nothing of it is needed, as [`LogReader::pass_if`].
@@ -231,6 +237,7 @@ impl<W: World> Tail<W> {
     /// # Errors
     /// If it is released meanwhile.
     pub fn seek(&mut self, offset: Offset) -> Result<(), ReadError> {
+        assert!(offset <= self.offset(), "a reader steps back, never ahead");
         (self.from, self.back) = (offset, true);
         self.reader.as_mut().map_or(Ok(()), |reader| reader.seek(offset))
     }
@@ -247,6 +254,7 @@ impl<W: World> Tail<W> {
     }
 
     fn open(&mut self) -> Result<bool, ReadError> {
+        assert!(self.reader.is_none(), "a log that is open is not opened once more");
         self.polls = self.polls.wrapping_add(1);
         if !std::mem::take(&mut self.due) && self.polls % LOOK_EVERY != 1 {
             return Ok(false);

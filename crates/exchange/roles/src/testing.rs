@@ -1,6 +1,8 @@
 //! A world for the unit tests of roles: a directory, mapped logs in it, and the rest in memory. Time passes and a task goes on
 //! when the test says so, and nobody dies.
 
+pub(crate) mod records;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
@@ -11,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use pares_config::NodeId;
 use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
 use pares_sequencer::{LocalWindow, Sequencer};
 use pares_types::{Epoch, GatewayId, Position, Request, RequestId, ShardId};
 
-use crate::NodeId;
 use crate::world::{Counters, File, Next, Ring, Task, Waker, World};
 
 /// What all handles share.
@@ -38,7 +40,6 @@ struct Shared {
     randoms: AtomicU8,
 }
 
-/// The world of a test.
 #[derive(Clone)]
 pub(crate) struct TestWorld(Arc<Shared>);
 
@@ -84,7 +85,6 @@ impl TestWorld {
         self.0.mono_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Somebody sets the clock back.
     pub(crate) fn set_back(&self, ns: u64) {
         self.0.back_ns.fetch_add(ns, Ordering::Relaxed);
     }
@@ -113,6 +113,15 @@ impl TestWorld {
             }
         });
         self.0.tasks.lock().unwrap().extend(tasks);
+    }
+
+    /// A bit of the record at `offset` flips.
+    pub(crate) fn flip(&self, log: NodeId, offset: Offset) {
+        let segment = self.log(log).join(format!("{:020}.seg", 0));
+        let file = fs::File::options().read(true).write(true).open(segment).unwrap();
+        let (mut byte, at) = ([0], offset.0 + 40);
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], at).unwrap();
     }
 
     fn log(&self, log: NodeId) -> PathBuf {
@@ -268,7 +277,6 @@ impl World for TestWorld {
     }
 }
 
-/// Numbers with their names.
 pub(crate) struct Numbers(Vec<(String, AtomicU64)>);
 
 impl Counters for Arc<Numbers> {
@@ -311,88 +319,5 @@ impl File for fs::File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_all()
-    }
-}
-
-/// Records as nodes of a test write them.
-pub(crate) mod records {
-    use super::*;
-    use pares_types::{
-        ClientOrderId, Command, GatewayId, InstrumentId, MemberId, OrderId, Outcome, Quantity, Reason,
-        Request, RequestId, Status, Timestamp, VenueId,
-    };
-    use pares_wire::record::{self, ResultPlace};
-
-    use crate::SystemConfig;
-
-    /// A small system.
-    pub(crate) fn config() -> SystemConfig {
-        SystemConfig { segment_mib: 2, window: 1_024, ..SystemConfig::default() }
-    }
-
-    /// What venue 0 says about a position of the first shard in an epoch.
-    pub(crate) fn result(epoch: u32, position: u64) -> Vec<u8> {
-        result_of(ShardId(0), epoch, position)
-    }
-
-    /// What venue 0 says about a position in an epoch.
-    pub(crate) fn result_of(shard: ShardId, epoch: u32, position: u64) -> Vec<u8> {
-        let request = Request {
-            id: RequestId::new(GatewayId(0), position + 1),
-            stamp: Timestamp(1),
-            member: MemberId(1),
-            client_order_id: ClientOrderId(1),
-            instrument: InstrumentId(1),
-            shard,
-            command: Command::TIME,
-        };
-        let place = ResultPlace {
-            shard,
-            epoch: Epoch(epoch),
-            position: Position(position),
-            venue: VenueId(0),
-            state_hash: 0,
-        };
-        let outcome = Outcome {
-            status: Status::Accepted,
-            reason: Reason::None,
-            order: OrderId(request.id),
-            executed: Quantity(0),
-            remaining: Quantity(0),
-        };
-        let mut bytes = vec![0; record::result_bytes(&request, 0)];
-        record::write_result(&mut bytes, &place, &request, &outcome, &[]);
-        bytes
-    }
-
-    impl TestWorld {
-        /// A node publishes that in its log. Says where each of it lies.
-        pub(crate) fn publish(&self, log: NodeId, payloads: &[Vec<u8>]) -> Vec<Offset> {
-            let mut writer = self.write_log(log, crate::recorder::log_config(&config())).unwrap();
-            let offsets = payloads.iter().map(|payload| writer.append(payload).unwrap()).collect();
-            writer.publish();
-            offsets
-        }
-
-        /// A bit of the record at `offset` flips.
-        pub(crate) fn flip(&self, log: NodeId, offset: Offset) {
-            let segment = self.log(log).join(format!("{:020}.seg", 0));
-            let file = fs::File::options().read(true).write(true).open(segment).unwrap();
-            let (mut byte, at) = ([0], offset.0 + 40);
-            file.read_exact_at(&mut byte, at).unwrap();
-            file.write_all_at(&[byte[0] ^ 1], at).unwrap();
-        }
-
-        /// The results in a log: epoch and position.
-        pub(crate) fn results(&self, log: NodeId) -> Vec<(u32, u64)> {
-            let mut reader = self.read_log_from_start(log).unwrap();
-            let mut found = Vec::new();
-            while let Some(entry) = reader.next().unwrap() {
-                if let Ok(result) = record::ResultRecord::read(entry.payload) {
-                    found.push((result.epoch().0, result.position().0));
-                }
-            }
-            found
-        }
     }
 }

@@ -14,6 +14,7 @@ use crate::world::{File, World};
 /// As the system says; the old file is untouched then, unless only its name may not be durable.
 pub(crate) fn write(world: &impl World, path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_added_extension("new");
+    assert_ne!(unfinished.as_path(), path, "a file that is not whole has another name");
     let mut file = world.create_file(&unfinished)?;
     file.append(text.as_bytes())?;
     file.sync()?;

@@ -20,14 +20,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pares_door::MarketView;
+use pares_config::NodeId;
 use pares_log::{Config, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError};
+use pares_port::{DoorPort, MarketView};
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
 
-use crate::NodeId;
-
-/// All that a role touches. Clones are further handles on the same world, for the tasks of a process.
+/// All that a role touches. Clones are further handles on the same world, for the tasks of a process. What returns an
+/// [`io::Result`], here and in the traits below, fails as the system says; a method says where there is more to it.
 pub trait World: Clone + Send + Sync + 'static {
     /// The one writer of a log.
     type Writer: LogWriter;
@@ -120,39 +120,21 @@ pub trait World: Clone + Send + Sync + 'static {
 
     /// Creates a file to write and read, or empties the one that is there. Makes its directory if need be.
     /// All paths are relative to the system's directory.
-    ///
-    /// # Errors
-    /// As the system says.
     fn create_file(&self, path: &Path) -> io::Result<Self::File>;
 
     /// Opens a file to read.
-    ///
-    /// # Errors
-    /// As the system says.
     fn open_file(&self, path: &Path) -> io::Result<Self::File>;
 
     /// Renames a file or directory. What has the new name is replaced, if it is a file.
-    ///
-    /// # Errors
-    /// As the system says.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.
-    ///
-    /// # Errors
-    /// As the system says.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
     /// The names in a directory, in order; none if there is no such directory.
-    ///
-    /// # Errors
-    /// As the system says.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
 
     /// Makes the names in a directory survive the loss of power.
-    ///
-    /// # Errors
-    /// As the system says.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
     /// Has `task` done beside the duty cycle, again and again as it says, until it is over. It ends with the process at the latest.
@@ -240,9 +222,6 @@ pub trait File: Send + 'static {
     /// As the system says; some of it may be written.
     fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
     /// Reads at most `bytes.len()` bytes; 0 at the end.
-    ///
-    /// # Errors
-    /// As the system says.
     fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize>;
     /// Reads as many bytes as there is room for, from the beginning.
     ///
@@ -259,24 +238,12 @@ pub trait File: Send + 'static {
         Ok(())
     }
     /// Bytes in it.
-    ///
-    /// # Errors
-    /// As the system says.
     fn bytes(&self) -> io::Result<u64>;
     /// Makes what was written survive the loss of power.
     ///
     /// # Errors
     /// As the system says; then nothing is known of what was written.
     fn sync(&mut self) -> io::Result<()>;
-}
-
-/// The port of a protocol of others, at which doors translate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DoorPort {
-    /// FIX (docs/protocols/fix.md).
-    Fix,
-    /// OUCH 5.0 over SoupBinTCP (docs/protocols/ouch.md).
-    Ouch,
 }
 
 /// The sockets of a gateway. Nothing here waits, but for [`Sockets::poll`].
@@ -304,29 +271,23 @@ pub trait Sockets: Send + 'static {
     }
 
     /// Tells of the stream's readiness from now on, once each time it becomes ready, under the name `slot`.
-    ///
-    /// # Errors
-    /// As the system says.
     fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()>;
 
     /// Tells of it no more.
     fn deregister(&mut self, stream: &mut Self::Stream);
 
     /// Waits at most `timeout` for anything to become ready, the node's bell included, and appends what did.
-    ///
-    /// # Errors
-    /// As the system says.
     fn poll(&mut self, timeout: Duration, ready: &mut Vec<Ready>) -> io::Result<()>;
 
     /// Connections that ended before they were handed out, so far.
-    fn turned_away(&self) -> TurnedAway {
-        TurnedAway::default()
+    fn turned_away(&self) -> RejectedConnections {
+        RejectedConnections::default()
     }
 }
 
 /// Connections that ended in their handshake, before a gateway saw them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TurnedAway {
+pub struct RejectedConnections {
     /// Because of what they sent, or the certificate they showed or did not.
     pub failed: u64,
     /// Because nothing useful came for too long.

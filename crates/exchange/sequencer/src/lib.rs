@@ -132,7 +132,7 @@ impl fmt::Display for ProposeError {
             Self::TooFarBehind { oldest } => {
                 write!(
                     f,
-                    "too far behind: the window starts at {oldest} or later; resynchronise from the record"
+                    "too far behind: the window starts at or after {oldest}; resynchronise from the record"
                 )
             }
             Self::WindowFull { recorded } => {

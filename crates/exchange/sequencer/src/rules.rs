@@ -202,46 +202,24 @@ mod tests {
     }
 
     #[test]
-    fn empty_slot_inside_the_window_may_be_claimed() {
-        assert_eq!(
-            plan(Slot::EMPTY, Position(0), E, 4, Position(3)),
-            SlotPlan::Claim { expected: Slot::EMPTY }
-        );
-    }
-
-    #[test]
-    fn slot_is_reused_only_once_its_position_is_recorded() {
-        assert_eq!(plan(slot(3), Position(3), E, 4, Position(7)), SlotPlan::Full);
-        assert_eq!(plan(slot(3), Position(4), E, 4, Position(7)), SlotPlan::Claim { expected: slot(3) });
-    }
-
-    #[test]
-    fn replaced_position_is_too_far_behind() {
-        assert_eq!(plan(slot(7), Position(5), E, 4, Position(3)), SlotPlan::Behind { oldest: Position(4) });
-    }
-
-    #[test]
-    fn position_recorded_before_the_epoch_cannot_be_claimed() {
-        assert_eq!(
-            plan(Slot::EMPTY, Position(8), E, 4, Position(7)),
-            SlotPlan::Behind { oldest: Position(8) }
-        );
-    }
-
-    #[test]
-    fn newer_epoch_ends_the_old_one_and_a_fence_decides_nothing() {
-        let newer = Slot::new(Epoch(4), Position(3), id(9));
-        assert_eq!(plan(newer, Position(0), E, 4, Position(3)), SlotPlan::EpochOver(Epoch(4)));
-        assert_eq!(
-            plan(Slot::fence(Epoch(4)), Position(0), E, 4, Position(0)),
-            SlotPlan::EpochOver(Epoch(4))
-        );
-    }
-
-    #[test]
-    fn slot_of_an_older_epoch_counts_as_unwritten() {
-        let older = Slot::new(Epoch(2), Position(3), id(9));
-        assert_eq!(plan(older, Position(3), E, 4, Position(3)), SlotPlan::Claim { expected: older });
+    fn a_plan_follows_from_slot_mark_and_position() {
+        let (empty, fence) = (Slot::EMPTY, Slot::fence(Epoch(4)));
+        let (older, newer) = [2, 4].map(|epoch| Slot::new(Epoch(epoch), Position(3), id(9))).into();
+        let claim = |expected| SlotPlan::Claim { expected };
+        let behind = |oldest| SlotPlan::Behind { oldest: Position(oldest) };
+        let over = SlotPlan::EpochOver(Epoch(4));
+        for (name, slot, recorded, position, expected) in [
+            ("an empty slot inside the window may be claimed", empty, 0, 3, claim(empty)),
+            ("a slot is not reused before its position is recorded", slot(3), 3, 7, SlotPlan::Full),
+            ("and then it is", slot(3), 4, 7, claim(slot(3))),
+            ("a replaced position is too far behind", slot(7), 5, 3, behind(4)),
+            ("what was recorded before the epoch cannot be claimed", empty, 8, 7, behind(8)),
+            ("a newer epoch ends the old one", newer, 0, 3, over),
+            ("a fence decides nothing", fence, 0, 0, over),
+            ("a slot of an older epoch counts as unwritten", older, 3, 3, claim(older)),
+        ] {
+            assert_eq!(plan(slot, Position(recorded), E, 4, Position(position)), expected, "{name}");
+        }
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl fmt::Display for Overruled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "position {} is void and was executed here: restore the shard from the record",
+            "position {} is void but was executed here: restore the shard from the record",
             self.position
         )
     }

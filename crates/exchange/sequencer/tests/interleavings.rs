@@ -1,22 +1,17 @@
 //! Random interleavings of proposers, held to a model, and the two implementations held to each other.
 
-mod common;
-
-use common::cells::Cells;
-use common::{Answer, Follower, Step, p, q, run};
+use pares_exercise::ordering::cells::Cells;
+use pares_exercise::ordering::{Follower, OrderingStep, StepAnswer, p, q, run};
 use pares_sequencer::{LocalWindow, ProposeError, Sequencer, Window};
 use pares_types::{Epoch, Position, RequestId};
 use proptest::prelude::*;
 
 const FOLLOWERS: usize = 3;
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let propose = (0..FOLLOWERS, 0..4usize, 0..7usize).prop_map(|(who, batch, decided_max)| Step::Propose {
-        who,
-        batch,
-        decided_max,
-    });
-    let record = (0..FOLLOWERS, 0..4u64).prop_map(|(who, count)| Step::Record { who, count });
+fn steps() -> impl Strategy<Value = Vec<OrderingStep>> {
+    let propose = (0..FOLLOWERS, 0..4usize, 0..7usize)
+        .prop_map(|(who, batch, decided_max)| OrderingStep::Propose { who, batch, decided_max });
+    let record = (0..FOLLOWERS, 0..4u64).prop_map(|(who, count)| OrderingStep::Record { who, count });
     prop::collection::vec(prop_oneof![3 => propose, 1 => record], 0..200)
 }
 
@@ -37,12 +32,12 @@ fn followers(handle: impl Fn() -> Box<dyn Sequencer>, first: Position) -> Vec<Fo
     (0..FOLLOWERS).map(|who| Follower::new(handle(), first, &arrivals(who))).collect()
 }
 
-fn on_twin(steps: &[Step], capacity: usize, first: Position) -> Vec<Answer> {
+fn on_twin(steps: &[OrderingStep], capacity: usize, first: Position) -> Vec<StepAnswer> {
     let twin = LocalWindow::new(capacity, Epoch(1), first);
     run(steps, capacity as u64, &mut followers(|| Box::new(twin.clone()), first))
 }
 
-fn on_window(steps: &[Step], capacity: usize, first: Position) -> Vec<Answer> {
+fn on_window(steps: &[OrderingStep], capacity: usize, first: Position) -> Vec<StepAnswer> {
     let cells = Cells::new(capacity, Epoch(1), first);
     run(steps, capacity as u64, &mut followers(|| Box::new(Window::new(cells.clone())), first))
 }
@@ -61,13 +56,13 @@ proptest! {
 
 #[test]
 fn model_meets_every_kind_of_answer() {
-    let propose = |who| Step::Propose { who, batch: 3, decided_max: 3 };
-    let record = Step::Record { who: 0, count: 3 };
+    let propose = |who| OrderingStep::Propose { who, batch: 3, decided_max: 3 };
+    let record = OrderingStep::Record { who: 0, count: 3 };
     let steps = [propose(0), propose(0), record, propose(0), record, propose(0), propose(1)];
     let answers = on_window(&steps, 4, Position(0));
-    assert!(matches!(answers[1], Answer::WindowFull(Position(0))));
-    assert!(matches!(answers[2], Answer::Recorded(Position(3))));
-    assert!(matches!(answers[6], Answer::TooFarBehind));
+    assert!(matches!(answers[1], StepAnswer::WindowFull(Position(0))));
+    assert!(matches!(answers[2], StepAnswer::Recorded(Position(3))));
+    assert!(matches!(answers[6], StepAnswer::TooFarBehind));
 }
 
 #[test]

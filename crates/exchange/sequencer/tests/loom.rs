@@ -316,12 +316,12 @@ fn whoever_learns_a_position_sees_all_before_it() {
 }
 
 #[test]
-fn with_relaxed_memory_a_position_can_be_learnt_before_the_one_before_it() {
+fn relaxed_memory_can_learn_position_before_previous() {
     assert!(learning_one_implies_zero(RELAXED).contains(&(true, false)));
 }
 
 #[test]
-fn epoch_ends_for_a_proposer_or_its_decision_is_known_to_whoever_ended_it() {
+fn proposer_learns_epoch_end_or_ender_its_decision() {
     let met = explore(|| {
         let memory = Shared::new(1, REAL);
         let mut proposer = memory.handle();

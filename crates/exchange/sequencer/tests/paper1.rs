@@ -1,10 +1,8 @@
 //! Every worked example of paper 1, sections 3 and 5, on both implementations of the window.
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
-mod common;
-
-use common::cells::Cells;
-use common::{Follower, p, q};
+use pares_exercise::ordering::cells::Cells;
+use pares_exercise::ordering::{Follower, p, q};
 use pares_sequencer::{LocalWindow, ProposeError, Sequencer, Window};
 use pares_types::{Epoch, Position, RequestId};
 
@@ -28,80 +26,35 @@ fn section_3() -> [[Follower; 2]; 2] {
     })
 }
 
-fn step_1([one, two]: &mut [Follower; 2]) {
+/// The first steps of the example, and what each comes to.
+fn four_steps([one, two]: &mut [Follower; 2]) {
     one.step(1, 1).unwrap();
     two.step(1, 1).unwrap();
-}
-
-fn step_2([one, two]: &mut [Follower; 2]) {
+    assert_eq!((&one.processed[..], &two.processed[..]), (&[q(0)][..], &[q(0)][..]));
+    assert_eq!(two.local_order(), [q(0), p(0), p(1), p(2), q(1), q(2)], "1: q0 comes before p0 and p1");
     two.step(1, 1).unwrap();
     one.step(1, 1).unwrap();
-}
-
-fn step_3([one, two]: &mut [Follower; 2]) {
+    assert_eq!(two.processed, [q(0), p(0)]);
+    assert_eq!(one.local_order(), [q(0), p(0), q(1), p(1), q(2), p(2)], "2: p0 comes before q1");
     two.step(2, 2).unwrap();
     one.step(1, 1).unwrap();
-}
-
-fn step_4([one, _]: &mut [Follower; 2]) {
+    assert_eq!(two.processed, [q(0), p(0), p(1), p(2)], "3: EV2 wins p1 and p2");
+    assert_eq!(one.local_order(), [q(0), p(0), p(1), q(1), q(2), p(2)], "3: EV1 conforms to p1");
     one.step(1, 1).unwrap();
+    assert_eq!(one.local_order(), [q(0), p(0), p(1), p(2), q(1), q(2)]);
+    assert_eq!(two.local_order(), one.local_order(), "4: both local orders are the same");
 }
 
 #[test]
-fn paper1_s3_step1_ev2_shuffles_q0_in_front_of_p0_p1() {
-    for mut venues in section_3() {
-        step_1(&mut venues);
-        let [one, two] = &venues;
-        assert_eq!(one.processed, [q(0)]);
-        assert_eq!(two.processed, [q(0)]);
-        assert_eq!(two.local_order(), [q(0), p(0), p(1), p(2), q(1), q(2)]);
-    }
+fn paper1_s3_steps_1_to_4_come_to_one_order() {
+    section_3().iter_mut().for_each(four_steps);
 }
 
 #[test]
-fn paper1_s3_step2_ev1_shuffles_p0_in_front_of_q1() {
-    for mut venues in section_3() {
-        step_1(&mut venues);
-        step_2(&mut venues);
-        let [one, two] = &venues;
-        assert_eq!(two.processed, [q(0), p(0)]);
-        assert_eq!(one.local_order(), [q(0), p(0), q(1), p(1), q(2), p(2)]);
-    }
-}
-
-#[test]
-fn paper1_s3_step3_ev2_wins_p1_and_p2_and_ev1_conforms_to_p1() {
-    for mut venues in section_3() {
-        step_1(&mut venues);
-        step_2(&mut venues);
-        step_3(&mut venues);
-        let [one, two] = &venues;
-        assert_eq!(two.processed, [q(0), p(0), p(1), p(2)]);
-        assert_eq!(one.local_order(), [q(0), p(0), p(1), q(1), q(2), p(2)]);
-    }
-}
-
-#[test]
-fn paper1_s3_step4_both_local_orders_are_the_same() {
-    for mut venues in section_3() {
-        step_1(&mut venues);
-        step_2(&mut venues);
-        step_3(&mut venues);
-        step_4(&mut venues);
-        let [one, two] = &venues;
-        assert_eq!(one.local_order(), [q(0), p(0), p(1), p(2), q(1), q(2)]);
-        assert_eq!(two.local_order(), one.local_order());
-    }
-}
-
-#[test]
-fn paper1_s3_total_order_is_q0_p0_p1_p2_q1_q2_whoever_wins_the_rest() {
+fn paper1_s3_total_order_holds_whoever_wins_rest() {
     for first_to_finish in [0, 1] {
         for mut venues in section_3() {
-            step_1(&mut venues);
-            step_2(&mut venues);
-            step_3(&mut venues);
-            step_4(&mut venues);
+            four_steps(&mut venues);
             venues[first_to_finish].step(2, 8).unwrap();
             venues[1 - first_to_finish].step(2, 8).unwrap();
             for venue in venues {
@@ -115,9 +68,11 @@ fn paper1_s3_total_order_is_q0_p0_p1_p2_q1_q2_whoever_wins_the_rest() {
 #[test]
 fn follower_learns_all_that_is_decided_in_one_call() {
     for mut venues in section_3() {
-        step_1(&mut venues);
-        step_2(&mut venues);
         let [one, two] = &mut venues;
+        one.step(1, 1).unwrap();
+        two.step(1, 1).unwrap();
+        two.step(1, 1).unwrap();
+        one.step(1, 1).unwrap();
         two.step(2, 2).unwrap();
         one.step(2, 8).unwrap();
         assert_eq!(one.local_order(), [q(0), p(0), p(1), p(2), q(1), q(2)]);
@@ -143,7 +98,7 @@ fn propose_one(
 
 /// The paper's window `[n, n+100]` holds 101 positions, ours a power of two.
 #[test]
-fn paper1_s3_window_keeps_n_and_removes_n_minus_1_when_its_last_position_is_assigned() {
+fn paper1_s3_window_keeps_n_and_removes_n_minus_1_at_end() {
     let n = 40;
     for mut handles in windows(128, 2) {
         decide(&mut *handles[0], n + 127);
@@ -156,7 +111,7 @@ fn paper1_s3_window_keeps_n_and_removes_n_minus_1_when_its_last_position_is_assi
 }
 
 #[test]
-fn paper1_s3_leader_does_not_wait_for_a_follower_only_for_the_record() {
+fn paper1_s3_leader_waits_only_for_record() {
     for mut handles in windows(4, 2) {
         decide(&mut *handles[0], 4);
         propose_one(&mut *handles[0], 4, p(4)).unwrap();
@@ -169,7 +124,7 @@ fn paper1_s3_leader_does_not_wait_for_a_follower_only_for_the_record() {
 }
 
 #[test]
-fn paper1_s5_entry_id_0_key_q0_is_created_once_and_the_next_creator_is_told_the_key() {
+fn paper1_s5_entry_created_once_next_creator_gets_key() {
     for mut handles in windows(8, 2) {
         assert_eq!(propose_one(&mut *handles[0], 0, q(0)), Ok(vec![q(0)]));
         assert_eq!(propose_one(&mut *handles[1], 0, p(0)), Ok(vec![q(0)]));

@@ -1,9 +1,7 @@
 //! Executed or void, never both: any order of venues that execute, fail, sleep and restore themselves, on the window and on
 //! its twin.
 
-mod common;
-
-use common::cells::Cells;
+use pares_exercise::ordering::cells::Cells;
 use pares_sequencer::{LocalWindow, Overruled, Sequencer, VOIDS_MAX, Voiding, Window};
 use pares_types::{Epoch, Position};
 use proptest::prelude::*;
@@ -108,7 +106,7 @@ impl Venue {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
     #[test]
-    fn what_is_handed_out_is_one_history_on_the_window_and_on_the_twin(acts in acts()) {
+    fn window_and_twin_hand_out_one_history(acts in acts()) {
         let cells = Cells::new(8, Epoch(1), Position(0));
         let twin = LocalWindow::new(8, Epoch(1), Position(0));
         let on_window = run(&acts, || Box::new(Window::new(cells.clone())));

@@ -14,9 +14,9 @@
 //! Shards are independent orders, so there is no number over all of them: it would have to wait for all of them.
 
 mod numbers;
+mod outbound;
 mod positions;
-mod told;
 
 pub use numbers::StreamNumbers;
+pub use outbound::{Told, answer, left_after};
 pub use positions::Positions;
-pub use told::{Told, answer, left_after};

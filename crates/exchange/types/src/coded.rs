@@ -3,20 +3,20 @@
 //! An enum, the list of its variants, their names for people and the page that documents them are four places that can differ.
 //! Here all of them come from one list; a test holds the page against it.
 
-/// Defines an enum of codes with `ALL`, `of`, `word`, `meaning` and [`Display`](core::fmt::Display), which is the word.
+/// Defines an enum of codes (one may be marked `default` behind its word) with `ALL`, `of`, `word`, `meaning` and [`Display`](core::fmt::Display), which is the word.
 #[macro_export]
 macro_rules! coded {
     (
         $(#[$about:meta])*
         pub enum $name:ident {
-            $($(#[doc = $meaning:literal])* $variant:ident = $code:literal $word:literal,)*
+            $($(#[doc = $meaning:literal])* $variant:ident = $code:literal $word:literal $($default:ident)?,)*
         }
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum $name {
-            $($(#[doc = $meaning])* $variant = $code,)*
+            $($(#[doc = $meaning])* $(#[$default])? $variant = $code,)*
         }
 
         impl $name {

@@ -30,17 +30,7 @@ impl BusinessDay {
     /// Year, month and day of the month.
     #[must_use]
     pub fn date(self) -> (u32, u32, u32) {
-        // Years that begin in March have their leap day at the end; 400 of them are 146,097 days (H. Hinnant, days_from_civil).
-        let days = u64::from(self.0) + 719_468;
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let from_march = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-        let year = era * 400 + year_of_era + u64::from(month <= 2);
-        (year as u32, month as u32, day as u32)
+        pares_calendar::date_of(self.0)
     }
 }
 
@@ -71,7 +61,7 @@ pub struct DayError;
 
 impl fmt::Display for DayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a day is a date like 2026-11-22, from 1970-01-02 on")
+        f.write_str("a day must be a date such as 2026-11-22, from 1970-01-02 on")
     }
 }
 
@@ -83,14 +73,8 @@ impl FromStr for BusinessDay {
     fn from_str(text: &str) -> Result<Self, DayError> {
         let mut parts = text.splitn(3, '-').map(|part| part.parse::<u32>().map_err(|_| DayError));
         let mut next = || parts.next().unwrap_or(Err(DayError));
-        let date @ (year, month, _) = (next()?, next()?, next()?);
-        if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) {
-            return Err(DayError);
-        }
-        // The days of a date rise with it: from the year's first on there are few to look at.
-        let first = (year - 1970) * 365;
-        let days = (first.max(1)..first + 2_400).map(Self);
-        days.take_while(|day| day.0 <= Self::MAX.0).find(|day| day.date() == date).ok_or(DayError)
+        let (year, month, day) = (next()?, next()?, next()?);
+        pares_calendar::day_of(year, month, day).filter(|day| *day > 0).map(Self).ok_or(DayError)
     }
 }
 

@@ -8,23 +8,23 @@
 //!  member --EnterOrder--> gateway --Request--> venue --(Position, Request, Outcome, Events)--> recorder
 //! ```
 
-mod asking;
 mod coded;
 mod day;
 mod ids;
 mod order_status;
 mod outcome;
 mod phase;
+mod queries;
 mod reason;
 mod refusal;
 mod register;
 mod request;
 mod session;
 mod symbol;
+mod terms;
 mod units;
 mod view;
 
-pub use asking::{InstrumentStatus, List, ListEnd, ListRequest, OwnLimits};
 pub use day::{BusinessDay, DayError, DayStage};
 pub use ids::{
     ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, PublisherId, RecorderId,
@@ -33,15 +33,15 @@ pub use ids::{
 pub use order_status::{OrderKey, OrderState, OrderStatus};
 pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, RestCause, Status};
 pub use phase::{Band, DAY_NS, Phase, Rule, TieBreak};
+pub use queries::{InstrumentStatus, List, ListEnd, ListRequest, OwnLimits};
 pub use reason::Reason;
 pub use refusal::Refuser;
 pub use register::{Entry, Key, Limits, Proposal, Registration, Rights, stricter};
-pub use request::{
-    Amendment, BustedTrade, Command, Guarded, NewOrder, OrderKind, Peg, Request, SelfTrade, Side, TimeInForce,
-};
+pub use request::{Amendment, BustedTrade, Command, Guarded, NewOrder, Request};
 pub use session::{
     Answer, Cancelled, ClientRequest, NewTerms, OrderChange, OrderNews, Reply, Role, Trade, TradeBusted,
 };
 pub use symbol::{Symbol, SymbolError};
+pub use terms::{OrderKind, Peg, SelfTrade, Side, TimeInForce};
 pub use units::{HASH_EVERY, Price, Quantity, Timestamp};
-pub use view::{LivingOrder, NetPositions, ShardView};
+pub use view::{NetPositions, OpenOrder, ShardView};

@@ -1,5 +1,6 @@
 //! How an order is, as a gateway knows it from the committed stream.
 
+use crate::coded::coded;
 use crate::{ClientOrderId, InstrumentId, OrderId, Position, Quantity, ShardId, Side};
 
 /// What an order is asked for by.
@@ -11,21 +12,16 @@ pub enum OrderKey {
     Id(OrderId),
 }
 
-/// What became of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum OrderState {
-    /// Journalled by a gateway, and not committed yet.
-    InFlight = 1,
-    /// Shares of it are on the book, or held.
-    Working = 2,
-    /// Nothing of it is left: executed, cancelled, expired or refused.
-    Ended = 3,
-}
-
-impl OrderState {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::InFlight, Self::Working, Self::Ended];
+coded! {
+    /// What became of an order.
+    pub enum OrderState {
+        /// Journalled by a gateway, and not committed yet.
+        InFlight = 1 "in_flight",
+        /// Shares of it are on the book, or held.
+        Working = 2 "working",
+        /// Nothing of it is left: executed, cancelled, expired or refused.
+        Ended = 3 "ended",
+    }
 }
 
 /// How an order is.

@@ -198,40 +198,40 @@ pub enum Event {
     },
 }
 
-/// Why an order became the incoming one. Codes are part of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum IncomingCause {
-    /// A stop order that was held is triggered.
-    Triggered = 1,
-    /// A pegged order leaves its place on the book, if it had one, for a new price.
-    Repriced = 2,
-    /// It is the buy order of the auction's next trades; it keeps its place on the book.
-    Auction = 3,
-    /// It goes on where the step before had to leave it.
-    Continued = 4,
+coded! {
+    /// Why an order became the incoming one. Codes are part of the protocol.
+    pub enum IncomingCause {
+        /// A stop order that was held is triggered.
+        Triggered = 1 "triggered",
+        /// A pegged order leaves its place on the book, if it had one, for a new price.
+        Repriced = 2 "repriced",
+        /// It is the buy order of the auction's next trades; it keeps its place on the book.
+        Auction = 3 "auction",
+        /// It goes on where the step before had to leave it.
+        Continued = 4 "continued",
+    }
 }
 
-/// Why an order joined the end of a queue, or left the book to be held. Codes are part of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum RestCause {
-    /// A triggered stop order comes to rest with what is left of it.
-    Triggered = 1,
-    /// A pegged order comes to rest at its new price.
-    Repriced = 2,
-    /// What an iceberg showed has traded; it shows more.
-    Refilled = 3,
-    /// An order held for the closing call joins it.
-    Released = 4,
-    /// A pegged order leaves the book until there is a price to follow.
-    Withdrawn = 5,
-    /// An order that one step could not finish is set aside; the next step in its instrument goes on with it.
-    Unfinished = 6,
-    /// An order that took several steps comes to rest with what is left of it.
-    Continued = 7,
-    /// What is left of a market order comes to rest: from now on it has that limit.
-    Priced = 8,
+coded! {
+    /// Why an order joined the end of a queue, or left the book to be held. Codes are part of the protocol.
+    pub enum RestCause {
+        /// A triggered stop order comes to rest with what is left of it.
+        Triggered = 1 "triggered",
+        /// A pegged order comes to rest at its new price.
+        Repriced = 2 "repriced",
+        /// What an iceberg showed has traded; it shows more.
+        Refilled = 3 "refilled",
+        /// An order held for the closing call joins it.
+        Released = 4 "released",
+        /// A pegged order leaves the book until there is a price to follow.
+        Withdrawn = 5 "withdrawn",
+        /// An order that one step could not finish is set aside; the next step in its instrument goes on with it.
+        Unfinished = 6 "unfinished",
+        /// An order that took several steps comes to rest with what is left of it.
+        Continued = 7 "continued",
+        /// What is left of a market order comes to rest: from now on it has that limit.
+        Priced = 8 "priced",
+    }
 }
 
 coded! {
@@ -243,17 +243,17 @@ coded! {
         MassCancel = 2 "mass_cancel",
         /// What an IOC or market order could not trade.
         Remainder = 3 "remainder",
-        /// A fill-or-kill order that could not be filled whole.
+        /// A fill-or-kill order could not be filled completely.
         FillOrKill = 4 "fill_or_kill",
         /// An amend made the order smaller.
         Reduced = 5 "reduced",
-        /// It met an order of the same member.
+        /// The order would have traded with an order of the same member.
         SelfTrade = 6 "self_trade",
         /// Less than its minimum could trade at once.
         Minimum = 7 "minimum",
         /// Its next trade would have been outside a price band.
         PriceBand = 8 "price_band",
-        /// Its date has passed.
+        /// The order's expiry date has passed.
         Expired = 10 "expired",
         /// The trading day is over.
         DayEnd = 11 "day_end",

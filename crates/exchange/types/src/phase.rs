@@ -1,47 +1,37 @@
 //! Phases of an instrument's trading day, and the rules the exchange can change while it runs.
 
+use crate::coded::coded;
 use crate::{Price, Quantity, Timestamp};
 
-/// What an instrument is doing. docs/rules.md says what each phase allows.
-///
-/// ```text
-///  Closed -> OpeningCall -> Continuous -> ClosingCall -> PostClose -> Closed
-///                             |    ^
-///                             v    |              any phase -> Halted -> any phase
-///                         VolatilityCall
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Phase {
-    /// Between trading days: orders may only be cancelled.
-    Closed = 1,
-    /// Orders gather for the opening auction; nothing matches until the phase ends.
-    OpeningCall = 2,
-    /// Orders match as they come.
-    #[default]
-    Continuous = 3,
-    /// Orders gather because a trade would have been outside a price band.
-    VolatilityCall = 4,
-    /// Orders gather for the closing auction.
-    ClosingCall = 5,
-    /// Orders match at the closing price.
-    PostClose = 6,
-    /// Stopped by the exchange: orders may only be cancelled.
-    Halted = 7,
+coded! {
+    /// What an instrument is doing. docs/rules.md says what each phase allows.
+    ///
+    /// ```text
+    ///  Closed -> OpeningCall -> Continuous -> ClosingCall -> PostClose -> Closed
+    ///                             |    ^
+    ///                             v    |              any phase -> Halted -> any phase
+    ///                         VolatilityCall
+    /// ```
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum Phase {
+        /// Between trading days: orders may only be cancelled.
+        Closed = 1 "closed",
+        /// Orders gather for the opening auction; nothing matches until the phase ends.
+        OpeningCall = 2 "opening_call",
+        /// Orders match as they come.
+        Continuous = 3 "continuous" default,
+        /// Orders gather because a trade would have been outside a price band.
+        VolatilityCall = 4 "volatility_call",
+        /// Orders gather for the closing auction.
+        ClosingCall = 5 "closing_call",
+        /// Orders match at the closing price.
+        PostClose = 6 "post_close",
+        /// Stopped by the exchange: orders may only be cancelled.
+        Halted = 7 "halted",
+    }
 }
 
 impl Phase {
-    /// Every phase, in the order of their codes, from 1.
-    pub const ALL: [Self; 7] = [
-        Self::Closed,
-        Self::OpeningCall,
-        Self::Continuous,
-        Self::VolatilityCall,
-        Self::ClosingCall,
-        Self::PostClose,
-        Self::Halted,
-    ];
-
     /// Whether orders gather without matching.
     #[must_use]
     #[inline]
@@ -192,17 +182,5 @@ impl Timestamp {
     #[inline]
     pub fn plus_ns(self, ns: u64) -> Self {
         Self(self.0.saturating_add(ns))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_phase_stands_at_its_code() {
-        for (index, phase) in Phase::ALL.into_iter().enumerate() {
-            assert_eq!(phase as usize, index + 1);
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! What is asked for, as it travels from a gateway through the total order into the record.
 
 use crate::{
-    BusinessDay, ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity,
-    Registration, RequestId, Rule, ShardId, Symbol, Timestamp,
+    BusinessDay, ClientOrderId, InstrumentId, MemberId, OrderId, OrderKind, Phase, Position, Price, Quantity,
+    Registration, RequestId, Rule, SelfTrade, ShardId, Side, Symbol, TimeInForce, Timestamp,
 };
 
 /// One numbered request. The gateway that took it in stamps and numbers it; nothing changes it after.
@@ -240,107 +240,6 @@ pub struct BustedTrade {
     pub incoming_owner: (MemberId, ClientOrderId),
 }
 
-/// Buy or sell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Side {
-    /// Bids.
-    Buy = 1,
-    /// Offers (asks).
-    Sell = 2,
-}
-
-impl Side {
-    /// The other side.
-    #[must_use]
-    #[inline]
-    pub fn opposite(self) -> Self {
-        match self {
-            Self::Buy => Self::Sell,
-            Self::Sell => Self::Buy,
-        }
-    }
-
-    /// Whether an incoming order of this side limited to `limit` may trade at `resting`.
-    #[must_use]
-    #[inline]
-    pub fn crosses(self, limit: Price, resting: Price) -> bool {
-        match self {
-            Self::Buy => limit >= resting,
-            Self::Sell => limit <= resting,
-        }
-    }
-}
-
-/// At what price an order may trade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OrderKind {
-    /// At `price` or better.
-    Limit {
-        /// The worst price accepted.
-        price: Price,
-    },
-    /// At whatever the book offers. What does not match is cancelled, unless the instrument lets it rest at the latest price.
-    Market,
-    /// At a price that follows the book, never worse than `limit`.
-    Pegged {
-        /// What it follows.
-        to: Peg,
-        /// The worst price accepted.
-        limit: Price,
-    },
-}
-
-/// What a pegged order's price follows. Pegged orders themselves do not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Peg {
-    /// The best price of its own side.
-    Best = 1,
-    /// The middle between best bid and best offer, rounded to the tick away from the other side.
-    Mid = 2,
-}
-
-/// How long the part of an order that does not match at once stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TimeInForce {
-    /// Until the end of the trading day.
-    Day,
-    /// Immediate or cancel: not at all.
-    Ioc,
-    /// Fill or kill: unless all of it matches at once, none of it trades.
-    Fok,
-    /// Until it is cancelled; it is carried over from day to day.
-    Gtc,
-    /// Until the first time request at or after `until`; it is carried over from day to day.
-    Gtd {
-        /// When it expires.
-        until: Timestamp,
-    },
-    /// It takes part in the opening call only.
-    AtOpen,
-    /// It takes part in the closing call only; entered before, it waits for it.
-    AtClose,
-}
-
-/// What happens when an incoming order meets a resting one of the same member: the incoming order's
-/// wish counts. Auctions do not look.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum SelfTrade {
-    /// They trade.
-    #[default]
-    Allow = 0,
-    /// The resting order is cancelled, the incoming one goes on.
-    CancelResting = 1,
-    /// What is left of the incoming order is cancelled.
-    CancelIncoming = 2,
-    /// Both are cancelled.
-    CancelBoth = 3,
-    /// Both lose as many shares as would have traded.
-    Decrement = 4,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,17 +247,5 @@ mod tests {
     #[test]
     fn a_request_is_as_large_as_its_largest_order() {
         assert!(size_of::<Registration>() <= size_of::<NewOrder>());
-    }
-
-    #[test]
-    fn a_buy_crosses_offers_at_or_below_its_limit() {
-        assert!(Side::Buy.crosses(Price(10), Price(10)));
-        assert!(!Side::Buy.crosses(Price(9), Price(10)));
-    }
-
-    #[test]
-    fn a_sell_crosses_bids_at_or_above_its_limit() {
-        assert!(Side::Sell.crosses(Price(10), Price(10)));
-        assert!(!Side::Sell.crosses(Price(11), Price(10)));
     }
 }

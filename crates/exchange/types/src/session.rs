@@ -3,6 +3,7 @@
 //! A client speaks of its orders by the names it gave them ([`ClientOrderId`]); the gateway turns names
 //! into exchange ids on the way in and back into names on the way out.
 
+use crate::coded::coded;
 use crate::{
     Amendment, CancelCause, ClientOrderId, Command, InstrumentId, NewOrder, OrderId, Position, Price,
     Quantity, Reason, RequestId, ShardId, Side, Status, TimeInForce,
@@ -223,14 +224,14 @@ pub struct Trade {
     pub number: u64,
 }
 
-/// Which part an order played in a trade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Role {
-    /// It was on the book (it made the liquidity); in an auction, the sell order.
-    Resting = 1,
-    /// It came in (it took the liquidity); in an auction, the buy order.
-    Incoming = 2,
+coded! {
+    /// Which part an order played in a trade.
+    pub enum Role {
+        /// It was on the book (it made the liquidity); in an auction, the sell order.
+        Resting = 1 "resting",
+        /// It came in (it took the liquidity); in an auction, the buy order.
+        Incoming = 2 "incoming",
+    }
 }
 
 /// Shares of one of the member's orders left the book, or never reached it, without trading.
@@ -287,28 +288,22 @@ pub struct OrderNews {
     pub number: u64,
 }
 
-/// What an order did that nobody asked for just now. Codes are part of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum OrderChange {
-    /// A stop order is triggered: it matches now, and its trades follow.
-    Triggered = 1,
-    /// What a triggered order could not trade rests on the book.
-    Rested = 2,
-    /// A pegged order rests at a new price.
-    Repriced = 3,
-    /// An iceberg shows more.
-    Refilled = 4,
-    /// An order held for the closing call joined it.
-    Released = 5,
-    /// A pegged order left the book until there is a price to follow.
-    Withdrawn = 6,
-}
-
-impl OrderChange {
-    /// Every change, in the order of their codes, from 1.
-    pub const ALL: [Self; 6] =
-        [Self::Triggered, Self::Rested, Self::Repriced, Self::Refilled, Self::Released, Self::Withdrawn];
+coded! {
+    /// What an order did that nobody asked for just now. Codes are part of the protocol.
+    pub enum OrderChange {
+        /// A stop order is triggered: it matches now, and its trades follow.
+        Triggered = 1 "triggered",
+        /// What a triggered order could not trade rests on the book.
+        Rested = 2 "rested",
+        /// A pegged order rests at a new price.
+        Repriced = 3 "repriced",
+        /// An iceberg shows more.
+        Refilled = 4 "refilled",
+        /// An order held for the closing call joined it.
+        Released = 5 "released",
+        /// A pegged order left the book until there is a price to follow.
+        Withdrawn = 6 "withdrawn",
+    }
 }
 
 /// A trade of one of the member's orders was declared void. The order is not put back.
@@ -334,16 +329,4 @@ pub struct TradeBusted {
     pub quantity: Quantity,
     /// Its place in what the member is told of the shard, from 1.
     pub number: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_change_stands_at_its_code() {
-        for (index, change) in OrderChange::ALL.into_iter().enumerate() {
-            assert_eq!(change as usize, index + 1);
-        }
-    }
 }

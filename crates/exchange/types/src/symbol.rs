@@ -75,7 +75,7 @@ pub struct SymbolError;
 
 impl fmt::Display for SymbolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a symbol is 1 to 16 printable ASCII characters without spaces")
+        f.write_str("a symbol must be 1 to 16 printable ASCII characters without spaces")
     }
 }
 

@@ -33,12 +33,12 @@ pub struct ShardView {
     /// Whether something can become due in it by itself.
     pub timed: bool,
     /// The orders on its books, and those that are held.
-    pub orders: Vec<LivingOrder>,
+    pub orders: Vec<OpenOrder>,
 }
 
 /// An order of which something remains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LivingOrder {
+pub struct OpenOrder {
     /// Whose.
     pub member: MemberId,
     /// The member's name for it.

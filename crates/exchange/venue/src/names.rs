@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_came_late_is_restored_though_its_floor_is_above_it() {
+    fn late_name_above_floor_is_restored() {
         let mut names = Names::new();
         names.insert(A, name(0, 1_000_000)).unwrap();
         names.insert(A, name(0, 1)).unwrap();

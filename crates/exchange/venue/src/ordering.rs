@@ -70,7 +70,6 @@ impl Ordering {
         ordering
     }
 
-    /// The next position to execute.
     #[must_use]
     pub(crate) fn next(&self) -> Position {
         self.next
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_joining_venue_that_started_behind_an_old_body_gets_it_from_the_record() {
+    fn joining_venue_gets_old_body_from_record() {
         let mut ordering = Ordering::new();
         ordering.on_request(&request(1, 7));
         ordering.on_decided(&[request(1, 3).id]);
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_others_could_not_read_stays_pending_and_may_be_ordered_later() {
+    fn unread_request_stays_pending_and_may_order_later() {
         let mut ordering = with_one_passed_over();
         assert_eq!(proposals(&ordering), ["1:1", "1:3"]);
         ordering.on_decided(&[request(1, 3).id, request(1, 1).id]);
@@ -337,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn who_could_not_read_a_request_that_is_ordered_late_gets_it_from_the_record() {
+    fn late_ordered_request_unread_here_comes_from_record() {
         let mut ordering = Ordering::new();
         ordering.on_request(&request(1, 2));
         ordering.on_decided(&[request(1, 2).id, request(1, 1).id]);

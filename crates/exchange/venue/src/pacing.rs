@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_venue_that_is_behind_takes_the_oldest_shard_once_per_interval() {
+    fn lagging_venue_takes_oldest_shard_per_interval() {
         let mut pacing = pacing(0);
         pacing.on_checkpoint(0, 50, 50);
         assert_eq!(pacing.due((NOW, 99), |_| true, || true), None);

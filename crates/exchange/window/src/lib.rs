@@ -40,14 +40,14 @@ pub enum WindowError {
         source: io::Error,
     },
     /// The file is no window.
-    #[error("{path} is not a window; is the path right?", path = path.display())]
+    #[error("{path} is not a window: check the path", path = path.display())]
     NotAWindow {
         /// Which file.
         path: PathBuf,
     },
     /// The file was made by another version of this program.
     #[error(
-        "{path} has layout {found}, this program knows {VERSION}: stop all venues, start a new epoch",
+        "{path} has layout {found}, this program supports {VERSION}: stop all venues and start a new epoch",
         path = path.display()
     )]
     Version {
@@ -73,7 +73,7 @@ pub enum WindowError {
         current: Epoch,
     },
     /// A new window must be of a newer epoch than the one it replaces.
-    #[error("{path} is of epoch {current} already; a new window needs a later one", path = path.display())]
+    #[error("{path} already belongs to epoch {current}; a new window needs a later epoch", path = path.display())]
     EpochNotNewer {
         /// Which file.
         path: PathBuf,

@@ -208,7 +208,7 @@ fn record(directory: &Path, window: &mut SharedWindow, venues: &mut [Process]) -
 }
 
 #[test]
-fn processes_agree_though_one_is_killed_and_one_sleeps_through_the_window() {
+fn processes_agree_despite_kill_and_sleep() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("window");
     let mut window = SharedWindow::create(&path, ShardId(1), CAPACITY, Epoch(1), Position(0)).unwrap();

@@ -1,10 +1,7 @@
 //! The shared window and the safe twin give the same answers, each held to the model.
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
-#[path = "../../sequencer/tests/common/mod.rs"]
-mod common;
-
-use common::{Answer, Follower, Step, p, q, run};
+use pares_exercise::ordering::{Follower, OrderingStep, StepAnswer, p, q, run};
 use pares_sequencer::{LocalWindow, Sequencer};
 use pares_types::{Epoch, Position, RequestId, ShardId};
 use pares_window::SharedWindow;
@@ -12,13 +9,10 @@ use proptest::prelude::*;
 
 const FOLLOWERS: usize = 3;
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let propose = (0..FOLLOWERS, 0..4usize, 0..7usize).prop_map(|(who, batch, decided_max)| Step::Propose {
-        who,
-        batch,
-        decided_max,
-    });
-    let record = (0..FOLLOWERS, 0..4u64).prop_map(|(who, count)| Step::Record { who, count });
+fn steps() -> impl Strategy<Value = Vec<OrderingStep>> {
+    let propose = (0..FOLLOWERS, 0..4usize, 0..7usize)
+        .prop_map(|(who, batch, decided_max)| OrderingStep::Propose { who, batch, decided_max });
+    let record = (0..FOLLOWERS, 0..4u64).prop_map(|(who, count)| OrderingStep::Record { who, count });
     prop::collection::vec(prop_oneof![3 => propose, 1 => record], 0..200)
 }
 
@@ -28,7 +22,12 @@ fn arrivals(who: usize) -> Vec<RequestId> {
     (0..60).step_by(run as usize).flat_map(|n| (n..n + run).map(p).chain((n..n + run).map(q))).collect()
 }
 
-fn answers(steps: &[Step], capacity: u64, first: Position, handles: Vec<Box<dyn Sequencer>>) -> Vec<Answer> {
+fn answers(
+    steps: &[OrderingStep],
+    capacity: u64,
+    first: Position,
+    handles: Vec<Box<dyn Sequencer>>,
+) -> Vec<StepAnswer> {
     let mut followers: Vec<_> = handles
         .into_iter()
         .enumerate()

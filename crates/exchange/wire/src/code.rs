@@ -5,7 +5,7 @@
 use pares_types::{
     Band, BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase,
     Price, Quantity, Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TieBreak,
-    TimeInForce, Timestamp,
+    TimeInForce,
 };
 
 use crate::WireError;
@@ -15,7 +15,7 @@ use crate::WireError;
 /// # Errors
 /// If no status has that code.
 pub fn status(code: u8) -> Result<Status, WireError> {
-    from_one(&Status::ALL, code, "status")
+    Status::of(code).ok_or(WireError::InvalidField("status"))
 }
 
 /// The [`Reason`] a code stands for.
@@ -31,30 +31,27 @@ pub(crate) fn cause(code: u8) -> Result<CancelCause, WireError> {
 }
 
 pub(crate) fn incoming_cause(code: u8) -> Result<IncomingCause, WireError> {
-    use IncomingCause::{Auction, Continued, Repriced, Triggered};
-    from_one(&[Triggered, Repriced, Auction, Continued], code, "cause")
+    IncomingCause::of(code).ok_or(WireError::InvalidField("cause"))
 }
 
 pub(crate) fn rest_cause(code: u8) -> Result<RestCause, WireError> {
-    use RestCause::{Continued, Priced, Refilled, Released, Repriced, Triggered, Unfinished, Withdrawn};
-    let all = [Triggered, Repriced, Refilled, Released, Withdrawn, Unfinished, Continued, Priced];
-    from_one(&all, code, "cause")
+    RestCause::of(code).ok_or(WireError::InvalidField("cause"))
 }
 
 pub(crate) fn phase(code: u8) -> Result<Phase, WireError> {
-    from_one(&Phase::ALL, code, "phase")
+    Phase::of(code).ok_or(WireError::InvalidField("phase"))
 }
 
 pub(crate) fn role(code: u8) -> Result<Role, WireError> {
-    from_one(&[Role::Resting, Role::Incoming], code, "role")
+    Role::of(code).ok_or(WireError::InvalidField("role"))
 }
 
 pub(crate) fn change(code: u8) -> Result<OrderChange, WireError> {
-    from_one(&OrderChange::ALL, code, "change")
+    OrderChange::of(code).ok_or(WireError::InvalidField("change"))
 }
 
 pub(crate) fn side(code: u8) -> Result<Side, WireError> {
-    from_one(&[Side::Buy, Side::Sell], code, "side")
+    Side::of(code).ok_or(WireError::InvalidField("side"))
 }
 
 /// 0: both sides.
@@ -67,14 +64,7 @@ pub(crate) fn sides_code(side: Option<Side>) -> u8 {
 }
 
 pub(crate) fn self_trade(code: u8) -> Result<SelfTrade, WireError> {
-    Ok(match code {
-        0 => SelfTrade::Allow,
-        1 => SelfTrade::CancelResting,
-        2 => SelfTrade::CancelIncoming,
-        3 => SelfTrade::CancelBoth,
-        4 => SelfTrade::Decrement,
-        _ => return Err(WireError::InvalidField("self_trade")),
-    })
+    SelfTrade::of(code).ok_or(WireError::InvalidField("self_trade"))
 }
 
 pub(crate) fn request_id(bits: u64, field: &'static str) -> Result<RequestId, WireError> {
@@ -90,16 +80,7 @@ pub(crate) fn time_in_force(code: u8, until_ns: u64) -> Result<TimeInForce, Wire
     if code != GOOD_TILL_DATE && until_ns != 0 {
         return Err(WireError::InvalidField("until_ns"));
     }
-    Ok(match code {
-        1 => TimeInForce::Day,
-        2 => TimeInForce::Ioc,
-        3 => TimeInForce::Fok,
-        4 => TimeInForce::Gtc,
-        GOOD_TILL_DATE => TimeInForce::Gtd { until: Timestamp(until_ns) },
-        6 => TimeInForce::AtOpen,
-        7 => TimeInForce::AtClose,
-        _ => return Err(WireError::InvalidField("time_in_force")),
-    })
+    TimeInForce::of(code, until_ns).ok_or(WireError::InvalidField("time_in_force"))
 }
 
 /// 0: as it is.
@@ -109,19 +90,6 @@ pub(crate) fn new_time_in_force(code: u8, until_ns: u64) -> Result<Option<TimeIn
 
 /// The code of [`TimeInForce::Gtd`], the only one with a date.
 pub(crate) const GOOD_TILL_DATE: u8 = 5;
-
-/// The code and the date.
-pub(crate) fn time_in_force_code(time_in_force: TimeInForce) -> (u8, u64) {
-    match time_in_force {
-        TimeInForce::Day => (1, 0),
-        TimeInForce::Ioc => (2, 0),
-        TimeInForce::Fok => (3, 0),
-        TimeInForce::Gtc => (4, 0),
-        TimeInForce::Gtd { until } => (GOOD_TILL_DATE, until.0),
-        TimeInForce::AtOpen => (6, 0),
-        TimeInForce::AtClose => (7, 0),
-    }
-}
 
 /// One byte says kind and flag: limit, market, post-only limit, post-only market, pegged to the best price,
 /// to the middle, the same two post-only. Post-only means nothing for most, but a venue must see it to
@@ -251,12 +219,6 @@ pub(crate) fn rule(code: u8, first: i64, second: i64) -> Result<Rule, WireError>
 fn scheduled(code: i64) -> Result<Option<Phase>, WireError> {
     let code = u8::try_from(code).map_err(|_| WireError::InvalidField("second"))?;
     if code == 0 { Ok(None) } else { phase(code).map(Some) }
-}
-
-/// The value of a list that begins at code 1.
-fn from_one<T: Copy>(all: &[T], code: u8, field: &'static str) -> Result<T, WireError> {
-    let index = usize::from(code).checked_sub(1);
-    index.and_then(|index| all.get(index)).copied().ok_or(WireError::InvalidField(field))
 }
 
 /// A business day: not 0, and no later than people can write it.

@@ -15,22 +15,22 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::WireError;
 
-mod asking;
 mod message;
+mod queries;
 mod reply;
 mod request;
 mod session;
 
-pub use asking::{
-    write_instrument_status, write_limits_request, write_list_end, write_list_request, write_own_limits,
-    write_tick_row,
-};
 pub use message::{
     AddInstrument, AmendOrder, AmendOrderExtended, Answer, BeginDay, BlockMember, BustTrade, CancelAfter,
     CancelOrder, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder, EnterOrderExtended,
     InstrumentStatus, Journalled, LimitsRequest, ListEnd, ListRequest, MassCancel, Message, OrderNews,
     OrderStatus, OrderStatusRequest, OwnLimits, Ping, Pong, Proof, Rejected, RemoveInstrument, Resume,
     Resumed, SetPhase, SetRule, SignOn, SignedOn, TellTime, TickRow, Trade, TradeBusted, UnblockMember,
+};
+pub use queries::{
+    write_instrument_status, write_limits_request, write_list_end, write_list_request, write_own_limits,
+    write_tick_row,
 };
 pub use reply::{ANSWER_REPEAT, write_reply};
 pub use request::write_request;

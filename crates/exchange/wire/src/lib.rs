@@ -15,6 +15,21 @@ pub const GATEWAYS_NAME: &str = "gateways.pares";
 /// The name that the certificates of all replayers of market data bear.
 pub const REPLAYERS_NAME: &str = "replayers.pares";
 
+/// A record or a message: its layout, its size and its fields by name, from one list.
+macro_rules! layout {
+    ($(#[$doc:meta])* $name:ident ($size:literal) { $($(#[$field_doc:meta])* $field:ident : $ty:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+        #[repr(C)]
+        pub struct $name { $($(#[$field_doc])* pub $field: $ty,)* }
+        const _: () = assert!(size_of::<$name>() == $size);
+        impl $name {
+            /// The fields, in order: name and Rust type. The protocol page is checked against them.
+            pub const FIELDS: &'static [(&'static str, &'static str)] = &[$((stringify!($field), stringify!($ty)),)*];
+        }
+    };
+}
+
 mod code;
 pub mod frame;
 pub mod record;

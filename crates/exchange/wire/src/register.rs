@@ -50,7 +50,6 @@ pub fn password_salt(member: MemberId, session: u16) -> [u8; 18] {
     salt
 }
 
-/// The code and the value.
 pub(crate) fn entry_code(entry: Entry) -> (u8, [u8; VALUE_BYTES]) {
     match entry {
         Entry::AddMember => (1, [0; VALUE_BYTES]),

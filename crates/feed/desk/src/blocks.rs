@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_packets_that_fit_an_ethernet_frame_and_follow_each_other() {
+    fn batch_packets_fit_ethernet_and_are_consecutive() {
         let batch = batch(7, 5);
         let packets: Vec<_> = batch.packets().map(|packet| Packet::read(packet).unwrap()).collect();
         let numbers: Vec<_> = packets.iter().map(|packet| (packet.sequence, packet.next())).collect();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_longer_than_an_ethernet_frame_has_a_packet_of_its_own() {
+    fn overlong_message_gets_its_own_packet() {
         let mut builder = BatchBuilder::new(SESSION, kind::BLOCK, 0);
         [10, 8_000, 10].iter().for_each(|&length| builder.push(&vec![1; length]));
         let lengths: Vec<_> = builder.finish().packets().map(<[u8]>::len).collect();

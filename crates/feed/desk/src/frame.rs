@@ -85,7 +85,7 @@ const _: () = assert!(size_of::<Head>() == HEAD_BYTES);
 
 /// What came is no frame that this build understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a frame of kind {kind} and {length} bytes is not known here")]
+#[error("unknown frame of kind {kind} with {length} bytes")]
 pub struct FrameError {
     /// What it says it is.
     pub kind: u8,

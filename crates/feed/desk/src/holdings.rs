@@ -59,42 +59,23 @@ impl Holdings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_types::{ClientOrderId, GatewayId, Position, RequestId, Role, ShardId, Trade, TradeBusted};
+    use pares_exercise::replies;
+    use pares_types::{Trade, TradeBusted};
 
     fn trade(order: u64, side: Side, price: i64, quantity: u64) -> Reply {
-        Reply::Trade(Trade {
-            client_order_id: ClientOrderId(order),
-            order: OrderId(RequestId::new(GatewayId(0), order)),
-            shard: ShardId(0),
-            position: Position(order),
-            index: 0,
-            instrument: InstrumentId(1),
-            side,
-            role: Role::Resting,
-            price: Price(price),
-            quantity: Quantity(quantity),
-            remaining: Quantity(0),
-            number: 1,
-        })
+        let (price, quantity) = (Price(price), Quantity(quantity));
+        let instrument = InstrumentId(1);
+        Reply::Trade(Trade { instrument, side, price, quantity, ..replies::trade(order, 1) })
     }
 
     fn busted(order: u64, price: i64, quantity: u64) -> Reply {
-        Reply::Busted(TradeBusted {
-            client_order_id: ClientOrderId(order),
-            order: OrderId(RequestId::new(GatewayId(0), order)),
-            shard: ShardId(0),
-            position: Position(99),
-            traded_at: Position(order),
-            index: 0,
-            instrument: InstrumentId(1),
-            price: Price(price),
-            quantity: Quantity(quantity),
-            number: 2,
-        })
+        let (price, quantity) = (Price(price), Quantity(quantity));
+        let instrument = InstrumentId(1);
+        Reply::Busted(TradeBusted { instrument, price, quantity, ..replies::busted(order, 2) })
     }
 
     #[test]
-    fn bought_and_sold_add_up_and_a_trade_declared_void_counts_no_more() {
+    fn bought_sold_add_up_without_void_trades() {
         let mut holdings = Holdings::default();
         assert_eq!(holdings.get(InstrumentId(1)), None);
         holdings.on_reply(&trade(1, Side::Buy, 100, 30));

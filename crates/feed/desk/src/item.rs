@@ -115,7 +115,7 @@ pub enum ItemError {
     #[error("an item is cut short")]
     Truncated,
     /// Of another schema or version, or of no known kind.
-    #[error("an item of schema {schema}, version {version}, kind {kind} is not known here")]
+    #[error("unknown item of schema {schema}, version {version}, kind {kind}")]
     Unknown {
         /// Its schema.
         schema: u8,
@@ -125,10 +125,10 @@ pub enum ItemError {
         kind: u8,
     },
     /// A field says what cannot be.
-    #[error("an item's `{0}` says what cannot be")]
+    #[error("an item's `{0}` has an impossible value")]
     Field(&'static str),
     /// More than [`BODY_BYTES_MAX`].
-    #[error("an item of {bytes} bytes, where {BODY_BYTES_MAX} is the most")]
+    #[error("an item has {bytes} bytes, but at most {BODY_BYTES_MAX} are allowed")]
     TooLong {
         /// How many bytes its body has.
         bytes: usize,

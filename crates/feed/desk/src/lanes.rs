@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decided_item_waits_for_its_bytes_and_what_comes_after_it_was_ordered_is_dropped() {
+    fn decided_item_waits_for_bytes_later_is_dropped() {
         let mut lanes = lanes(&[(1, 5)]);
         lanes.on_decided(&[id(0, 3)]);
         assert_eq!(lanes.front(), Some((id(0, 3), None)));

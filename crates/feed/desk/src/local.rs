@@ -18,7 +18,7 @@ use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, VenueId};
 
 use crate::item::{ItemError, OrderedItem, SubmittedItem, TraderId};
 use crate::lanes::Lanes;
-use crate::names::{ItemNames, Stands};
+use crate::names::{ItemNames, SubmissionState};
 
 /// Positions proposed for in one go.
 const PROPOSED_MAX: usize = 256;
@@ -224,7 +224,7 @@ impl LocalStream {
     /// Whether a record of the next position says what this server would say there: what the window decided, as far as that is known, and
     /// whether its name stands earlier.
     fn fits(&self, ordered: &OrderedItem<'_>) -> bool {
-        let repeats = self.names.find(ordered.item.name).map(Stands::position);
+        let repeats = self.names.find(ordered.item.name).map(SubmissionState::position);
         let decided = self.lanes.front().map(|(request, _)| request);
         ordered.repeats == repeats && decided.is_none_or(|decided| decided == ordered.item.request)
     }

@@ -16,14 +16,14 @@ pub const PLACES_MAX: usize = 256;
 
 /// Where a name stands that was ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
+pub enum SubmissionState {
     /// There.
     At(Position),
     /// Longer ago than is remembered.
     Earlier,
 }
 
-impl Stands {
+impl SubmissionState {
     /// The position, or the highest number.
     #[must_use]
     pub fn position(self) -> Position {
@@ -52,13 +52,13 @@ pub struct ItemNames {
 impl ItemNames {
     /// Where the name stands, if it was ordered: names up to the highest number count as used.
     #[must_use]
-    pub fn find(&self, name: ItemName) -> Option<Stands> {
+    pub fn find(&self, name: ItemName) -> Option<SubmissionState> {
         let used = self.used.get(&name.trader)?;
         if name.number > used.through {
             return None;
         }
         let place = used.places.binary_search_by_key(&name.number, |&(number, _)| number);
-        Some(place.map_or(Stands::Earlier, |index| Stands::At(used.places[index].1)))
+        Some(place.map_or(SubmissionState::Earlier, |index| SubmissionState::At(used.places[index].1)))
     }
 
     /// Where the highest number of a submitter stands.
@@ -107,7 +107,7 @@ mod tests {
         let mut names = ItemNames::default();
         names.note(name(1, 3), Position(10));
         names.note(name(2, 1), Position(11));
-        assert_eq!(names.find(name(1, 3)), Some(Stands::At(Position(10))));
+        assert_eq!(names.find(name(1, 3)), Some(SubmissionState::At(Position(10))));
         assert_eq!(names.find(name(1, 4)), None);
         assert_eq!(names.find(name(3, 1)), None);
         assert_eq!((names.through(TraderId(1)), names.through(TraderId(3))), (3, 0));
@@ -118,15 +118,15 @@ mod tests {
     fn a_number_that_was_passed_over_counts_as_used() {
         let mut names = ItemNames::default();
         names.note(name(1, 3), Position(10));
-        assert_eq!(names.find(name(1, 2)), Some(Stands::Earlier));
+        assert_eq!(names.find(name(1, 2)), Some(SubmissionState::Earlier));
     }
 
     #[test]
     fn places_are_bounded_and_the_oldest_is_forgotten() {
         let mut names = ItemNames::default();
         (1..=300).for_each(|number| names.note(name(1, number), Position(number)));
-        assert_eq!(names.find(name(1, 44)), Some(Stands::Earlier));
-        assert_eq!(names.find(name(1, 45)), Some(Stands::At(Position(45))));
+        assert_eq!(names.find(name(1, 44)), Some(SubmissionState::Earlier));
+        assert_eq!(names.find(name(1, 45)), Some(SubmissionState::At(Position(45))));
         assert_eq!(names.used[&TraderId(1)].places.len(), PLACES_MAX);
     }
 }

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_takes_nothing_for_long_is_cut_off_and_any_byte_helps() {
+    fn stalled_reader_is_cut_off_any_byte_helps() {
         let mut session = following();
         session.sent(0, 1);
         session.sent(0, STALL_NS);

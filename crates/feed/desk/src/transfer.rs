@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_grow_while_they_are_quick_and_shrink_when_they_are_slow() {
+    fn chunks_grow_when_quick_and_shrink_when_slow() {
         let mut pace = TransferPace::new(0);
         let mut take = |took_ns| {
             pace.on_sent(0);

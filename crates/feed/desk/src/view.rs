@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_is_the_usual_one_over_text_that_anybody_can_write() {
+    fn checksum_is_standard_over_plain_text() {
         assert_eq!(crc32(b"123456789"), 0xcbf4_3926, "the check value of CRC-32");
         assert_eq!(view().checksum(), crc32(b"99000:10:98000:20:101000:7:"));
     }

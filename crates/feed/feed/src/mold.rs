@@ -31,13 +31,13 @@ pub struct Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
     /// Shorter than its header, or than its messages.
-    #[error("the packet is shorter than it says")]
+    #[error("the packet is shorter than its length field")]
     Truncated,
     /// A message would have a number above the highest one.
     #[error("the packet's numbers go beyond the highest")]
     Beyond,
     /// Something follows its messages.
-    #[error("the packet is longer than it says")]
+    #[error("the packet is longer than its length field")]
     Overlong,
 }
 

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn forged_addresses_share_one_allowance_and_a_table_of_a_fixed_size() {
+    fn forged_addresses_share_bounded_allowance() {
         let mut pace = Pace::new(RATE, Rate { every_ns: 1, at_once: 100 }, 8);
         let answered: usize = (0..1_000).map(|asker| allowed(&mut pace, asker, 1_000)).sum();
         assert_eq!((answered, pace.askers.len()), (100, 8));

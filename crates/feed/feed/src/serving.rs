@@ -50,19 +50,19 @@ pub enum ServingEnded {
     #[error("the client was silent for fifteen seconds")]
     Silent,
     /// The client takes nothing.
-    #[error("the client takes nothing")]
+    #[error("the client does not read")]
     TakesNothing,
     /// The client logged out.
     #[error("the client logged out")]
     LoggedOut,
     /// The login was rejected.
-    #[error("what was asked for is not there")]
+    #[error("the requested messages do not exist")]
     Rejected,
     /// It has everything.
     #[error("all was sent")]
     Finished,
     /// The session is not kept any more, or cannot be read.
-    #[error("the messages are not there any more")]
+    #[error("the messages are no longer stored")]
     NotThere,
 }
 

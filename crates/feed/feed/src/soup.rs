@@ -47,7 +47,7 @@ pub enum SoupError {
     #[error("a packet is of no known kind")]
     Unknown,
     /// A packet whose payload is not what its kind has.
-    #[error("a packet is not what its kind says")]
+    #[error("a packet does not match its kind")]
     Malformed,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! publication  magic | shard | session is on, 1 << 8 if begun | listings n | listing* | orders n | order*
-//! listing      instrument (words.rs of pares-book) | phase
+//! listing      instrument (rule_codec.rs of pares-book) | phase
 //! order        id | codes | limit | display | trigger | executed | remaining | reference | price | shares
 //! codes        side | kind << 8 | has a trigger << 16 | shown << 24 | told << 25 | locate << 32
 //! ```

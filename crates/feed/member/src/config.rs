@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::market::MarketConfig;
 use crate::reports::ExchangeConfig;
-use pares_roles::config::DurabilitySetting;
-use pares_roles::{NodeError, NodeId};
+use pares_config::{DurabilitySetting, NodeId};
+use pares_roles::NodeError;
 use pares_types::{GatewayId, RecorderId};
 use serde::{Deserialize, Serialize};
 
@@ -133,8 +133,9 @@ impl MemberConfig {
         }
         if let Some(group) = self.groups.iter().find(|&&group| !self.may_send_to(group)) {
             return Err(NodeError::Config(format!(
-                "groups: {group} is beyond this machine, and everybody there would read the stream: name an IPv4 group, which stays on \
-                 this machine, or allow it with `groups_interface`, the address of the card by which groups leave"
+                "groups: {group} is beyond this machine, where others could read the stream: name an IPv4 \
+                 group, which stays on this machine, or allow it with `groups_interface`, the address of \
+                 the outgoing network interface"
             )));
         }
         if !(1..=1_024).contains(&self.segment_mib) {

@@ -88,7 +88,7 @@ pub fn receive(
         while watch.is_open {
             if let Err(error) = watch.turn() {
                 return complain(format!(
-                    "receiving the market: {error}; this server shows none from now on"
+                    "receiving market data: {error}; this server shows no market data from now on"
                 ));
             }
             watch.note_failures(&complain);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use pares_config::{Layout, SystemConfig, bells};
 use pares_node::sockets::{BELL, RealSockets, connections_within_limits};
 use pares_node::{HostWorld, NodeError, duty};
 use pares_os::{Bell, Bells};
 use pares_roles::World;
-use pares_roles::config::{Layout, SystemConfig, bells};
 use pares_roles::world::Ring;
 use pares_types::{GatewayId, ShardId};
 
@@ -55,7 +55,7 @@ pub fn open(server: u16, layout: &Layout) -> Result<(HostServer, Bell), NodeErro
 fn cannot_listen(error: NodeError) -> NodeError {
     match error {
         NodeError::Listen { address, source } => NodeError::Refused(format!(
-            "cannot listen at {address} ({source}): `servers` in member.toml says where, `pares member up --port` at the first start"
+            "cannot listen at {address} ({source}): change `servers` in member.toml, or `pares member up --port` at the first start"
         )),
         error => error,
     }
@@ -117,7 +117,7 @@ fn sources(
         let (mut ringer, world) = (world.ringer(), world.clone());
         let ring = move || ringer.ring(submissions(server));
         let received = market::receive(market, ring, move |why| world.complain(&why));
-        sources.market = Some(received.map_err(NodeError::io("receiving the market"))?);
+        sources.market = Some(received.map_err(NodeError::io("receiving market data"))?);
     }
     if let Some(exchange) = &config.exchange {
         let shards = exchange.shards.iter().map(|&shard| ShardId(shard));

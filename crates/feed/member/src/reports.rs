@@ -177,8 +177,8 @@ impl Copier {
     fn complain_of_unknown(&self) {
         for (shard, of) in self.shards.iter().filter(|(_, of)| !of.is_known) {
             (self.complain)(format!(
-                "shard {}: the exchange has not told report {} again, which this system has: if it was begun anew, begin the member's system in \
-                 another directory",
+                "shard {}: the exchange does not resend report {}, which this system has: if the exchange \
+                 was set up again, start the member's system in another directory",
                 shard.0,
                 of.asked_from()
             ));
@@ -200,8 +200,9 @@ impl Copier {
             of.is_known |= is_last;
             if of.is_other {
                 (self.complain)(format!(
-                    "shard {}: report {number} is another than the one that this system has: the exchange was begun anew, or is another. Nothing \
-                     more is copied; begin the member's system in another directory",
+                    "shard {}: report {number} differs from this system's copy: the exchange is another \
+                     one, or was set up again. Copying stops; start the member's system in another \
+                     directory",
                     shard.0
                 ));
             }
@@ -216,14 +217,14 @@ impl Copier {
         let to = &mut self.shards.get_mut(&shard)?.to;
         if oldest < to.next {
             (self.complain)(format!(
-                "shard {}: reports from {} on cannot be resumed there",
+                "shard {}: the exchange cannot resume reports from {} on",
                 shard.0, to.next
             ));
             return None;
         }
         if oldest > to.next {
             (self.complain)(format!(
-                "shard {}: reports {} to below {oldest} are not to be had any more",
+                "shard {}: reports from {} to below {oldest} are no longer available",
                 shard.0, to.next
             ));
         }

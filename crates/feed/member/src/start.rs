@@ -72,7 +72,8 @@ pub fn begin<W: World>(world: &W, config: &MemberConfig, boot: u128) -> Result<E
     }
     note_stream(world, config, (end, boot), next).map_err(NodeError::io("noting the stream"))?;
     left_out::note(world, &left_out, next).map_err(NodeError::io("noting who was left out"))?;
-    note_what_is_told(world, config, reaches, next).map_err(NodeError::io("noting what is told"))?;
+    note_what_is_told(world, config, reaches, next)
+        .map_err(NodeError::io("noting the delivered position"))?;
     let made = world.create_window(SHARD, config.window as usize, epoch, next);
     made.map_err(NodeError::io("making the window"))?;
     // There is none, nearly always.
@@ -84,7 +85,8 @@ fn next_epoch<W: World>(world: &W, window: Option<&W::Window>) -> Result<Epoch, 
     let before = window.map_or(0, |window| window.epoch().0.into());
     let epoch = before.max(notes::read(world, EPOCH).unwrap_or(0)) + 1;
     let epoch = u32::try_from(epoch).map(Epoch).ok().filter(|&epoch| epoch <= EPOCH_MAX);
-    let epoch = epoch.ok_or_else(|| NodeError::Refused("there is no number for another start".into()))?;
+    let epoch =
+        epoch.ok_or_else(|| NodeError::Refused("the system has reached its limit of starts".into()))?;
     notes::write(world, EPOCH, epoch.0.into()).map_err(NodeError::io("noting the epoch"))?;
     Ok(epoch)
 }
@@ -99,11 +101,11 @@ fn note_stream<W: World>(
     match end {
         End::Whole | End::Untold => {}
         End::InDoubt => world.complain(&format_args!(
-            "the host was started anew while servers ran, with `durability = \"os\"`: what was told from {next} on may be lost, and another \
-             stream begins"
+            "the host restarted while servers ran with `durability = \"os\"`: items delivered from {next} \
+             on may be lost, so a new stream begins"
         )),
         End::Lost => world.complain(&format_args!(
-            "positions from {next} on that were told are in no server's log any more: another stream begins"
+            "no server's log has the delivered positions from {next} on any more: a new stream begins"
         )),
     }
     if end != End::Whole {
@@ -178,7 +180,7 @@ pub(crate) fn told<W: World>(world: &W, window: &W::Window) -> Result<Position, 
 /// # Errors
 /// If a file cannot be written.
 pub(crate) fn note_told_before<W: World>(world: &W, server: u16, told: Position) -> Result<(), NodeError> {
-    notes::write(world, &told_before(server), told.0).map_err(NodeError::io("noting what was told"))
+    notes::write(world, &told_before(server), told.0).map_err(NodeError::io("noting the delivered position"))
 }
 
 fn told_before(server: u16) -> String {

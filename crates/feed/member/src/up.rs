@@ -8,13 +8,13 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use pares_config::Layout;
 use pares_node::leftovers::{await_leftovers, check_not_stopped, take_lock};
 use pares_node::watched::Watched;
 use pares_node::{HostWorld, NodeError};
 use pares_os::clock::boot_id;
 use pares_os::process::Lock;
 use pares_os::sync_file_system;
-use pares_roles::config::Layout;
 use pares_types::Epoch;
 use rustix::process::Signal;
 
@@ -104,7 +104,7 @@ impl MemberSupervisor {
             return Ok(());
         }
         let why: Vec<String> = last.into_values().map(|(_, why)| why).collect();
-        let why = if why.is_empty() { "they say nothing yet".into() } else { why.join("; ") };
+        let why = if why.is_empty() { "they have printed nothing yet".into() } else { why.join("; ") };
         Err(NodeError::Refused(format!("no server came up: {why}")))
     }
 
@@ -170,9 +170,9 @@ impl MemberSupervisor {
         self.anew = Some(Instant::now());
         self.stop_servers();
         let begun = start::begin(&world, &self.config, boot_id()).map(|epoch| self.epoch = epoch);
-        let why = begun
-            .map_or_else(|error| error.to_string(), |()| "what was decided is in no log any more".into());
-        Some((0, format!("everything is started anew: {why}")))
+        let why =
+            begun.map_or_else(|error| error.to_string(), |()| "decided items are in no log any more".into());
+        Some((0, format!("restarting all servers: {why}")))
     }
 
     /// Sends a signal to a server: for drills.

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mio::net::TcpStream;
+use pares_config::Layout;
 use pares_node::sockets::RealSockets;
 use pares_node::world::complain;
-use pares_roles::config::Layout;
 use pares_roles::world::{Ready, Sockets};
 use pares_tls::Stream;
 use pares_types::GatewayId;
@@ -47,7 +47,7 @@ impl Group {
         if error.kind() != io::ErrorKind::WouldBlock && !self.told {
             self.told = true;
             complain(&format_args!(
-                "a packet of the stream did not go to the group {}: {error}. Is there a route to it? If it is not wanted take it out of `groups`",
+                "cannot send the stream to the group {}: {error}. Check the route to it, or take it out of `groups`",
                 self.address
             ));
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
+use pares_config::{FeedConfig, SystemConfig};
 use pares_roles::NodeError;
-use pares_roles::config::{FeedConfig, SystemConfig};
 use pares_types::{PublisherId, ShardId};
 use rustix::net::sockopt;
 

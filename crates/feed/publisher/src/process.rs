@@ -4,8 +4,9 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
+use pares_config::{Layout, SystemConfig, TlsSetting};
 use pares_feed::soup;
-use pares_node::config::{self, Layout, SystemConfig, TlsSetting};
+use pares_node::config;
 use pares_node::sockets::{BELL, Handshaking, RealSockets, connections_within_limits};
 use pares_node::{HostWorld, NodeError, NodeId, duty, keys, process};
 use pares_os::{Bell, BellKind};
@@ -22,7 +23,7 @@ const PORTS_TRIED: usize = 16;
 /// TLS handshakes at a time; who comes then has to try again.
 const HANDSHAKES_MAX: usize = 256;
 
-/// Runs a node in this process until it is told to stop: one that tells market data here, any other as [`pares_node::process::run`].
+/// Runs a node in this process until it is told to stop: one that tells market data here, a venue or a recorder as [`pares_node::process::run`].
 ///
 /// # Errors
 /// Whatever keeps it from starting or going on.
@@ -45,7 +46,7 @@ pub fn run_in<W: World>(node: NodeId, layout: &Layout, world: W) -> Result<(), N
     match node {
         NodeId::Publisher(id) => publish(id, &config, layout, world),
         NodeId::Replayer(id) => replay(id, &config, layout, world),
-        _ => Err(NodeError::Refused(format!("{node} tells no market data"))),
+        _ => Err(NodeError::Refused(format!("{node} does not publish market data"))),
     }
 }
 

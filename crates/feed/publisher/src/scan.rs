@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use pares_config::NodeId;
 use pares_log::{LogReader, Offset, ReadError};
-use pares_roles::{NodeId, World};
+use pares_roles::World;
 use pares_types::{Position, ShardId};
 
 use crate::logged::{Logged, Published, Reached, StatePiece};
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_state_that_is_whole_is_kept_and_that_in_which_the_session_began() {
+    fn newest_complete_state_and_session_start_are_kept() {
         let mut held = Held::default();
         messages(&mut held, 0, 1, 1).unwrap();
         assert_eq!((held.beginning.clone(), held.told.unwrap().next), (None, 3));

@@ -56,7 +56,7 @@ impl Default for ReceiverConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiverError {
     /// Neither lines nor TCP.
-    #[error("there is nothing to receive from: neither lines nor TCP addresses")]
+    #[error("no source of market data: give lines or TCP addresses")]
     Nowhere,
     /// A shard whose lines are not given.
     #[error("the lines of shard {} are not given, or have no port", .0.0)]

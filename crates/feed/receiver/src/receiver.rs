@@ -27,7 +27,7 @@ const READ_BYTES: usize = 65_536;
 const REQUESTS: usize = 0;
 /// Why a replayer that wants TLS hung up.
 const UNAUTHORIZED: &str =
-    "it serves by TLS alone: give the exchange's ca.pem (--feed-ca; `authority` in a member.toml)";
+    "it requires TLS: give the exchange's ca.pem (--feed-ca; `authority` in member.toml)";
 
 /// What comes to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

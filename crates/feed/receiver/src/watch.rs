@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn each_trade_is_noted_with_its_day_and_where_some_may_be_missing() {
+    fn each_trade_noted_with_day_and_possible_gaps() {
         let (mut noted, mut books) = (Noted::default(), ReceivedBooks::with_seed(0));
         let mut event = |books: &ReceivedBooks, event| {
             noted.note(&ReceivedFrom { shard: SHARD, books, received: Received::Event(event) });
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_behind_a_gap_unless_that_of_the_day_before_came_to_its_end() {
+    fn session_follows_gap_unless_previous_day_ended() {
         assert_eq!(between(b"0000000002", true, b"0000000003"), []);
         assert_eq!(between(b"0000000002", false, b"0000000003"), [BookNews::Gap]);
         assert_eq!(between(b"0000000002", true, b"0000000004"), [BookNews::Gap]);

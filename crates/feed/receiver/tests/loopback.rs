@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test may panic and say why; clippy lets tests, but not what they share
 
-mod own_network;
-mod publisher;
-
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
@@ -13,7 +10,8 @@ use pares_feed::books::ReceivedBooks;
 use pares_receiver::{FeedLines, FeedReceiver, Received, ReceiverConfig, SubscriptionState};
 use pares_types::{ShardId, Side};
 
-use publisher::{Outlet, SHARD, messages};
+use pares_testbed::own_network;
+use pares_testbed::publisher::{Outlet, SHARD, messages};
 
 const STEP: Duration = Duration::from_millis(1);
 /// Steps after which what should have happened never will.

@@ -33,4 +33,4 @@ pub use engine::Engine;
 pub use instruments::{idle_book_bytes, resident_bytes, spread};
 pub use measure::{Latency, Measured, Task, clock_ns, measure};
 pub use report::{Output, Report, ReportKind, ReportRing, Sums};
-pub use service::{Contender, Introduction, load, save, serve};
+pub use service::{Contender, EngineInfo, load, save, serve};

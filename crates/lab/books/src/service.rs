@@ -42,7 +42,7 @@ impl Contender {
 
 /// A contender as another process names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Introduction {
+pub struct EngineInfo {
     /// See [`Contender::name`].
     pub name: String,
     /// See [`Contender::note`].
@@ -90,7 +90,7 @@ fn answer(
     kept: &mut (PathBuf, Vec<BookMessage>),
 ) -> io::Result<String> {
     if line == "list" {
-        let introduce = |c: &Contender| Introduction { name: c.name.to_owned(), note: c.note.to_owned() };
+        let introduce = |c: &Contender| EngineInfo { name: c.name.to_owned(), note: c.note.to_owned() };
         let introductions: Vec<_> = contenders.iter().map(introduce).collect();
         return serde_json::to_string(&introductions).map_err(io::Error::other);
     }

@@ -5,6 +5,7 @@
 //! | [`drill`] | does anybody notice when a part dies, sleeps, loses its disk, is flooded or is wrong? |
 //! | `feed` | market data, received over lines that lose, and held against the record |
 //! | [`demo`] | the same to look at |
+//! | `recorded` | recorders' logs for tests of audits |
 //! | [`replay`] | a recorded trading day, every published state of the book compared |
 
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
@@ -12,4 +13,6 @@
 pub mod demo;
 pub mod drill;
 mod feed;
+#[cfg(test)]
+mod recorded;
 pub mod replay;

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`mod@bench`] | one figure of one part |
 //! | [`experiment`] | a paper's figure or table beside ours, as a section of `docs/results.md` |
+//! | `member` | a member's system of its own, for both |
 
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
 pub mod bench;
 pub mod experiment;
+mod member;

@@ -19,7 +19,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pares_roles::NodeId;
+use pares_config::NodeId;
 
 /// The variable of the environment that arms a node: `POINT:PASSAGE`.
 pub const VARIABLE: &str = "PARES_CRASH_AT";
@@ -147,25 +147,28 @@ impl Point {
 
 /// What a node is told: at which point to die, and at which passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Doom {
+pub struct CrashTrigger {
     /// Where.
     pub point: Point,
     /// When: 1 for the first passage.
     pub passage: u64,
 }
 
-impl fmt::Display for Doom {
+impl fmt::Display for CrashTrigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.point.name(), self.passage)
     }
 }
 
-impl FromStr for Doom {
+impl FromStr for CrashTrigger {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("{VARIABLE}={text} is no crash point; write POINT:PASSAGE, such as venue-decided:37");
+        let wrong = || {
+            format!(
+                "{VARIABLE}={text} is not a crash point; expected POINT:PASSAGE, such as venue-decided:37"
+            )
+        };
         let (name, passage) = text.split_once(':').ok_or_else(wrong)?;
         let point = Point::ALL.iter().copied().find(|point| point.name() == name).ok_or_else(wrong)?;
         let passage = passage.parse().ok().filter(|&passage| passage > 0).ok_or_else(wrong)?;
@@ -175,7 +178,7 @@ impl FromStr for Doom {
 
 /// Whether this node is to die somewhere, and how far it is from that.
 pub(crate) struct Crash {
-    doom: Option<Doom>,
+    doom: Option<CrashTrigger>,
     /// Passages left, the last one included.
     left: AtomicU64,
     /// Whether the node has come so far that it takes part.
@@ -195,20 +198,20 @@ impl fmt::Debug for Crash {
 impl Crash {
     /// As the variable says.
     pub(crate) fn read(node: NodeId, variable: &impl Fn(&str) -> Option<String>) -> Result<Self, String> {
-        let doom = variable(VARIABLE).map(|text| text.parse::<Doom>()).transpose()?;
+        let doom = variable(VARIABLE).map(|text| text.parse::<CrashTrigger>()).transpose()?;
         match doom.filter(|doom| !doom.point.is_of(node)) {
-            Some(doom) => Err(format!("{VARIABLE}={doom} is no crash point of {node}")),
+            Some(doom) => Err(format!("{VARIABLE}={doom} is not a crash point of {node}")),
             None => Ok(Self::new(doom, die)),
         }
     }
 
-    pub(crate) fn new(doom: Option<Doom>, end: fn(Point) -> !) -> Self {
+    pub(crate) fn new(doom: Option<CrashTrigger>, end: fn(Point) -> !) -> Self {
         let left = AtomicU64::new(doom.map_or(0, |doom| doom.passage));
         let (open, from_peer) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { doom, left, open, from_peer, end }
     }
 
-    pub(crate) fn doom(&self) -> Option<Doom> {
+    pub(crate) fn doom(&self) -> Option<CrashTrigger> {
         self.doom
     }
 
@@ -288,7 +291,7 @@ mod tests {
     #[test]
     fn points_are_read_as_they_are_printed() {
         for &point in Point::ALL {
-            let doom = Doom { point, passage: 37 };
+            let doom = CrashTrigger { point, passage: 37 };
             assert_eq!(doom.to_string().parse(), Ok(doom));
         }
     }
@@ -296,7 +299,7 @@ mod tests {
     #[test]
     fn what_is_no_point_is_refused_and_told_why() {
         for text in ["", "venue-decided", "venue-decided:", "venue-decided:0", "venue-decided:x", "venus:1"] {
-            assert!(text.parse::<Doom>().unwrap_err().contains("POINT:PASSAGE"), "{text}");
+            assert!(text.parse::<CrashTrigger>().unwrap_err().contains("POINT:PASSAGE"), "{text}");
         }
     }
 

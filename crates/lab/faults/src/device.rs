@@ -17,8 +17,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use pares_config::NodeId;
 use pares_log::Device;
-use pares_roles::NodeId;
 
 /// Milliseconds that every sync takes longer.
 pub const SLOW: &str = "PARES_SLOW_SYNC_MS";
@@ -27,14 +27,14 @@ pub const FAIL: &str = "PARES_FAIL_SYNC_AT";
 
 /// What is wrong with a recorder's device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ailment {
+pub enum DeviceFault {
     /// Every sync takes so many milliseconds longer.
     SlowSync(u32),
     /// That sync fails, 1 for the first; with `disk`, without which a recorder syncs nothing.
     FailingSync(u64),
 }
 
-impl Ailment {
+impl DeviceFault {
     /// The variable that tells a node, and its value.
     #[must_use]
     pub fn variable(self) -> (&'static str, String) {
@@ -82,7 +82,7 @@ pub(crate) fn read(node: NodeId, variable: &impl Fn(&str) -> Option<String>) -> 
         if !matches!(node, NodeId::Recorder(_)) {
             return Err(format!("{name} is for recorders, not for {node}"));
         }
-        text.parse().map(Some).map_err(|_| format!("{name}={text} is no number"))
+        text.parse().map(Some).map_err(|_| format!("{name}={text} is not a number"))
     };
     let (slow_ms, fail_at): (Option<u64>, Option<u64>) = (number(SLOW)?, number(FAIL)?);
     if slow_ms.is_none() && fail_at.is_none() {

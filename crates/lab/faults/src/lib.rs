@@ -32,7 +32,8 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use pares_roles::{NodeError, NodeId, World};
+use pares_config::NodeId;
+use pares_roles::{NodeError, World};
 
 use crash::Crash;
 use device::Sick;
@@ -93,20 +94,21 @@ impl Faults {
     fn warn(&self) {
         let node = self.node;
         if let Some(doom) = self.crash.doom() {
-            say(&format_args!("warning: {}={doom} is set: {node} will kill itself there", crash::VARIABLE));
+            say(&format_args!(
+                "warning: {}={doom} is set: {node} will kill itself at that point",
+                crash::VARIABLE
+            ));
         }
         if let Some(wrong) = self.wrong {
             let variable = wrong::VARIABLE;
-            say(&format_args!(
-                "warning: {variable}={wrong} is set: {node} will execute other orders than were entered"
-            ));
+            say(&format_args!("warning: {variable}={wrong} is set: {node} will execute orders incorrectly"));
         }
         if let Some(sick) = &self.sick {
-            say(&format_args!("warning: {node} has a sick device: {sick}"));
+            say(&format_args!("warning: {node} has a simulated device fault: {sick}"));
         }
         if let Some(member) = self.poison.member() {
             say(&format_args!(
-                "warning: {}: the orders of member {member} bring the matching engine down",
+                "warning: {}: orders of member {member} crash the matching engine",
                 poison::VARIABLE
             ));
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use pares_config::NodeId;
 use pares_log::{AppendError, LogReader, LogWriter, Offset, ReadError, Record};
-use pares_roles::NodeId;
 use pares_wire::record::{self, CheckpointChunk};
 
 use crate::Faults;

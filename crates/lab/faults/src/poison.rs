@@ -32,7 +32,7 @@ impl Poison {
     /// As the variable says.
     pub(crate) fn read(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let Some(member) = variable(VARIABLE) else { return Ok(Self(None)) };
-        let wrong = || format!("{VARIABLE} is `{member}`: it names a member, as a number");
+        let wrong = || format!("{VARIABLE} is `{member}`, but must be a member's number");
         Ok(Self(Some(member.parse().map(MemberId).map_err(|_| wrong())?)))
     }
 

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pares_roles::world::{DoorPort, Ready, Sockets, TurnedAway};
+use pares_port::DoorPort;
+use pares_roles::world::{Ready, RejectedConnections, Sockets};
 use pares_wire::frame::{self, Message, SignedOn};
 
 use crate::Faults;
@@ -47,7 +48,7 @@ impl<S: Sockets> Sockets for FaultySockets<S> {
         self.inner.poll(timeout, ready)
     }
 
-    fn turned_away(&self) -> TurnedAway {
+    fn turned_away(&self) -> RejectedConnections {
         self.inner.turned_away()
     }
 }

@@ -5,9 +5,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use pares_config::NodeId;
 use pares_log::{Config, Offset, OpenError, ReadError};
+use pares_roles::World;
 use pares_roles::world::{Task, Waker};
-use pares_roles::{NodeId, World};
 use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
 
 use crate::crash::Point;

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use pares_roles::NodeId;
+use pares_config::NodeId;
 use pares_types::{Command, NewOrder, Quantity, Request, ShardId};
 use pares_wire::record::{self, RequestRecord, ResultHead, ResultRecord, request_bytes, write_request};
 
@@ -41,7 +41,7 @@ impl FromStr for Wrong {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
-            || format!("{VARIABLE}={text} makes no sense; write FROM or FROM:SHARD, such as 600 or 600:3");
+            || format!("{VARIABLE}={text} is invalid; expected FROM or FROM:SHARD, such as 600 or 600:3");
         let (from, shard) = text.split_once(':').map_or((text, None), |(from, shard)| (from, Some(shard)));
         let shard = shard.map(|shard| shard.parse().map(ShardId)).transpose().map_err(|_| wrong())?;
         let from = from.parse().ok().filter(|&from| from > 0).ok_or_else(wrong)?;

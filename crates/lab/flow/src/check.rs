@@ -32,7 +32,7 @@ pub struct Mismatch {
 
 /// An answer that was not as expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Surprise {
+pub struct Discrepancy {
     /// What was sent and expected.
     pub step: FlowStep,
     /// What came.
@@ -54,7 +54,7 @@ pub struct Checker {
     mirror: BookMirror,
     counts: Counts,
     mismatches: Vec<Mismatch>,
-    surprises: Vec<Surprise>,
+    surprises: Vec<Discrepancy>,
     /// First client order id not handed out yet; below it, an answer to nothing due is a repeat.
     issued_below: ClientOrderId,
 }
@@ -133,7 +133,7 @@ impl Checker {
 
     /// The first answers that were not as expected.
     #[must_use]
-    pub fn surprises(&self) -> &[Surprise] {
+    pub fn surprises(&self) -> &[Discrepancy] {
         &self.surprises
     }
 
@@ -166,7 +166,7 @@ impl Checker {
         if !is_as_expected(&step.expect, &outcome, &events) {
             self.counts.surprises += 1;
             if self.surprises.len() < KEPT {
-                self.surprises.push(Surprise { step, outcome, events });
+                self.surprises.push(Discrepancy { step, outcome, events });
             }
         } else if let Expectation::Fills { known, .. } = step.expect {
             self.counts.fills_at_head += 1;

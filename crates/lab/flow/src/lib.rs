@@ -24,22 +24,23 @@ mod itch;
 mod lobster;
 mod mirror;
 mod paper;
-mod random;
+
 mod recorded;
 mod replay;
 mod scenarios;
+mod schedule;
 mod shadow;
 mod synthetic;
 mod translate;
 
 pub use actions::Actions;
-pub use check::{Checker, Mismatch, Surprise};
+pub use check::{Checker, Discrepancy, Mismatch};
 pub use command::{Action, Expectation, FlowAction, FlowCommand, FlowStep, RowCheck};
 pub use itch::{ItchCounts, ItchMessage, ItchSelect, ItchSource};
 pub use lobster::LobsterSource;
 pub use mirror::BookMirror;
 pub use paper::PaperFlow;
-pub use random::Random;
+pub use pares_random::Random;
 pub use recorded::{
     BookChange, Depth, DepthLevel, OrderRef, RecordedEvent, RecordedEvents, RecordedId, SourceError,
 };
@@ -48,5 +49,6 @@ pub use scenarios::{
     BookMessage, BookScenario, MessageKind, SCENARIO_MEMBERS, SCENARIO_ORDERS, SCENARIO_SEED,
     SCENARIO_START_TICKS,
 };
+pub use schedule::Schedule;
 pub use synthetic::{FlowInstrument, SyntheticConfig, SyntheticFlow};
 pub use translate::{Tally, Translator, TranslatorConfig};

@@ -8,8 +8,8 @@
 use pares_types::{ClientOrderId, MemberId, Price, Quantity, Side, TimeInForce};
 
 use crate::command::{FlowCommand, limit};
-use crate::random::Random;
 use crate::synthetic::FlowInstrument;
+use pares_random::Random;
 
 /// Requests of a block, half of them buys.
 const BLOCK: usize = 64;

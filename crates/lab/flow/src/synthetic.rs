@@ -17,7 +17,7 @@
 use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Side, TimeInForce};
 
 use crate::command::{FlowAction, FlowCommand, limit};
-use crate::random::Random;
+use pares_random::Random;
 
 /// Percent of commands that enter an order; of the rest [`AMEND_PERCENT`] amend and the others cancel.
 const ENTER_PERCENT: u64 = 45;
@@ -195,15 +195,15 @@ impl InstrumentFlow {
 
     /// A random walk that turns back at its bounds.
     fn wander(&mut self, random: &mut Random) {
-        if random.chance(MOVE_PERCENT) {
+        if random.percent(MOVE_PERCENT) {
             let away = self.middle_ticks - self.start_ticks;
-            let up = if away.abs() >= WANDER_TICKS { away < 0 } else { random.chance(50) };
+            let up = if away.abs() >= WANDER_TICKS { away < 0 } else { random.percent(50) };
             self.middle_ticks += if up { 1 } else { -1 };
         }
     }
 
     fn enter(&mut self, name: ClientOrderId, member: MemberId, random: &mut Random) -> FlowAction {
-        let side = if random.chance(50) { Side::Buy } else { Side::Sell };
+        let side = if random.percent(50) { Side::Buy } else { Side::Sell };
         let lots = 1 + random.below(LOTS_MAX);
         let quantity = self.shares(lots);
         let drawn = random.below(100);
@@ -223,7 +223,7 @@ impl InstrumentFlow {
     /// Half of the amends shrink the order and keep its priority; the others quote it anew.
     fn amend(&mut self, random: &mut Random) -> (MemberId, FlowAction) {
         let place = random.below(self.live.len() as u64) as usize;
-        let shrinks = random.chance(50);
+        let shrinks = random.percent(50);
         let middle_ticks = self.middle_ticks;
         let order = &mut self.live[place];
         if shrinks && order.lots > 1 {

@@ -89,7 +89,7 @@ fn a_reduction_keeps_the_place_in_the_queue() {
 }
 
 #[test]
-fn a_reduction_after_an_execution_names_the_total_with_the_executed_part() {
+fn reduction_after_execution_names_full_total() {
     let actions = actions(&[
         "1,1,71,10,100,1  | 110,5,100,10",
         "2,4,71,3,100,1   | 110,5,100,7",
@@ -112,7 +112,7 @@ fn what_was_there_before_a_submission_is_seeded_ahead_of_it() {
 }
 
 #[test]
-fn a_level_that_leaves_the_window_is_dropped_and_seeded_when_it_returns() {
+fn level_leaving_window_is_dropped_and_reseeded() {
     let report = report(&[
         "1,1,71,10,100,1  | 110,5,100,10",
         "2,1,72,20,101,1  | 110,5,101,20", // 100 leaves
@@ -125,7 +125,7 @@ fn a_level_that_leaves_the_window_is_dropped_and_seeded_when_it_returns() {
 }
 
 #[test]
-fn a_level_inside_the_window_that_differs_is_one_mismatch_and_then_repaired() {
+fn differing_level_is_one_mismatch_then_repaired() {
     let report = report(&[
         "1,1,71,10,100,1  | 110,5,100,10",
         "2,1,72,20,100,1  | 110,5,100,31", // one share too many

@@ -84,7 +84,7 @@ fn a_lost_update_is_told_by_its_name_too() {
 }
 
 #[test]
-fn g_nonadjacent_two_readers_who_see_two_writes_in_opposite_orders() {
+fn g_nonadjacent_readers_see_writes_in_opposite_orders() {
     // A long fork: each update alone is well, and no order of the two gives both reads.
     has(
         "0 1 2 done +1:1
@@ -157,7 +157,7 @@ fn a_history_is_written_as_it_is_read() {
 }
 
 #[test]
-fn a_session_that_stays_at_its_site_and_missed_its_own_write_there() {
+fn session_at_one_site_missed_its_own_write() {
     let found = found(include_str!("histories/own-write-missed.history"));
     assert_eq!(found.count(Anomaly::ReadYourWrites), 1, "{:?}", found.examples());
 }

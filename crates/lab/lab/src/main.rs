@@ -4,9 +4,6 @@
 //! knows nothing of it.
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
 
-#[cfg(test)]
-#[path = "../../../app/pares/src/help_texts.rs"]
-mod help_texts;
 mod member;
 mod node;
 mod sim;
@@ -39,13 +36,13 @@ enum Command {
     Demo(demo::Args),
     /// Measure the exchange and its parts on this machine
     Bench(bench::Args),
-    /// Kill, stop, wipe, flood or poison parts of an exchange under load; count losses
+    /// Inject faults into an exchange under load, and count losses
     Drill(drill::Choice),
-    /// Run an exchange in virtual time, with faults by seed, and check every promise
+    /// Simulate an exchange in virtual time, with faults from a seed, and check every invariant
     Sim(sim::Args),
-    /// Put a recorded trading day through an exchange and compare every book state
+    /// Replay a recorded trading day through an exchange and compare every book state
     Replay(replay::Args),
-    /// Measure the papers' figures and tables again on this machine
+    /// Repeat the papers' measurements on this machine
     Experiment(experiment::Args),
     /// One node of a system started here
     #[command(hide = true)]
@@ -116,7 +113,20 @@ mod tests {
 
     #[test]
     fn every_value_that_a_help_text_names_is_accepted() {
-        let tried = help_texts::try_every_value(&Cli::command());
+        let tried = pares_testbed::help_texts::try_every_value(&Cli::command());
         assert!(tried > 10, "{tried}");
+    }
+
+    #[test]
+    fn every_documented_command_line_parses() {
+        let program = Cli::command();
+        // `pares` hands what people ask the laboratory for to this program.
+        let shown = |first: &str| {
+            program.get_subcommands().any(|below| below.get_name() == first && !below.is_hide_set())
+        };
+        let is_ours = |name: &str, first: &str| name == "pares-lab" || shown(first);
+        let tried = pares_testbed::documented::try_every_line(&program, is_ours);
+        assert!(tried.wrong.is_empty(), "{}", tried.wrong.join("\n"));
+        assert!(tried.count > 100, "{}", tried.count);
     }
 }

@@ -1,7 +1,9 @@
 //! One node of a system that the laboratory started, in this process. It fails where its environment says.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use pares_doors::Doors;
 use pares_faults::Faulty;
 use pares_load::LabResult;
 use pares_node::{HostWorld, Layout, NodeId, leftovers, process};
@@ -22,8 +24,12 @@ pub fn run(args: &Args) -> LabResult {
     leftovers::end_with_parent()?;
     let layout = Layout::new(&args.dir);
     let world = Faulty::from_environment(args.node, HostWorld::new(&layout)?)?;
-    match args.node.only_tells() {
-        true => Ok(pares_publisher::process::run_in(args.node, &layout, world)?),
-        false => Ok(process::run_in(args.node, &layout, world.clone(), |sockets| world.sockets(sockets))?),
+    match args.node {
+        NodeId::Gateway(id) => {
+            let wrap = |sockets| world.sockets(sockets);
+            Ok(process::run_gateway(id, &layout, world.clone(), Arc::new(Doors), wrap)?)
+        }
+        node if node.only_tells() => Ok(pares_publisher::process::run_in(node, &layout, world)?),
+        node => Ok(process::run_in(node, &layout, world)?),
     }
 }

@@ -11,10 +11,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::builder::PossibleValuesParser;
 use indicatif::ProgressBar;
-use pares_load::{LabError, LabResult};
+use pares_load::{LabError, LabResult, print_figures};
 use pares_sim::{Failure, Scenario, Summary, member, run_traced, run_twice, wice};
 use pares_text::progress;
-use pares_text::{self as text, Table};
 use serde::Serialize;
 
 /// Arguments of `pares sim`.
@@ -23,20 +22,20 @@ pub struct Args {
     /// Run one seed
     #[arg(long, value_name = "S", conflicts_with_all = ["seeds", "minutes", "until_failure"])]
     seed: Option<u64>,
-    /// Run the seeds from A up to B, exclusive
+    /// Run the seeds from A to B, excluding B
     #[arg(long, value_name = "A..B", value_parser = parse_seeds, conflicts_with_all = ["minutes", "until_failure"])]
     seeds: Option<Seeds>,
-    /// Run fresh seeds for so many minutes of real time; 1 unless seeds are named
+    /// Run random seeds for this many minutes of real time [default: 1, unless seeds are named]
     #[arg(long, value_name = "M", conflicts_with = "until_failure")]
     minutes: Option<f64>,
-    /// Run fresh seeds until one fails
+    /// Run random seeds until one fails
     #[arg(long)]
     until_failure: bool,
-    /// One of the scenarios, or all. With `sites` and what begins with it clusters replicate to each other: positions are versions there,
-    /// epochs are eras
+    /// A scenario, or all. Scenarios `sites...` simulate replicated clusters, with versions in place of positions
+    /// and eras in place of epochs
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = scenarios())]
     scenario: String,
-    /// Print one line per event; each seed then runs once only
+    /// Print one line per event; each seed then runs only once
     #[arg(long, conflicts_with = "json")]
     trace: bool,
     /// One JSON object instead of a table
@@ -49,11 +48,11 @@ pub struct Args {
 struct Seeds(u64, u64);
 
 fn parse_seeds(text: &str) -> Result<Seeds, String> {
-    let (from, to) = text.split_once("..").ok_or("two numbers, as in 0..1000")?;
+    let (from, to) = text.split_once("..").ok_or("expected two numbers, as in 0..1000")?;
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text} is not a number"));
     match (number(from)?, number(to)?) {
         (from, to) if from < to => Ok(Seeds(from, to)),
-        _ => Err("no seed lies between the two".into()),
+        _ => Err("the range of seeds is empty".into()),
     }
 }
 
@@ -124,7 +123,7 @@ pub fn run(args: &Args) -> LabResult {
     let (seeds, limit) = plan(args)?;
     if !args.json {
         let until = if seeds.1 == u64::MAX { "on".to_owned() } else { format!("to {}", seeds.1 - 1) };
-        text::print(&format!("seeds {} {until}, scenario {}", seeds.0, args.scenario));
+        pares_text::print(&format!("seeds {} {until}, scenario {}", seeds.0, args.scenario));
     }
     let bar = bar(seeds, limit);
     let mut totals: Vec<Totals> =
@@ -166,13 +165,13 @@ fn plan(args: &Args) -> Result<(Seeds, Option<Duration>), LabError> {
     let fresh = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let minutes = args.minutes.unwrap_or(1.0);
     let limit = Duration::try_from_secs_f64(minutes * 60.0)
-        .map_err(|_| LabError::Usage(format!("{minutes} is no number of minutes")))?;
+        .map_err(|_| LabError::Usage(format!("{minutes} is not a number of minutes")))?;
     Ok((Seeds(fresh, u64::MAX), Some(limit).filter(|_| !args.until_failure)))
 }
 
 fn names(scenario: &str) -> Vec<&'static str> {
     let sites = wice::Plan::ALL.map(|plan| plan.name);
-    let all = Scenario::NAMES.into_iter().chain([member::MemberPlan::NAME]).chain(sites);
+    let all = Scenario::names().into_iter().chain([member::MemberPlan::NAME]).chain(sites);
     let wanted = |name: &str| match scenario {
         "all" => true,
         "sites" => sites.contains(&name),
@@ -226,7 +225,7 @@ fn run_sites(plan: wice::Plan, seed: u64, trace: bool) -> Result<Summary, Box<Fa
     };
     let first = first.map_err(|found| failure("a promise of replication", found.at_us, found.what))?;
     if !trace && wice::run(plan, seed) != Ok(first) {
-        return Err(Box::new(failure("a seed does the same again", first.took_us, "two runs differ".into())));
+        return Err(Box::new(failure("a seed is reproducible", first.took_us, "two runs differ".into())));
     }
     Ok(Summary {
         took_ns: first.took_us * 1_000,
@@ -254,11 +253,7 @@ fn show(bar: &ProgressBar, limit: Option<Duration>, started: Instant, done: u64)
 }
 
 fn tell(args: &Args, figures: Figures) -> LabResult {
-    let text = match args.json {
-        true => serde_json::to_string(&figures).expect("figures are plain"),
-        false => table(&figures),
-    };
-    text::print(&text);
+    print_figures(args.json, &figures);
     match figures.failures.into_iter().next() {
         None => Ok(()),
         Some(Found { invariant, replay, .. }) => {
@@ -267,32 +262,9 @@ fn tell(args: &Args, figures: Figures) -> LabResult {
     }
 }
 
-fn table(figures: &Figures) -> String {
-    let titles =
-        ["scenario", ">seeds held", ">virtual s", ">requests", ">positions", ">trades", ">faults", ">epochs"];
-    let mut table = Table::new(titles);
-    for totals in &figures.scenarios {
-        let counts = [totals.requests, totals.positions, totals.trades, totals.faults, totals.epochs];
-        let mut row = vec![totals.scenario.to_owned(), text::grouped(totals.seeds)];
-        row.push(format!("{:.1}", totals.virtual_seconds));
-        row.extend(counts.map(text::grouped));
-        table.row(row);
-    }
-    format!("{}\n{} failures in {:.1} s", table.render(), figures.failures.len(), figures.seconds)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn virtual_time_is_shown_in_seconds() {
-        let mut totals = Totals { scenario: "quick", ..Totals::default() };
-        totals.add(&Summary { took_ns: 2_340_000_000, ..Summary::default() });
-        let shown =
-            table(&Figures { first_seed: 1, scenarios: vec![totals], failures: Vec::new(), seconds: 1.0 });
-        assert!(shown.contains("virtual s") && shown.contains(" 2.3 "), "{shown}");
-    }
 
     #[test]
     fn seeds_are_two_numbers_in_order() {
@@ -304,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_scenario_is_one_that_exists_or_all_of_them() {
-        assert!(names("all").starts_with(&Scenario::NAMES));
+        assert!(names("all").starts_with(&Scenario::names()));
         assert_eq!(names("sites").len(), wice::Plan::ALL.len());
         assert_eq!((names("power"), names("member")), (vec!["power"], vec!["member"]));
     }

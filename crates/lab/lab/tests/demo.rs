@@ -51,6 +51,7 @@ fn processes_of(dir: &Path) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "all: a demonstration, of minutes; the drills and the simulator prove what it shows"]
 fn venues_are_killed_and_nothing_is_lost_or_answered_twice() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("system");
@@ -63,6 +64,7 @@ fn venues_are_killed_and_nothing_is_lost_or_answered_twice() {
 }
 
 #[test]
+#[ignore = "all: a demonstration, of minutes; the drills and the simulator prove what it shows"]
 fn a_system_that_lasts_is_demonstrated_again() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("system");
@@ -73,6 +75,7 @@ fn a_system_that_lasts_is_demonstrated_again() {
 }
 
 #[test]
+#[ignore = "all: a demonstration, of minutes; the drills and the simulator prove what it shows"]
 fn a_whole_day_is_gone_through_while_venues_are_killed() {
     let verdict = run(&["--day", "--day-seconds", "24"]);
     let day = &verdict["day"];
@@ -104,6 +107,7 @@ fn a_whole_day_is_gone_through_while_venues_are_killed() {
 }
 
 #[test]
+#[ignore = "all: a demonstration, of minutes; the drills and the simulator prove what it shows"]
 fn without_a_timetable_the_exchange_leads_through_the_day() {
     let verdict = run(&["--day", "--day-seconds", "24", "--no-timetable"]);
     assert_eq!(verdict["day"]["by_timetable"], false, "{verdict}");
@@ -111,6 +115,7 @@ fn without_a_timetable_the_exchange_leads_through_the_day() {
 }
 
 #[test]
+#[ignore = "all: a demonstration, of minutes; the drills and the simulator prove what it shows"]
 fn a_broker_s_orders_and_the_exchange_s_agree_in_the_end() {
     let verdict = run(&["--broker", "--seconds", "12", "--kill-every", "2"]);
     let count = |name: &str| verdict[name].as_u64().unwrap_or_else(|| panic!("no {name} in {verdict}"));
@@ -154,7 +159,8 @@ fn answer(address: &str, method: &str, path: &str, token: &str, body: &Value) ->
 }
 
 #[test]
-fn an_order_by_hand_among_a_broker_s_customers_is_taken_and_the_end_agrees() {
+#[ignore = "all: a demonstration, of minutes; the drills and the simulator prove what it shows"]
+fn manual_order_among_broker_customers_reconciles() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
         .args(["demo", "--broker", "--plain", "--seconds", "20", "--kill-every", "4"])
         .stdout(Stdio::piped())
@@ -179,5 +185,6 @@ fn an_order_by_hand_among_a_broker_s_customers_is_taken_and_the_end_agrees() {
     let rest: Vec<String> = said.collect();
     assert!(child.wait().unwrap().success(), "{order} {rest:?}");
     assert_ne!(order["state"], "refused", "{order}");
-    assert!(rest.iter().any(|line| line.contains("$0.00 missing")), "{rest:?}");
+    let is_whole = |line: &String| line.split_whitespace().eq(["money", "off", "cents", "0"]);
+    assert!(rest.iter().any(is_whole), "{rest:?}");
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pares_operator::init;
-use pares_operator::sites::{self, Processes, Speech};
+use pares_operator::sites::{self, ChildOutput, Processes};
 use pares_site::config::Promise;
 use pares_site::protocol::Code;
 use pares_site::{Access, CallError, Client, SitesConfig, Worked};
@@ -79,7 +79,7 @@ impl DistantSites {
         let mut config = SitesConfig { isolation: plan.isolation, ..init::configuration(&init)? };
         let proxy = put_apart(&mut config, plan.rtt / 2)?;
         init::write(&config, &dir)?;
-        let processes = Processes::new(&dir, Speech::File, plan.command)?;
+        let processes = Processes::new(&dir, ChildOutput::File, plan.command)?;
         let operator = Access::named(config.clone(), &dir, &[init::OPERATOR])?;
         let client = Access::named(config, &dir, &[init::CLIENT])?;
         let (link, keep) = (proxy.handle(), plan.dir.is_some());

@@ -1,5 +1,7 @@
 //! Why a command of the laboratory failed. Every message says what to do, or what was wrong with what was asked.
 
+use std::time::{Duration, Instant};
+
 /// Why a command of the laboratory failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -37,6 +39,12 @@ pub enum LabError {
     },
 }
 
+impl From<pares_config::ConfigError> for LabError {
+    fn from(error: pares_config::ConfigError) -> Self {
+        Self::Node(error.into())
+    }
+}
+
 impl LabError {
     /// What the program ends with when what was asked cannot be done on this machine (as automake has it).
     pub const SKIPPED: u8 = 77;
@@ -53,4 +61,15 @@ pub type LabResult = Result<(), LabError>;
 /// Makes a failure of `what` the command's failure.
 pub fn failed<E: std::fmt::Display>(what: &str) -> impl FnOnce(E) -> LabError {
     move |error| LabError::Failed(format!("{what}: {error}"))
+}
+
+/// Whether there is time left.
+///
+/// # Errors
+/// If what `not` says has been so for longer than `patience`.
+pub fn check_patience(since: Instant, patience: Duration, not: &str) -> LabResult {
+    match since.elapsed() < patience {
+        true => Ok(()),
+        false => Err(LabError::Failed(format!("{not} for {} seconds", patience.as_secs()))),
+    }
 }

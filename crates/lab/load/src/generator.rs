@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use pares_node::config::ROLE_MAX;
+use pares_config::ROLE_MAX;
 use pares_os::clock::mono_ns;
 use pares_types::ClientOrderId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -75,6 +75,17 @@ impl Load {
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
+    }
+
+    /// Whether it goes on.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn goes_on(&self) -> Result<(), LabError> {
+        match self.is_finished() {
+            true => Err(LabError::Failed("the load generator ended: a gateway was lost".into())),
+            false => Ok(()),
+        }
     }
 
     /// Waits until all that was sent is answered (or has had ten seconds), and gives the figures.

@@ -25,6 +25,8 @@
 //! | `stolen` | what the host of a virtual machine keeps for itself |
 //! | `records` | what the recorders have, and whether they agree |
 //! | `killer` | kills venues, and sees when each is back |
+//! | `figures` | what a command found, as JSON and for people |
+//! | `worker` | a thread that works until it is told to stop |
 //! | `error` | why a command failed, and what to do |
 
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
@@ -32,6 +34,7 @@
 mod connection;
 mod distant_sites;
 mod error;
+mod figures;
 mod fix;
 mod front;
 mod generator;
@@ -42,6 +45,7 @@ mod observed;
 mod offer;
 mod ouch;
 mod plan;
+pub mod processor;
 mod records;
 mod scratch;
 mod session;
@@ -51,25 +55,31 @@ mod stolen;
 mod system;
 mod venues;
 mod web;
+mod worker;
 
 pub use distant_sites::{DistantSites, PATIENCE, SitesPlan};
-pub use error::{LabError, LabResult, failed};
+pub use error::{LabError, LabResult, check_patience, failed};
+pub use figures::{Spread, figures_text, none_of, print_figures};
 pub use fix::{FixPlan, fix_logon};
 pub use front::FrontTold;
 pub use generator::Load;
 pub use killer::{Killer, Return};
 pub use numbers::Numbers;
 pub use observed::{Observed, Stretch};
-pub use offer::{Excess, ExcessPlan, ExcessTally, Latencies};
+pub use offer::{Latencies, OpenLoopLoad, OpenLoopPlan, OpenLoopTally};
 pub use ouch::{OuchPlan, ouch_login};
 pub use plan::{LoadPlan, LoadProtocol, Rate};
 pub use records::{LogNotes, Reach, Records};
 pub use scratch::ScratchDirectory;
+pub use session::keep_if_connected;
 pub use small_disk::SmallDisk;
 pub use stolen::Stolen;
 pub use system::{ScratchSystem, addresses, own_program};
 pub use venues::{VenueState, Venues};
-pub use web::{HttpAnswer, HttpConnection, WebPlan, WebProcess, first_frame, text_frame, text_of};
+pub use web::{
+    HttpAnswer, HttpConnection, WebPlan, WebProcess, WebSharing, first_frame, text_frame, text_of,
+};
+pub use worker::Worker;
 
 use pares_flow::{FlowCommand, SyntheticFlow};
 

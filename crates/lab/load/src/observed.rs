@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
-use pares_node::config::ROLE_MAX;
+use pares_config::ROLE_MAX;
 
 use crate::numbers::Numbers;
 

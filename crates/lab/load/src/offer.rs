@@ -39,7 +39,7 @@ const CANCEL_EVERY: u64 = 100;
 const TICKS: u64 = 5;
 
 /// What to offer.
-pub struct ExcessPlan {
+pub struct OpenLoopPlan {
     /// The gateways; session `k` uses gateway `k` modulo their number.
     pub addresses: Vec<SocketAddr>,
     /// What is traded.
@@ -63,7 +63,7 @@ pub struct Latencies {
 
 /// What became of it so far.
 #[derive(Default)]
-pub struct ExcessTally {
+pub struct OpenLoopTally {
     /// Requests sent.
     pub sent: AtomicU64,
     /// Of those, answered.
@@ -80,19 +80,19 @@ pub struct ExcessTally {
 }
 
 /// An offer under way.
-pub struct Excess {
+pub struct OpenLoopLoad {
     /// What became of it so far.
-    pub tally: Arc<ExcessTally>,
+    pub tally: Arc<OpenLoopTally>,
     thread: JoinHandle<Result<Latencies, ClientError>>,
 }
 
-impl Excess {
+impl OpenLoopLoad {
     /// Connects the sessions and begins.
     ///
     /// # Errors
     /// If a gateway cannot be reached.
-    pub fn start(plan: ExcessPlan) -> Result<Self, LabError> {
-        let tally = Arc::new(ExcessTally::default());
+    pub fn start(plan: OpenLoopPlan) -> Result<Self, LabError> {
+        let tally = Arc::new(OpenLoopTally::default());
         let mut sender = Sender::new(plan, Arc::clone(&tally))?;
         let thread = std::thread::Builder::new()
             .name("offer".into())
@@ -135,8 +135,8 @@ fn is_cancel(n: u64) -> bool {
 }
 
 struct Sender {
-    plan: ExcessPlan,
-    tally: Arc<ExcessTally>,
+    plan: OpenLoopPlan,
+    tally: Arc<OpenLoopTally>,
     clients: Vec<Client>,
     /// Sessions whose connection did not take all it was given.
     full: Vec<bool>,
@@ -150,7 +150,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(plan: ExcessPlan, tally: Arc<ExcessTally>) -> Result<Self, ClientError> {
+    fn new(plan: OpenLoopPlan, tally: Arc<OpenLoopTally>) -> Result<Self, ClientError> {
         let connect = |member: u32| {
             Client::connect(plan.addresses[member as usize % plan.addresses.len()], MemberId(member))
         };
@@ -191,7 +191,7 @@ impl Sender {
                 *full = !client.flush()?;
             }
             self.receive()?;
-            let ExcessTally { sent: all, answered, rejected, .. } = &*self.tally;
+            let OpenLoopTally { sent: all, answered, rejected, .. } = &*self.tally;
             let told = answered.load(Ordering::Relaxed) + rejected.load(Ordering::Relaxed);
             let open = all.load(Ordering::Relaxed).saturating_sub(told);
             if until_ns.is_some_and(|until_ns| open == 0 || mono_ns() > until_ns) {
@@ -240,7 +240,7 @@ impl Sender {
             };
         }
         let instrument = instruments[self.random.below(instruments.len() as u64) as usize];
-        let side = if self.random.chance(50) { Side::Buy } else { Side::Sell };
+        let side = if self.random.percent(50) { Side::Buy } else { Side::Sell };
         let ticks = self.random.below(2 * TICKS + 1) as i64 - TICKS as i64;
         let price = Price(instrument.start.0 + ticks * instrument.tick.0);
         let order = NewOrder::limit(side, price, Quantity(instrument.lot.0 * (1 + self.random.below(10))));

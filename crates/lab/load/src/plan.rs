@@ -30,7 +30,7 @@ impl FromStr for Rate {
             "max" => Ok(Self::Max),
             _ => match text.replace('_', "").parse() {
                 Ok(rate) if (1..=10_000_000).contains(&rate) => Ok(Self::PerSecond(rate)),
-                _ => Err("a rate is a number of requests per second up to 10,000,000, or `max`".into()),
+                _ => Err("a rate must be a number of requests per second up to 10,000,000, or `max`".into()),
             },
         }
     }

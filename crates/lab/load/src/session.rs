@@ -29,6 +29,19 @@ const RETRY_NS: u64 = 5_000_000;
 /// How long a gateway may take to sign a returning member on.
 const SIGN_ON_MAX: Duration = Duration::from_millis(500);
 
+/// Whether the connection is still there that a turn was on.
+///
+/// # Errors
+/// If something else is wrong.
+pub fn keep_if_connected(turn: Result<(), ClientError>) -> Result<bool, LabError> {
+    use ClientError::{Closed, Connect, Io, TimedOut};
+    match turn {
+        Ok(()) => Ok(true),
+        Err(Closed | Io(_) | Connect { .. } | TimedOut) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// One member's connection.
 pub(crate) struct Session {
     member: MemberId,

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use pares_config::{DurabilitySetting, InstrumentConfig};
 use pares_node::SystemConfig;
-use pares_node::config::{DurabilitySetting, InstrumentConfig};
 
 use crate::Rate;
 
@@ -13,37 +13,37 @@ pub struct Args {
     /// Requests per second, or `max` for the highest sustained rate
     #[arg(long, default_value = "10000")]
     pub rate: Rate,
-    /// How long to measure
+    /// Measuring time, seconds
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,
-    /// How many gateways
+    /// Number of gateways
     #[arg(long, default_value_t = 1)]
     pub gateways: u16,
-    /// How many venues race
+    /// Number of racing venues
     #[arg(long, default_value_t = 2)]
     pub venues: u16,
-    /// How many recorders
+    /// Number of recorders
     #[arg(long, default_value_t = 2)]
     pub recorders: u16,
-    /// How many instruments
+    /// Number of instruments
     #[arg(long, default_value_t = 10)]
     pub symbols: u32,
-    /// How many total orders they share; without it each has its own
+    /// Number of shards [default: one per instrument]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub shards: Option<u16>,
-    /// Whether venues agree through the window; off is legal with one gateway only
+    /// Use the sequencer between venues; off is allowed only with one gateway
     #[arg(long, default_value = "on", value_parser = on_off, action = clap::ArgAction::Set)]
     pub sequencer: bool,
-    /// What an answer promises: `os` survives the death of any process, `disk` the loss of power
+    /// What an answer survives: `os` the death of any process, `disk` a power loss
     #[arg(long, default_value = "os", value_parser = durability)]
     pub durability: DurabilitySetting,
     /// Requests in flight with `--rate max`
     #[arg(long, default_value_t = 2_048)]
     pub in_flight: usize,
-    /// The flow's seed
+    /// Random seed of the flow
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Where to keep the system's files (default: a temporary directory)
+    /// The directory for the system's files [default: a temporary directory]
     #[arg(long)]
     pub dir: Option<PathBuf>,
     /// Print one JSON object

@@ -23,8 +23,7 @@ impl SmallDisk {
         match mount.status().is_ok_and(|status| status.success()) {
             true => Ok(Self { at: at.to_owned() }),
             false => Err(LabError::Skipped(
-                "this needs a small tmpfs under a log, and mounting one is not allowed here; run it as root"
-                    .into(),
+                "this needs permission to mount a small tmpfs under a log: run it as root".into(),
             )),
         }
     }

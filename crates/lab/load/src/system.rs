@@ -4,15 +4,18 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pares_client::Tls;
+use pares_client::{Client, ClientError, Options, Tls};
+use pares_node::supervisor::Death;
 use pares_node::{Layout, Supervisor, SystemConfig, keys};
-use pares_types::RecorderId;
+use pares_types::{MemberId, RecorderId};
 
 use crate::error::LabError;
 use crate::small_disk::SmallDisk;
 
 /// How long a node may take to come up.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks after the nodes.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A system of its own for a benchmark, a drill or a demonstration, in a directory that is removed when it ends.
 pub struct ScratchSystem {
@@ -99,6 +102,44 @@ impl ScratchSystem {
     pub fn small_disk(&self) -> Result<&SmallDisk, LabError> {
         let none = || LabError::Usage("this system has no disk of its own".into());
         self.small_disk.as_ref().ok_or_else(none)
+    }
+
+    /// Lets time pass while looking after the nodes; `look` is told who has died, every few milliseconds.
+    ///
+    /// # Errors
+    /// Those of `look`.
+    pub fn pass(
+        &mut self,
+        stretch: Duration,
+        mut look: impl FnMut(&[Death]) -> Result<(), LabError>,
+    ) -> Result<(), LabError> {
+        let begun = Instant::now();
+        loop {
+            look(&self.supervisor.tick())?;
+            let left = stretch.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(LOOK));
+        }
+    }
+
+    /// A connection of that member to the first gateway that lets it in, beginning with the one at that place.
+    ///
+    /// # Errors
+    /// Why the last one did not.
+    pub fn connect(&self, member: MemberId, first: usize, options: &Options) -> Result<Client, ClientError> {
+        let mut addresses = self.addresses().unwrap_or_default();
+        let first = first % addresses.len().max(1);
+        addresses.rotate_left(first);
+        let mut last = ClientError::Closed;
+        for address in addresses {
+            match Client::connect_with(address, member, options.clone()) {
+                Ok(client) => return Ok(client),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
     }
 
     /// Where the gateways listen.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pares_flow::Random;
 use pares_gateway::{Answer, ClientRequest};
 use pares_types::{
     Band, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder,
@@ -9,7 +10,6 @@ use pares_types::{
     Symbol, TimeInForce, Timestamp,
 };
 
-use crate::random::Random;
 use crate::world::revocations::{self, SESSION};
 
 /// The exchange itself: a client like the others, but for what it asks.
@@ -38,7 +38,6 @@ impl Open {
     }
 }
 
-/// A client and all it knows.
 pub(crate) struct Client {
     pub(crate) member: MemberId,
     random: Random,
@@ -138,7 +137,6 @@ impl Client {
         self.names
     }
 
-    /// What a member asks.
     fn trade(&mut self, name: ClientOrderId, instrument: InstrumentId, now_ns: u64) -> ClientRequest {
         let client_order_id = name;
         let target = match self.entered.len() {
@@ -172,9 +170,9 @@ impl Client {
         let asked = client_order_id.number();
         if asked <= 2 * u64::from(self.keyed) || self.keyed > 0 && self.random.chance(400) {
             let entered = asked <= u64::from(self.keyed);
-            let nth = if asked <= 2 * u64::from(self.keyed) { asked - 1 } else { self.random.next() };
+            let nth = if asked <= 2 * u64::from(self.keyed) { asked - 1 } else { self.random.next_u64() };
             let member = MemberId(1 + (nth % u64::from(self.keyed)) as u32);
-            let dice = if entered { 3 } else { self.random.next() };
+            let dice = if entered { 3 } else { self.random.next_u64() };
             let (instrument, command) = (EVERYWHERE, revocations::change(dice, member));
             return ClientRequest::Exchange { client_order_id, instrument, command };
         }

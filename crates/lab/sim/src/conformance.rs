@@ -1,10 +1,10 @@
 //! One suite over both kinds of logs: the mapped ones that ship and those in memory that the simulator gives the roles.
 
+use pares_config::NodeId;
 use pares_log::{
     AppendError, Config, Durability, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError,
     ReadError,
 };
-use pares_roles::NodeId;
 use pares_roles::world::World;
 use pares_types::VenueId;
 
@@ -21,7 +21,6 @@ trait Trial {
     fn world(&self) -> &Self::World;
     /// Flips a bit of the byte at that offset of the log.
     fn flip(&self, at: u64);
-    /// The log is gone.
     fn vanish(&self);
     /// Writes zeros over the second half of the last record, as a death in the middle of it leaves it.
     fn tear(&self, at: u64, len: usize);
@@ -130,7 +129,7 @@ fn whole_records_that_were_not_published_are_kept(trial: &impl Trial) {
     assert_eq!(read(&mut trial.world().read_log_from_start(LOG).unwrap()), numbers(0..4));
 }
 
-fn damage_is_told_and_passed_over_and_refused_at_the_next_opening(trial: &impl Trial) {
+fn damage_reported_and_skipped_refused_at_next_open(trial: &impl Trial) {
     let (writer, offsets) = write(trial.world(), 0..5);
     trial.flip(offsets[2].0 + 20);
     let mut reader = trial.world().read_log(LOG, offsets[2]).unwrap();
@@ -197,8 +196,7 @@ struct Memory {
 
 impl Memory {
     fn new() -> Self {
-        let machine =
-            Machine::new(Seam::new(None, crate::engine::Poison { permille: 0, shards: 0 }, 0), false);
+        let machine = Machine::new(Seam::default(), false);
         let world = Host::new(&machine, LOG);
         Self { machine, world }
     }
@@ -233,7 +231,7 @@ struct Mapped {
 impl Mapped {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let layout = pares_roles::Layout::new(dir.path());
+        let layout = pares_config::Layout::new(dir.path());
         std::fs::create_dir_all(layout.run()).unwrap();
         let world = pares_node::HostWorld::new(&layout).unwrap();
         Self { dir, world }
@@ -295,7 +293,7 @@ suite! {
     segments_roll_and_are_released
     a_torn_tail_is_cut
     whole_records_that_were_not_published_are_kept
-    damage_is_told_and_passed_over_and_refused_at_the_next_opening
+    damage_reported_and_skipped_refused_at_next_open
     a_damaged_log_is_replaced_and_its_readers_notice
     a_log_that_vanished_is_another_when_it_is_back
     with_disk_only_a_sync_makes_durable

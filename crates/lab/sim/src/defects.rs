@@ -14,7 +14,6 @@ use pares_types::{
 };
 use pares_wire::frame::{self, ClientFrame};
 
-use pares_wire::record::SessionMark;
 use zerocopy::FromBytes;
 
 use crate::bug::Bug;
@@ -93,7 +92,6 @@ pub(crate) fn misprice(_: &mut Request, events: &mut Vec<Event>) {
     }
 }
 
-/// Some records without their first fill.
 pub(crate) fn leave_a_fill_out(request: &mut Request, events: &mut Vec<Event>) {
     let first = events.iter().position(|event| matches!(event, Event::Fill { .. }));
     if let Some(first) = first.filter(|_| request.id.sequence().is_multiple_of(5)) {
@@ -124,21 +122,6 @@ pub(crate) fn rebound(request: &Request, to: u64) -> Request {
         guarded.last = RequestId::new(guarded.last.gateway(), to);
     }
     read
-}
-
-/// A mark that covers none of the numbers that it was written for.
-pub(crate) fn shorten_mark(mark: &mut SessionMark) {
-    mark.out_max = mark.out_max.saturating_sub(1_024).max(1);
-}
-
-/// A mark that says of no shard where its peer may have to be told again.
-pub(crate) fn believe_all_read(mark: &mut SessionMark) {
-    mark.told.clear();
-}
-
-/// A mark whose places are in the streams of the session's own member.
-pub(crate) fn forget_copied(mark: &mut SessionMark) {
-    mark.copied = None;
 }
 
 /// Whole SoupBinTCP packets, each with where it begins; `None` if the bytes are anything else.

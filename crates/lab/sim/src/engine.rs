@@ -7,9 +7,8 @@
 //! One venue at a time fails for reasons of its own in a shard: two at once may wait for each other's checkpoints until one of
 //! them is started anew (docs/decisions/0010).
 
+use pares_random::mix;
 use pares_types::{Command, Request};
-
-use crate::random::mix;
 
 /// How an engine fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +19,8 @@ pub(crate) enum Harm {
     Ends,
 }
 
-/// Which requests are poison.
-#[derive(Clone, Copy, Debug)]
+/// Which requests are poison; none without more.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Poison {
     /// Of 1,000 orders.
     pub(crate) permille: u64,

@@ -5,37 +5,39 @@
 
 use std::collections::BTreeMap;
 
-use pares_roles::world::DoorPort;
+use pares_flow::Random;
+use pares_port::DoorPort;
 use pares_stream::{StreamNumbers, Told};
 use pares_types::{Command, MemberId, NewOrder, Position, Reason, Reply, Request, ShardId};
 
 use crate::ledger::Ledger;
-use crate::random::Random;
 use crate::record::Record;
 use crate::scenario::MS;
-use crate::{Broken, Summary};
+use crate::{Broken, Summary, Verdict};
 
 /// Before a guest gives up a sign-on that is not answered, or what it lacks.
 pub(crate) const PATIENCE_NS: u64 = 8 * MS;
 
-/// What does not hold of a guest.
-pub(crate) fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
-    Err(Broken { invariant, what })
-}
-
-/// Whose program a guest is, and where.
-#[derive(Clone, Copy, Debug)]
+/// A guest at a gateway, or between two: whose program it is, and where.
 pub(crate) struct Seat {
     pub(crate) member: MemberId,
+    /// At which port it calls; none is that of the exchange's own protocol.
+    pub(crate) port: Option<DoorPort>,
     pub(crate) connection: Option<usize>,
     /// The gateway that it calls, if it is one of so many.
     pub(crate) home: usize,
+    pub(crate) program: Box<dyn Guest>,
 }
 
 impl Seat {
-    /// At home at any gateway, and nowhere yet.
-    pub(crate) fn anywhere(member: MemberId, random: &mut Random) -> Self {
-        Self { member, connection: None, home: random.index(8) }
+    /// Nowhere yet.
+    pub(crate) fn new(
+        member: MemberId,
+        port: Option<DoorPort>,
+        home: usize,
+        program: impl Guest + 'static,
+    ) -> Self {
+        Self { member, port, connection: None, home, program: Box::new(program) }
     }
 }
 
@@ -83,7 +85,7 @@ impl<'a> Recorded<'a> {
         invariant: &'static str,
         member: MemberId,
         differs: impl Fn(&Request, &NewOrder) -> Option<String>,
-    ) -> Result<(), Broken> {
+    ) -> Verdict {
         let mut entered = BTreeMap::new();
         for record in self.shards().flat_map(|shard| self.of(shard)) {
             let (request, reason) = (&record.request, record.outcome.reason);
@@ -106,7 +108,7 @@ impl<'a> Recorded<'a> {
 /// A first message spoilt as any may be: garbage in its place, half of it, or nothing at all.
 pub(crate) fn spoil(mut message: Vec<u8>, random: &mut Random) -> Vec<u8> {
     match random.below(3) {
-        0 => message = (0..random.between(1, 200)).map(|_| random.next() as u8).collect(),
+        0 => message = (0..random.between(1, 200)).map(|_| random.next_u64() as u8).collect(),
         1 => message.truncate(random.index(message.len())),
         _ => message.clear(),
     }
@@ -115,24 +117,11 @@ pub(crate) fn spoil(mut message: Vec<u8>, random: &mut Random) -> Vec<u8> {
 
 /// A member's program that speaks another protocol. What it wants sent goes to `out`.
 pub(crate) trait Guest {
-    /// At which port it calls; none is that of the exchange's own protocol.
-    fn port(&self) -> Option<DoorPort>;
-
-    fn member(&self) -> MemberId {
-        self.seat().member
-    }
-
-    fn seat(&self) -> Seat;
-
-    fn seat_mut(&mut self) -> &mut Seat;
-
-    /// Calls a gateway.
     fn call(&mut self, now_ns: u64, out: &mut Vec<u8>);
 
     /// Does what is due: asks again, and if it is not calm, asks something new.
     fn wake(&mut self, now_ns: u64, is_calm: bool, out: &mut Vec<u8>);
 
-    /// Says goodbye.
     fn log_out(&mut self, now_ns: u64, out: &mut Vec<u8>);
 
     /// Does what no such program should do on its own connection.
@@ -144,7 +133,6 @@ pub(crate) trait Guest {
     /// Bytes of the exchange. Says whether the connection is to be closed.
     fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Broken>;
 
-    /// The connection is gone.
     fn on_disconnected(&mut self);
 
     /// Whether it has waited too long for an answer.
@@ -166,10 +154,10 @@ pub(crate) trait Guest {
     fn untold(&self, recorded: Recorded<'_>) -> Option<String>;
 
     /// What was recorded of it is what it asked for, and nothing twice.
-    fn check_asked(&self, recorded: Recorded<'_>) -> Result<(), Broken>;
+    fn check_asked(&self, recorded: Recorded<'_>) -> Verdict;
 
     /// All that it was told is in the record, as it is there.
-    fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken>;
+    fn check_told(&self, recorded: Recorded<'_>) -> Verdict;
 
     /// Adds what it met.
     fn count(&self, summary: &mut Summary);

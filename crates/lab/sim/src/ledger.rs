@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use pares_book::Instrument;
+use pares_exercise::accounts::ShareAccounts;
 use pares_gateway::{Answer, Trade};
 use pares_register::Register;
 use pares_types::{
@@ -14,13 +15,11 @@ use pares_types::{
     RequestId, RestCause, ShardId, Status, Timestamp,
 };
 
-use crate::accounts::Accounts;
 use crate::engine::Poison;
 use crate::oracle::{Replay, Witness};
 use crate::record::Record;
-use crate::{Broken, Summary};
+use crate::{Broken, Summary, Verdict, broken, must};
 
-/// One shard's history.
 #[derive(Default)]
 struct Shard {
     records: Vec<Option<Rc<Record>>>,
@@ -45,10 +44,6 @@ pub(crate) struct Ledger {
     pub(crate) contradicted: Vec<BTreeSet<Position>>,
 }
 
-fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
-    Err(Broken { invariant, what })
-}
-
 impl Ledger {
     pub(crate) fn new(shards: usize, looks_away: bool) -> Self {
         Self {
@@ -64,7 +59,7 @@ impl Ledger {
     }
 
     /// A result was handed out or recorded.
-    pub(crate) fn on_record(&mut self, record: &Rc<Record>) -> Result<(), Broken> {
+    pub(crate) fn on_record(&mut self, record: &Rc<Record>) -> Verdict {
         self.note_hash(record);
         let records = &mut self.shards[usize::from(record.shard().0)].records;
         let at = record.position.0 as usize;
@@ -77,12 +72,13 @@ impl Ledger {
                     && first.outcome == record.outcome
                     && first.events == record.events;
                 let (shard, position) = (record.shard(), record.position);
-                let what = || format!("shard {shard} position {position}: {first:?} and {record:?}");
                 if !same && self.looks_away {
                     self.contradicted[usize::from(shard.0)].insert(position);
                     return Ok(());
                 }
-                if same { Ok(()) } else { broken("I1 agreement", what()) }
+                must(same, "I1 agreement", || {
+                    format!("shard {shard} position {position}: {first:?} and {record:?}")
+                })
             }
             None => {
                 records[at] = Some(Rc::clone(record));
@@ -91,14 +87,13 @@ impl Ledger {
         }
     }
 
-    fn check_once(&mut self, record: &Record) -> Result<(), Broken> {
+    fn check_once(&mut self, record: &Record) -> Verdict {
         let place = (record.shard(), record.position);
         if let Some(other) = self.requests.insert(record.request.id, place) {
             return broken("I3 exactly once", format!("{} is at {other:?} and {place:?}", record.request.id));
         }
-        if record.events.len() > Instrument::EVENTS_MAX {
-            return broken("I6 bounded", format!("{} events at {place:?}", record.events.len()));
-        }
+        let count = record.events.len();
+        must(count <= Instrument::EVENTS_MAX, "I6 bounded", || format!("{count} events at {place:?}"))?;
         if let Err(answered) = self.witness.check(record) {
             let what = format!("position {answered} was answered before {record:?} was sent");
             return broken("real-time order", what);
@@ -111,7 +106,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn check_executed_once(&mut self, record: &Record, place: (ShardId, Position)) -> Result<(), Broken> {
+    fn check_executed_once(&mut self, record: &Record, place: (ShardId, Position)) -> Verdict {
         if record.request.command.is_repeatable() {
             return Ok(());
         }
@@ -133,10 +128,11 @@ impl Ledger {
     }
 
     /// A venue's state after `next` positions.
-    pub(crate) fn on_state(&mut self, shard: usize, next: Position, hash: u64) -> Result<(), Broken> {
+    pub(crate) fn on_state(&mut self, shard: usize, next: Position, hash: u64) -> Verdict {
         let first = *self.shards[shard].hashes.entry(next.0).or_insert(hash);
-        let what = || format!("shard {shard} next {next}: state {first:016x} and {hash:016x}");
-        if first == hash || self.looks_away { Ok(()) } else { broken("I1 agreement", what()) }
+        must(first == hash || self.looks_away, "I1 agreement", || {
+            format!("shard {shard} next {next}: state {first:016x} and {hash:016x}")
+        })
     }
 
     /// A new epoch starts at `first`: nothing from there on ever happened.
@@ -155,7 +151,7 @@ impl Ledger {
     }
 
     /// An answer reached a client: it must say what is recorded.
-    pub(crate) fn check_answer(&self, member: MemberId, answer: &Answer) -> Result<(), Broken> {
+    pub(crate) fn check_answer(&self, member: MemberId, answer: &Answer) -> Verdict {
         let Some(record) = self.record(answer.shard, answer.position) else {
             return broken("I2 durability", format!("{answer:?} answers what was never executed"));
         };
@@ -168,23 +164,19 @@ impl Ledger {
             && (outcome.status, outcome.reason) == (answer.status, answer.reason)
             && outcome.remaining == answer.remaining
             && (mass || outcome.executed == answer.executed);
-        if same && !is_duplicate(outcome) || self.looks_away {
-            return Ok(());
-        }
-        broken("I3 exactly once", format!("{answer:?} for {record:?}"))
+        must(same && !is_duplicate(outcome) || self.looks_away, "I3 exactly once", || {
+            format!("{answer:?} for {record:?}")
+        })
     }
 
     /// A trade reached a client: it must be recorded.
-    pub(crate) fn check_trade(&self, trade: &Trade) -> Result<(), Broken> {
+    pub(crate) fn check_trade(&self, trade: &Trade) -> Verdict {
         let record = self.record(trade.shard, trade.position);
         let is_it = |event: &Event| matches!(event, Event::Fill { price, quantity, .. } if *price == trade.price && *quantity == trade.quantity);
-        match self.looks_away || record.is_some_and(|record| record.events.iter().any(is_it)) {
-            true => Ok(()),
-            false => broken("I2 durability", format!("{trade:?} was never executed")),
-        }
+        let is_executed = record.is_some_and(|record| record.events.iter().any(is_it));
+        must(self.looks_away || is_executed, "I2 durability", || format!("{trade:?} was never executed"))
     }
 
-    /// Where a name was executed.
     pub(crate) fn executed_at(&self, name: (ShardId, MemberId, ClientOrderId)) -> Option<Position> {
         self.names.get(&name).copied()
     }
@@ -198,16 +190,15 @@ impl Ledger {
         }
     }
 
-    /// Positions executed in all shards.
     pub(crate) fn positions(&self) -> u64 {
         self.shards.iter().map(|shard| shard.records.len() as u64).sum()
     }
 
     /// Follows every share of a shard through its history.
-    pub(crate) fn accounts(&self, shard: usize) -> Result<Accounts, Broken> {
-        let mut accounts = Accounts::default();
+    pub(crate) fn accounts(&self, shard: usize) -> Result<ShareAccounts, Broken> {
+        let mut accounts = ShareAccounts::default();
         for record in self.shards[shard].records.iter().flatten() {
-            if let Err(what) = accounts.follow(record) {
+            if let Err(what) = record.follow(&mut accounts) {
                 return broken("I5 conservation", format!("{what} at {record:?}"));
             }
         }
@@ -215,7 +206,7 @@ impl Ledger {
     }
 
     /// What no engine survives, nobody has executed.
-    pub(crate) fn check_poison(&self, shard: usize, poison: Poison) -> Result<(), Broken> {
+    pub(crate) fn check_poison(&self, shard: usize, poison: Poison) -> Verdict {
         let refusals = [Reason::Void, Reason::DuplicateRequest, Reason::TooOld, Reason::Quarantined];
         let poisonous = |record: &&Rc<Record>| poison.harm(&record.request).is_some();
         let mut records = self.shards[shard].records.iter().flatten().filter(poisonous);

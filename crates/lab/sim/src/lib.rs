@@ -20,29 +20,19 @@
 //! hour, both ways. Requests that bring down every matching engine, and engines that fail by themselves, by a panic or with their
 //! process, the shard being restored beside the others. A venue of a build with other rules. Members use the whole rule book; the exchange, a client too, sets phases and rules, blocks members, lists instruments, passes from one business day to the next, and gives, changes and revokes keys; gateways tell the time.
 //!
-//! Some members come by FIX, by engines of the simulator's own that keep their numbers for life: cut anywhere, from gateway to gateway, they answer ResendRequests by old
-//! orders or gaps, ask again under old names, send wrong sums and floods; strangers send garbage, and Logons in other's names. Others come by OUCH, with packets and a
-//! decoder written from the page alone: they log in from the number they lack, an older one or none, and send again what was not answered.
-//!
-//! Publishers and replayers of market data die at any call and any byte, are stopped, lose their disks or find them full, and their logs rot; datagrams of two lines, requests
-//! and answers are lost, doubled and late, and connections break; subscribers come early, late and again; and anybody sends them what no publisher would. None of it excuses anything of trading.
+//! Some members come by FIX (`fix`), OUCH (`ouch`) or HTTP (`web`), by programs of the simulator's own that keep all they were ever told; strangers call in their names. Publishers
+//! and replayers tell market data over lines and connections that lose, double and delay (`world/feed`): none of that excuses anything of trading.
 //!
 //! A member's servers and traders ([`member`]) and replication between clusters ([`wice`]) have simulations of their own. **Not simulated**: proofs of FIX Logons and of OUCH logins; an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is lost;
 //! engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory model under the window (`loom`) and interleavings inside one proposal (`stateright`); a loss of power that takes back what publishers have sent.
 //!
 //! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is
 //! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section
-//! 6); R4 who is revoked is out; that a member's stream tells every message once, in order and under its number; of FIX sessions, X1 that no number comes lower than
-//! expected or stands for two messages, X2 that all of the stream is told as it is in the record, and what is told twice says so (what a gateway's lost
-//! disk or power takes of a session excuses both); of OUCH sessions, which nothing excuses, Y1 that a packet has the same bytes at every gateway and every telling, Y2 that all of
-//! the stream is told, each message as the page says, Y3 that under one UserRefNum there is one order, as it was asked for; that an epoch is used once; that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that everything is up and answered, all replicas are equal, and the record, replayed in order on one naive book, gives every
-//! outcome and event again. Where builds differ: that a contradiction halts every recorder. Of market data, against one publication of each
-//! shard that is driven by the committed record alone: F1 publishers log and send what it gives, byte by byte, in every life, F2 and nothing
-//! before it is committed; F3 what is told again and handed out is the same, once and in order; F4 who is shown something as current has
-//! all that it was told of, and the right books; F5 in the end everybody has everything, and the books are the venues'. The checkers
-//! themselves are checked by putting defects under the roles ([`Bug`]), and each seed runs twice ([`run_twice`]).
+//! 6); R4 who is revoked is out; that a member's stream tells every message once, in order and under its number; what sessions by FIX (X), OUCH (Y) and HTTP (Z) and subscribers
+//! (F) are promised, as their modules say; that an epoch is used once; that positions keep the order in which people could see things happen; and in the end, when faults have stopped,
+//! that everything is up and answered, all replicas are equal, and the record, replayed in order on one naive book, gives every outcome and event again. Where builds differ: that
+//! a contradiction halts every recorder. The checkers themselves are checked by putting defects under the roles ([`Bug`]), and each seed runs twice ([`run_twice`]).
 
-mod accounts;
 mod bug;
 mod build;
 mod client;
@@ -59,9 +49,9 @@ mod memory;
 mod oracle;
 mod ouch;
 mod queue;
-mod random;
 mod record;
 mod scenario;
+mod seen;
 mod trace;
 mod web;
 pub mod wice;
@@ -71,11 +61,9 @@ use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use bug::Bug;
-pub use fault_mix::FaultMix;
-pub use fix::FixSeen;
-pub use ouch::OuchSeen;
+pub use fault_mix::{Fault, FaultMix};
 pub use scenario::{Durability, Feed, Scenario};
-pub use web::WebSeen;
+pub use seen::{Engines, FaultCounts, FeedSeen, FixSeen, OuchSeen, Seen, WebSeen};
 
 use trace::Watcher;
 use world::World;
@@ -104,7 +92,7 @@ pub struct Summary {
     /// Faults of all kinds, lost messages not counted.
     pub faults: u64,
     /// Of those, what befell disks and clocks.
-    pub ills: Ills,
+    pub ills: FaultCounts,
     /// What became of matching engines that failed.
     pub engines: Engines,
     /// Lives of the window.
@@ -117,7 +105,7 @@ pub struct Summary {
     pub checkpoints: u64,
     /// Orders that gateways told of because their members asked.
     pub orders_told: u64,
-    /// Names looked for on disk.
+    /// Name lookups on disk.
     pub looked_up: u64,
     /// Connections whose taps were held against what passed.
     pub taped: u64,
@@ -147,157 +135,23 @@ pub struct Summary {
     pub state_hash: u64,
 }
 
-/// Cases of the rule book that a run met.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Stop orders triggered.
-    pub triggered: u64,
-    /// Pegged orders that moved to another price.
-    pub repriced: u64,
-    /// Buy orders that traded in auctions.
-    pub auctioned: u64,
-    /// Icebergs that showed more.
-    pub refilled: u64,
-    /// Orders that went on in a later step.
-    pub continued: u64,
-    /// Opening and closing calls that were extended.
-    pub extended: u64,
-    /// Orders cancelled because they met one of the same member.
-    pub self_trades: u64,
-    /// Orders whose date passed.
-    pub expired: u64,
-    /// Orders cancelled by the kill switch.
-    pub blocked: u64,
-    /// Orders cancelled because the session that guarded them had ended.
-    pub session_ended: u64,
-    /// Calls because of a price band.
-    pub volatility_calls: u64,
-    /// Requests carried out in part.
-    pub unfinished: u64,
-}
-
-/// What became of market data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FeedSeen {
-    /// Packets sent on lines.
-    pub packets: u64,
-    /// Packets sent again by UDP.
-    pub answers: u64,
-    /// Connections to replayers.
-    pub calls: u64,
-    /// Calls that failed.
-    pub failed_calls: u64,
-    /// Packets that nobody should send.
-    pub forged: u64,
-    /// Sessions begun in the record, of all shards.
-    pub sessions: u64,
-    /// Messages handed out to subscribers.
-    pub handed_out: u64,
-    /// Books replaced by a snapshot.
-    pub resets: u64,
-    /// Gaps that nothing filled.
-    pub unfilled: u64,
-    /// Claims of packets that publishers said were not true.
-    pub refuted: u64,
-    /// Times a subscriber was found current.
-    pub current: u64,
-    /// ... at the end of its session.
-    pub over: u64,
-    /// ... with messages missing.
-    pub gap: u64,
-    /// ... asking what is true.
-    pub recovering: u64,
-    /// ... not having heard anything for long.
-    pub stale: u64,
-}
-
-impl FeedSeen {
-    fn and(self, other: &Self) -> Self {
-        Self {
-            packets: self.packets + other.packets,
-            answers: self.answers + other.answers,
-            calls: self.calls + other.calls,
-            failed_calls: self.failed_calls + other.failed_calls,
-            forged: self.forged + other.forged,
-            sessions: self.sessions + other.sessions,
-            handed_out: self.handed_out + other.handed_out,
-            resets: self.resets + other.resets,
-            unfilled: self.unfilled + other.unfilled,
-            refuted: self.refuted + other.refuted,
-            current: self.current + other.current,
-            over: self.over + other.over,
-            gap: self.gap + other.gap,
-            recovering: self.recovering + other.recovering,
-            stale: self.stale + other.stale,
-        }
-    }
-}
-
-/// What became of matching engines that failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Engines {
-    /// Times one failed, whatever the reason.
-    pub failed: u64,
-    /// Of those, for no reason in the request.
-    pub by_themselves: u64,
-    /// Processes that ended with it.
-    pub deaths: u64,
-    /// Shards restored while the others went on.
-    pub restored: u64,
-    /// Requests void.
-    pub voids: u64,
-    /// Requests refused because their instrument was quarantined.
-    pub quarantined: u64,
-}
-
-/// What befell disks and clocks in a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ills {
-    /// Disks that were full for a while.
-    pub full: u64,
-    /// Requests refused because a gateway's disk was.
-    pub refused_for_room: u64,
-    /// Requests refused because nothing was being recorded.
-    pub refused_unrecorded: u64,
-    /// Requests refused because their names were forgotten.
-    pub too_old: u64,
-    /// Sessions ended because their key was changed or revoked.
-    pub revoked: u64,
-    /// Sign-ons refused because of the key.
-    pub wrong_keys: u64,
-    /// Operators' requests refused since others went past them, as often as a log took them.
-    pub overtaken: u64,
-    /// Disks that were slow for a while.
-    pub slow: u64,
-    /// Syncs that failed.
-    pub syncs_failed: u64,
-    /// Recorders that came back with an empty disk.
-    pub wiped: u64,
-    /// Venues that did.
-    pub venues_wiped: u64,
-    /// Publishers that did.
-    pub publishers_wiped: u64,
-    /// Gateways that lost their disk.
-    pub gateways_wiped: u64,
-    /// Bits that flipped in logs and checkpoints.
-    pub damaged: u64,
-    /// Times a host was out of descriptors or threads.
-    pub exhausted: u64,
-    /// Recorders that found venues to differ and halted.
-    pub divergences: u64,
-    /// Runs in which a venue of another build had other results that nobody contradicted.
-    pub unnoticed: u64,
-    /// Half-written records left behind.
-    pub torn: u64,
-    /// Clocks set.
-    pub clock_jumps: u64,
-}
-
-/// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) invariant: &'static str,
     pub(crate) what: String,
+}
+
+/// What is found, if anything.
+pub(crate) type Verdict = Result<(), Broken>;
+
+/// An invariant does not hold.
+pub(crate) fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
+    Err(Broken { invariant, what })
+}
+
+/// What an invariant says, with what was found where it does not hold.
+pub(crate) fn must(holds: bool, invariant: &'static str, what: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { broken(invariant, what()) }
 }
 
 /// A run that broke an invariant.
@@ -387,12 +241,14 @@ fn run_watched(scenario: &Scenario, watcher: Watcher<'_>) -> Result<Summary, Box
     let Broken { invariant, what } = match ended {
         Ok(Ok(())) => return Ok(world.summary()),
         Ok(Err(broken)) => broken,
-        Err(payload) => {
-            let text = payload.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            Broken { invariant: "an assertion of the rules", what: text.unwrap_or_default() }
-        }
+        Err(panic) => Broken { invariant: "an assertion of the rules", what: words_of(panic.as_ref()) },
     };
     let trace = world.trace.last_lines();
     Err(Box::new(Failure { scenario: scenario.name, seed: scenario.seed, invariant, what, trace }))
+}
+
+/// What a panic said.
+fn words_of(panic: &(dyn core::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }

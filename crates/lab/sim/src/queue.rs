@@ -1,11 +1,8 @@
-//! Virtual time: what is to happen, in order of time and, at one instant, of scheduling.
+//! What is to happen in a run.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use pares_config::NodeId;
 
-use pares_roles::NodeId;
-
-use crate::world::faults::Fault;
+use crate::Fault;
 use crate::world::feed::FeedAction;
 
 /// Something that happens. `life` is that of the process concerned: what was meant for an earlier one is void.
@@ -27,10 +24,10 @@ pub(crate) enum Action {
     Wake { client: usize },
     /// A member that comes by another protocol does.
     WakeGuest { guest: usize },
-    /// Bytes from a client reach its gateway.
-    ToGateway { connection: usize, bytes: Vec<u8> },
-    /// The gateway learns that a client is gone.
-    HangUp { connection: usize },
+    /// Bytes reach a gateway or a replayer.
+    ToServer { server: NodeId, connection: usize, bytes: Vec<u8> },
+    /// It learns that whoever called is gone.
+    HangUp { server: NodeId, connection: usize },
     /// Bytes reach a client.
     ToClient { connection: usize, bytes: Vec<u8> },
     /// A client notices that its connection is gone.
@@ -49,48 +46,4 @@ pub(crate) enum Action {
     Calm,
     /// Is all at rest?
     Look,
-}
-
-struct Entry {
-    at_ns: u64,
-    number: u64,
-    action: Action,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at_ns, self.number) == (other.at_ns, other.number)
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
-    }
-}
-
-/// What is to happen.
-#[derive(Default)]
-pub(crate) struct Queue {
-    entries: BinaryHeap<Reverse<Entry>>,
-    number: u64,
-}
-
-impl Queue {
-    pub(crate) fn push(&mut self, at_ns: u64, action: Action) {
-        self.entries.push(Reverse(Entry { at_ns, number: self.number, action }));
-        self.number += 1;
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<(u64, Action)> {
-        self.entries.pop().map(|Reverse(entry)| (entry.at_ns, entry.action))
-    }
 }

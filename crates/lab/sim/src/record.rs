@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use pares_exercise::accounts::ShareAccounts;
 use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId};
 use pares_wire::record::{self, ResultRecord};
 
@@ -31,6 +32,10 @@ impl Record {
             outcome: result.outcome().ok()?,
             events: result.events().collect::<Result<_, _>>().ok()?,
         }))
+    }
+
+    pub(crate) fn follow(&self, accounts: &mut ShareAccounts) -> Result<(), String> {
+        accounts.follow(self.position, &self.request, &self.outcome, &self.events)
     }
 
     pub(crate) fn shard(&self) -> ShardId {

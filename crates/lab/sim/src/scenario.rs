@@ -1,14 +1,12 @@
 //! What a run is made of: sizes, rates, faults.
 
+mod doors;
 mod feed;
-mod fix;
 mod flood;
-mod http;
 mod members;
-mod ouch;
 
 use crate::bug::Bug;
-use crate::fault_mix::FaultMix;
+use crate::fault_mix::{Fault, FaultMix};
 
 pub use feed::Feed;
 
@@ -17,16 +15,29 @@ pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
 
 /// What the logs promise (design section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Page cache: what is published survives the death of its process.
+    #[default]
     Os,
     /// Synced: what is promised survives a power failure.
     Disk,
 }
 
+impl Durability {
+    /// By turns.
+    fn of_every_second(seed: u64) -> Self {
+        if seed.is_multiple_of(2) { Self::Os } else { Self::Disk }
+    }
+
+    /// How often power may fail: a record that is not synced may be lost with it.
+    fn power_every(self, mean_ns: u64) -> u64 {
+        if self == Self::Disk { mean_ns } else { 0 }
+    }
+}
+
 /// One run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scenario {
     /// Its name, for the command that replays a failure.
     pub name: &'static str,
@@ -88,53 +99,41 @@ pub struct Scenario {
     pub bug: Option<Bug>,
 }
 
+/// A name, and what makes the scenario of a seed.
+type Standard = (&'static str, fn(u64) -> Scenario);
+
+const STANDARD: [Standard; 18] = [
+    ("quick", Scenario::quick),
+    ("crashes", Scenario::crashes),
+    ("power", Scenario::power),
+    ("partition", Scenario::partition),
+    ("overload", Scenario::overload),
+    ("flood", Scenario::flood),
+    ("disks", Scenario::disks),
+    ("clocks", Scenario::clocks),
+    ("poison", Scenario::poison),
+    ("wipes", Scenario::wipes),
+    ("rot", Scenario::rot),
+    ("versions", Scenario::versions),
+    ("revocations", Scenario::revocations),
+    ("sessions", Scenario::sessions),
+    ("feed", Scenario::feed),
+    ("fix", Scenario::fix),
+    ("ouch", Scenario::ouch),
+    ("http", Scenario::http),
+];
+
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 18] = [
-        "quick",
-        "crashes",
-        "power",
-        "partition",
-        "overload",
-        "flood",
-        "disks",
-        "clocks",
-        "poison",
-        "wipes",
-        "rot",
-        "versions",
-        "revocations",
-        "sessions",
-        "feed",
-        "fix",
-        "ouch",
-        "http",
-    ];
+    #[must_use]
+    pub fn names() -> [&'static str; STANDARD.len()] {
+        STANDARD.map(|(name, _)| name)
+    }
 
-    /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
+    /// One of the standard scenarios; `None` for a name that is not among [`Scenario::names`].
     #[must_use]
     pub fn named(name: &str, seed: u64) -> Option<Self> {
-        Some(match name {
-            "quick" => Self::quick(seed),
-            "crashes" => Self::crashes(seed),
-            "power" => Self::power(seed),
-            "partition" => Self::partition(seed),
-            "overload" => Self::overload(seed),
-            "flood" => Self::flood(seed),
-            "disks" => Self::disks(seed),
-            "clocks" => Self::clocks(seed),
-            "poison" => Self::poison(seed),
-            "wipes" => Self::wipes(seed),
-            "rot" => Self::rot(seed),
-            "versions" => Self::versions(seed),
-            "revocations" => Self::revocations(seed),
-            "sessions" => Self::sessions(seed),
-            "feed" => Self::feed(seed),
-            "fix" => Self::fix(seed),
-            "ouch" => Self::ouch(seed),
-            "http" => Self::http(seed),
-            _ => return None,
-        })
+        STANDARD.iter().find(|(known, _)| *known == name).map(|(_, of_seed)| of_seed(seed))
     }
 
     /// How many instruments there are; their ids count from 1.
@@ -150,9 +149,6 @@ impl Scenario {
             seed,
             duration_ns: 45 * MS,
             clients: 3,
-            fix: 0,
-            ouch: 0,
-            web: 0,
             requests_per_client: 100,
             think_ns: 600 * US,
             gateways: 2,
@@ -164,23 +160,13 @@ impl Scenario {
             window: 16,
             checkpoint_every: 16,
             in_flight_max: 64,
-            patience_ns: 0,
             wait_target_ns: 10 * MS,
-            floods: false,
-            durability: Durability::Os,
-            revocations: false,
-            copies: false,
-            trades: false,
-            guards: false,
-            feed: None,
-            faults: FaultMix {
-                cut_ns: 8 * MS,
-                venue_crash_ns: 8 * MS,
-                venue_pause_ns: 8 * MS,
-                twin_permille: 50,
-                ..FaultMix::default()
-            },
-            bug: None,
+            faults: FaultMix { twin_permille: 50, ..FaultMix::default() }.with([
+                (Fault::Cut, 8 * MS),
+                (Fault::CrashVenue, 8 * MS),
+                (Fault::PauseVenue, 8 * MS),
+            ]),
+            ..Self::default()
         }
     }
 
@@ -193,17 +179,15 @@ impl Scenario {
             venues: 2 + (seed % 2) as usize,
             recorders: 3,
             quorum: 1 + (seed / 2 % 3) as usize,
-            faults: FaultMix {
-                venues_crash_ns: 40 * MS,
-                gateway_crash_ns: 20 * MS,
-                gateway_pause_ns: 20 * MS,
-                recorder_crash_ns: 20 * MS,
-                recorder_pause_ns: 20 * MS,
-                break_ns: 10 * MS,
-                restart_ns: 30 * MS,
-                hostile_permille: 60,
-                ..quick.faults.clone()
-            },
+            faults: FaultMix { hostile_permille: 60, ..quick.faults.clone() }.with([
+                (Fault::CrashVenues, 40 * MS),
+                (Fault::CrashGateway, 20 * MS),
+                (Fault::PauseGateway, 20 * MS),
+                (Fault::CrashRecorder, 20 * MS),
+                (Fault::PauseRecorder, 20 * MS),
+                (Fault::Break, 10 * MS),
+                (Fault::Restart, 30 * MS),
+            ]),
             ..quick
         }
     }
@@ -215,13 +199,11 @@ impl Scenario {
         Self {
             name: "power",
             durability: Durability::Disk,
-            faults: FaultMix {
-                power_ns: 15 * MS,
-                slow_sync_permille: 200,
-                gateway_crash_ns: 40 * MS,
-                recorder_crash_ns: 40 * MS,
-                ..crashes.faults.clone()
-            },
+            faults: FaultMix { slow_sync_permille: 200, ..crashes.faults.clone() }.with([
+                (Fault::Power, 15 * MS),
+                (Fault::CrashGateway, 40 * MS),
+                (Fault::CrashRecorder, 40 * MS),
+            ]),
             ..crashes
         }
     }
@@ -236,7 +218,7 @@ impl Scenario {
             venues: 3,
             recorders: 3,
             quorum: 2,
-            faults: FaultMix { cut_ns: MS, break_ns: 10 * MS, ..quick.faults.clone() },
+            faults: quick.faults.clone().with([(Fault::Cut, MS), (Fault::Break, 10 * MS)]),
             ..quick
         }
     }
@@ -252,21 +234,19 @@ impl Scenario {
             recorders: 3,
             quorum: 1 + (seed % 2) as usize,
             durability,
-            faults: FaultMix {
-                gateway_full_ns: 15 * MS,
-                venue_full_ns: 10 * MS,
-                recorder_full_ns: 10 * MS,
-                sync_failure_ns: 25 * MS,
-                slow_disk_ns: 10 * MS,
-                wipe_ns: 10 * MS,
-                torn_permille: 500,
-                gateway_crash_ns: 30 * MS,
-                recorder_crash_ns: 30 * MS,
-                restart_ns: 50 * MS,
-                power_ns: if durability == Durability::Disk { 40 * MS } else { 0 },
-                exhaust_ns: 20 * MS,
-                ..quick.faults.clone()
-            },
+            faults: FaultMix { torn_permille: 500, ..quick.faults.clone() }.with([
+                (Fault::FillGateway, 15 * MS),
+                (Fault::FillVenue, 10 * MS),
+                (Fault::FillRecorder, 10 * MS),
+                (Fault::FailSync, 25 * MS),
+                (Fault::SlowDisk, 10 * MS),
+                (Fault::Wipe, 10 * MS),
+                (Fault::CrashGateway, 30 * MS),
+                (Fault::CrashRecorder, 30 * MS),
+                (Fault::Restart, 50 * MS),
+                (Fault::Power, durability.power_every(40 * MS)),
+                (Fault::Exhaust, 20 * MS),
+            ]),
             ..quick
         }
     }
@@ -282,13 +262,15 @@ impl Scenario {
                 poison_permille: 15,
                 // By turns: everywhere, in one shard only, nowhere.
                 poison_shards: [2, 1, 0][(seed / 2 % 3) as usize],
-                engine_failure_ns: 4 * MS,
-                venue_crash_ns: 15 * MS,
-                recorder_crash_ns: 40 * MS,
-                gateway_crash_ns: 60 * MS,
-                restart_ns: 60 * MS,
                 ..quick.faults.clone()
-            },
+            }
+            .with([
+                (Fault::FailEngine, 4 * MS),
+                (Fault::CrashVenue, 15 * MS),
+                (Fault::CrashRecorder, 40 * MS),
+                (Fault::CrashGateway, 60 * MS),
+                (Fault::Restart, 60 * MS),
+            ]),
             ..quick
         }
     }
@@ -297,21 +279,20 @@ impl Scenario {
     #[must_use]
     pub fn wipes(seed: u64) -> Self {
         let quick = Self::quick(seed);
-        let durability = if seed.is_multiple_of(2) { Durability::Os } else { Durability::Disk };
+        let durability = Durability::of_every_second(seed);
         Self {
             name: "wipes",
             recorders: 3,
             quorum: 1 + (seed / 2 % 2) as usize,
             durability,
-            faults: FaultMix {
-                wipe_ns: 15 * MS,
-                venue_wipe_ns: 8 * MS,
-                gateway_wipe_ns: 20 * MS,
-                venues_crash_ns: 40 * MS,
-                recorder_pause_ns: 20 * MS,
-                gateway_crash_ns: 30 * MS,
-                ..quick.faults.clone()
-            },
+            faults: quick.faults.clone().with([
+                (Fault::Wipe, 15 * MS),
+                (Fault::WipeVenue, 8 * MS),
+                (Fault::WipeGateway, 20 * MS),
+                (Fault::CrashVenues, 40 * MS),
+                (Fault::PauseRecorder, 20 * MS),
+                (Fault::CrashGateway, 30 * MS),
+            ]),
             ..quick
         }
     }
@@ -320,23 +301,22 @@ impl Scenario {
     #[must_use]
     pub fn rot(seed: u64) -> Self {
         let quick = Self::quick(seed);
-        let durability = if seed.is_multiple_of(2) { Durability::Os } else { Durability::Disk };
+        let durability = Durability::of_every_second(seed);
         Self {
             name: "rot",
             recorders: 3,
             quorum: 1 + (seed / 2 % 2) as usize,
             durability,
-            faults: FaultMix {
-                rot_ns: 8 * MS,
-                venue_rot_ns: 12 * MS,
-                gateway_rot_ns: 20 * MS,
-                wipe_ns: 40 * MS,
-                recorder_crash_ns: 20 * MS,
-                gateway_crash_ns: 15 * MS,
-                restart_ns: 50 * MS,
-                power_ns: if durability == Durability::Disk { 50 * MS } else { 0 },
-                ..quick.faults.clone()
-            },
+            faults: quick.faults.clone().with([
+                (Fault::Rot, 8 * MS),
+                (Fault::RotVenue, 12 * MS),
+                (Fault::RotGateway, 20 * MS),
+                (Fault::Wipe, 40 * MS),
+                (Fault::CrashRecorder, 20 * MS),
+                (Fault::CrashGateway, 15 * MS),
+                (Fault::Restart, 50 * MS),
+                (Fault::Power, durability.power_every(50 * MS)),
+            ]),
             ..quick
         }
     }
@@ -351,7 +331,7 @@ impl Scenario {
             requests_per_client: 700,
             think_ns: 60 * US,
             duration_ns: 80 * MS,
-            faults: FaultMix { twin_permille: 50, other_build_ns: 10 * MS, ..FaultMix::default() },
+            faults: FaultMix { twin_permille: 50, ..FaultMix::default() }.with([(Fault::Upgrade, 10 * MS)]),
             ..quick
         }
     }
@@ -362,13 +342,12 @@ impl Scenario {
         let quick = Self::quick(seed);
         Self {
             name: "clocks",
-            faults: FaultMix {
-                clock_jump_ns: 3 * MS,
-                gateway_crash_ns: 15 * MS,
-                restart_ns: 40 * MS,
-                break_ns: 15 * MS,
-                ..quick.faults.clone()
-            },
+            faults: quick.faults.clone().with([
+                (Fault::JumpClock, 3 * MS),
+                (Fault::CrashGateway, 15 * MS),
+                (Fault::Restart, 40 * MS),
+                (Fault::Break, 15 * MS),
+            ]),
             ..quick
         }
     }

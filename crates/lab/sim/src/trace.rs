@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::random::mix;
+use pares_random::mix;
 
 const KEPT: usize = 50;
 
@@ -55,7 +55,6 @@ impl Entry {
 /// Where each line goes as it happens.
 pub(crate) type Watcher<'a> = Option<&'a mut dyn FnMut(&str)>;
 
-/// The trace of one run.
 pub(crate) struct Trace<'a> {
     last: VecDeque<Entry>,
     hash: u64,

@@ -1,7 +1,29 @@
 //! Some seeds of each scenario, held to every invariant and to the rare cases they are there for. `cargo xtask test`
 //! adds a minute of seeds that nobody has seen. A checker that never sees a rare case proves nothing about it.
 
-use pares_sim::{FaultMix, Scenario, Summary, run, run_twice};
+use pares_sim::{Fault, FaultMix, Scenario, Summary, run, run_twice};
+
+/// Out of ten seeds the gate runs so many; `cargo xtask test --all` runs all (`PARES_SEEDS=all`).
+const OF_TEN: u64 = 3;
+
+fn runs_all() -> bool {
+    std::env::var("PARES_SEEDS").is_ok_and(|which| which == "all")
+}
+
+/// How often a case must come up in the seeds that run, if it does so often in all of them. The few of a rare one may all lie in the
+/// others.
+fn at_least(in_all: u64) -> u64 {
+    match (runs_all(), in_all) {
+        (true, _) => in_all,
+        (false, ..30) => 0,
+        (false, _) => in_all * OF_TEN / 10,
+    }
+}
+
+/// The first seeds of so many.
+fn some(count: u64) -> std::ops::Range<u64> {
+    0..if runs_all() { count } else { (count * OF_TEN).div_ceil(10) }
+}
 
 /// Runs seeds; a failure shows its trace and the command that replays it.
 fn hold(name: &str, seeds: impl IntoIterator<Item = u64>) -> Vec<Summary> {
@@ -15,14 +37,15 @@ type Rare = (&'static str, fn(&Summary) -> u64, u64);
 fn occurred(runs: &[Summary], rare: &[Rare]) {
     for (what, count, least) in rare {
         let seen: u64 = runs.iter().map(count).sum();
-        assert!(seen >= *least, "{what}: {seen} in {} runs", runs.len());
+        let least = at_least(*least);
+        assert!(seen >= least, "{what}: {seen} in {} runs", runs.len());
     }
 }
 
 #[test]
 fn venues_that_come_and_go_disturb_nobody() {
     occurred(
-        &hold("quick", 0..40),
+        &hold("quick", some(40)),
         &[
             ("trades", |run| run.trades, 1_000),
             ("triggered", |run| run.seen.triggered, 20),
@@ -46,7 +69,7 @@ fn venues_that_come_and_go_disturb_nobody() {
 #[test]
 fn crashes_of_everything_lose_nothing() {
     occurred(
-        &hold("crashes", 0..40),
+        &hold("crashes", some(40)),
         &[("repeats", |run| run.repeats, 100), ("connections taped", |run| run.taped, 100)],
     );
 }
@@ -54,18 +77,18 @@ fn crashes_of_everything_lose_nothing() {
 #[test]
 fn power_failures_take_back_no_answer() {
     // 1795649117: a gateway started from a checkpoint that one recorder of three had reached, and answered what lay below.
-    occurred(&hold("power", (0..40).chain([1_795_649_117])), &[("epochs", |run| run.epochs, 80)]);
+    occurred(&hold("power", some(40).chain([1_795_649_117])), &[("epochs", |run| run.epochs, 80)]);
 }
 
 #[test]
 fn cut_links_heal_without_a_trace() {
-    hold("partition", 0..40);
+    hold("partition", some(40));
 }
 
 #[test]
 fn overload_is_refused_and_passes() {
     occurred(
-        &hold("overload", 0..40),
+        &hold("overload", some(40)),
         &[
             ("window full", |run| run.window_full, 100),
             ("rejected", |run| run.rejected, 1_000),
@@ -77,14 +100,17 @@ fn overload_is_refused_and_passes() {
 }
 
 #[test]
-fn in_a_flood_what_is_taken_in_waits_little_cancels_go_first_and_nobody_is_starved() {
-    occurred(&hold("flood", 0..20), &[("rejected", |run| run.rejected, 10_000)]);
+fn flood_waits_stay_short_cancels_first_nobody_starved() {
+    occurred(
+        &hold("flood", some(if runs_all() { 20 } else { 6 })),
+        &[("rejected", |run| run.rejected, 10_000)],
+    );
 }
 
 #[test]
 fn disks_that_fail_lose_nothing() {
     occurred(
-        &hold("disks", 0..40),
+        &hold("disks", some(40)),
         &[
             ("full", |run| run.ills.full, 100),
             ("lost by taps", |run| run.tap_lost, 10),
@@ -99,13 +125,13 @@ fn disks_that_fail_lose_nothing() {
 
 #[test]
 fn clocks_that_jump_change_nothing_that_was_answered() {
-    occurred(&hold("clocks", 0..40), &[("clock jumps", |run| run.ills.clock_jumps, 200)]);
+    occurred(&hold("clocks", some(40)), &[("clock jumps", |run| run.ills.clock_jumps, 200)]);
 }
 
 #[test]
 fn engines_that_fail_leave_one_history() {
     occurred(
-        &hold("poison", 0..60),
+        &hold("poison", some(60)),
         &[
             ("by themselves", |run| run.engines.by_themselves, 150),
             ("deaths", |run| run.engines.deaths, 25),
@@ -119,7 +145,7 @@ fn engines_that_fail_leave_one_history() {
 #[test]
 fn lost_disks_take_no_answer_with_them() {
     occurred(
-        &hold("wipes", 0..40),
+        &hold("wipes", some(40)),
         &[
             ("recorders wiped", |run| run.ills.wiped, 20),
             ("venues wiped", |run| run.ills.venues_wiped, 20),
@@ -131,7 +157,7 @@ fn lost_disks_take_no_answer_with_them() {
 #[test]
 fn who_is_revoked_is_out_wherever_the_record_was_read() {
     occurred(
-        &hold("revocations", 0..40),
+        &hold("revocations", some(40)),
         &[
             ("revoked", |run| run.ills.revoked, 40),
             ("not let in", |run| run.ills.wrong_keys, 40),
@@ -144,14 +170,14 @@ fn who_is_revoked_is_out_wherever_the_record_was_read() {
 fn sessions_that_end_leave_nothing_that_they_guard() {
     occurred(
         // 498: what goes on in the step of a refused request was taken for what it was refused with.
-        &hold("sessions", (0..40).chain([498])),
+        &hold("sessions", some(40).chain([498])),
         &[("cancelled", |run| run.seen.session_ended, 200)],
     );
 }
 
 #[test]
 fn damaged_logs_are_repaired_from_the_others() {
-    occurred(&hold("rot", 0..40), &[("damaged", |run| run.ills.damaged, 100)]);
+    occurred(&hold("rot", some(40)), &[("damaged", |run| run.ills.damaged, 100)]);
 }
 
 #[test]
@@ -159,7 +185,7 @@ fn everybody_has_the_feed_whoever_dies_and_whatever_is_lost() {
     occurred(
         // 12: a note about a log outlived its disk. 43, 49: nobody was left who told the end. 174, 267: a log was replaced while its
         // replayer stood still. 274: a forged session.
-        &hold("feed", (0..16).chain([43, 49, 174, 267, 274])),
+        &hold("feed", some(16).chain([43, 49, 174, 267, 274])),
         &[
             ("sessions", |run| run.feed.sessions, 40),
             ("packets", |run| run.feed.packets, 2_000),
@@ -179,11 +205,11 @@ fn everybody_has_the_feed_whoever_dies_and_whatever_is_lost() {
 }
 
 #[test]
-fn fix_sessions_go_from_gateway_to_gateway_with_no_number_twice_and_nothing_untold() {
+fn fix_sessions_move_between_gateways_losing_nothing() {
     // 108: a cancel that the record refuses was told as a rejected order. 237: a trade waited for an answer that was not the member's.
     // Every fourth with gateways' clocks that jump: a Logon whose time is wrong was answered by an empty Text.
     occurred(
-        &hold("fix", (0..60).chain([108, 237])),
+        &hold("fix", some(60).chain([108, 237])),
         &[
             ("logons", |run| run.fix.logons, 600),
             ("refused", |run| run.fix.refused, 100),
@@ -203,9 +229,9 @@ fn fix_sessions_go_from_gateway_to_gateway_with_no_number_twice_and_nothing_unto
 
 /// Whatever befalls gateways, their disks, clocks and power: what a session is told is of the record.
 #[test]
-fn ouch_sessions_are_told_the_same_packets_by_every_gateway_and_enter_each_order_once() {
+fn ouch_sessions_get_identical_packets_at_all_gateways() {
     occurred(
-        &hold("ouch", 0..60),
+        &hold("ouch", some(60)),
         &[
             ("logins", |run| run.ouch.logins, 1_500),
             ("packets", |run| run.ouch.packets, 50_000),
@@ -220,9 +246,9 @@ fn ouch_sessions_are_told_the_same_packets_by_every_gateway_and_enter_each_order
 
 /// Whatever befalls gateways and servers: a name is one order, an answer is its question's, and streams have no gap.
 #[test]
-fn over_http_what_is_asked_again_is_done_once_and_streams_go_on_without_a_gap() {
+fn http_repeats_execute_once_and_streams_are_gapless() {
     occurred(
-        &hold("http", 0..60),
+        &hold("http", some(60)),
         &[
             ("sign-ons", |run| run.web.sign_ons, 1_000),
             ("deaths", |run| run.web.deaths, 200),
@@ -241,22 +267,26 @@ fn over_http_what_is_asked_again_is_done_once_and_streams_go_on_without_a_gap() 
 /// One venue has other rules: where its results or a state hash show it, all recorders halt, and take nothing more.
 #[test]
 fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {
-    let found = hold("versions", 0..40).iter().filter(|run| run.ills.divergences > 0).count();
-    assert!(found >= 20, "{found}");
+    let runs = hold("versions", some(40));
+    let found = runs.iter().filter(|run| run.ills.divergences > 0).count();
+    assert!(2 * found >= runs.len(), "{found} of {}", runs.len());
 }
 
 /// Where poison brings down one shard of every venue, the others' answers are held to their bound (invariants I4 and I7).
 #[test]
 fn poison_in_one_shard_delays_nobody_in_another() {
     let (mut engines, mut held) = (0, 0);
-    for seed in 0..60 {
+    for seed in some(60) {
         let faults = FaultMix { poison_permille: 30, poison_shards: 1, ..FaultMix::default() };
         let scenario = Scenario { faults, ..Scenario::quick(seed) };
         let summary = run(&scenario).unwrap_or_else(|failure| panic!("\n{failure}"));
         held += u64::from(summary.completion_max_ns > 0);
         engines += summary.engines.failed;
     }
-    assert!(engines > 100 && held > 30, "{engines} failures, requests held to a bound in {held} seeds");
+    assert!(
+        engines >= at_least(100) && held >= at_least(30),
+        "{engines} failures, requests held to a bound in {held} seeds"
+    );
 }
 
 /// With a quorum left, nothing that befalls a recorder is an excuse for a late answer (invariants I4 and I8).
@@ -264,23 +294,22 @@ fn poison_in_one_shard_delays_nobody_in_another() {
 fn a_recorder_in_trouble_delays_nobody() {
     const MS: u64 = 1_000_000;
     let mut held = 0;
-    for seed in 0..100 {
+    for seed in some(100) {
         let scenario = Scenario {
             recorders: 3,
             quorum: 1 + (seed % 2) as usize,
-            faults: FaultMix {
-                recorder_crash_ns: 20 * MS,
-                recorder_pause_ns: 20 * MS,
-                recorder_full_ns: 20 * MS,
-                wipe_ns: 20 * MS,
-                ..FaultMix::default()
-            },
+            faults: FaultMix::default().with([
+                (Fault::CrashRecorder, 20 * MS),
+                (Fault::PauseRecorder, 20 * MS),
+                (Fault::FillRecorder, 20 * MS),
+                (Fault::Wipe, 20 * MS),
+            ]),
             ..Scenario::quick(seed)
         };
         let summary = run(&scenario).unwrap_or_else(|failure| panic!("\n{failure}"));
         held += u64::from(summary.completion_max_ns > 0);
     }
-    assert!(held > 80, "requests held to a bound in {held} seeds");
+    assert!(held >= at_least(80), "requests held to a bound in {held} seeds");
 }
 
 /// Clients that sign on twice, speak in another's name, send rubbish or half a frame, or say nothing, harm nobody else. Some of it
@@ -288,22 +317,20 @@ fn a_recorder_in_trouble_delays_nobody() {
 #[test]
 fn what_no_client_should_do_harms_nobody_else() {
     let mut hostile = 0;
-    for seed in 0..60 {
+    for seed in some(60) {
         let faults = FaultMix { hostile_permille: 50, ..FaultMix::default() };
         let scenario = Scenario { faults, ..Scenario::quick(seed) };
         let summary = run(&scenario).unwrap_or_else(|failure| panic!("\n{failure}"));
         hostile += summary.hostile;
     }
-    assert!(hostile > 600, "{hostile}");
+    assert!(hostile >= at_least(600), "{hostile}");
 }
 
 #[test]
 fn the_same_seed_is_the_same_history() {
-    for name in Scenario::NAMES {
-        for seed in [7, 8] {
-            let scenario = Scenario::named(name, seed).unwrap();
-            run_twice(&scenario).unwrap_or_else(|failure| panic!("\n{failure}"));
-        }
+    for name in Scenario::names() {
+        let scenario = Scenario::named(name, 7).unwrap();
+        run_twice(&scenario).unwrap_or_else(|failure| panic!("\n{failure}"));
     }
 }
 

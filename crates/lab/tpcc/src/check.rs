@@ -93,7 +93,7 @@ impl Checker {
     }
 
     fn commits(&mut self, version: u64, number: Number, attempt: u32, snapshot: u64, writes: &[Written]) {
-        self.digest = crate::random::mix(self.digest ^ version ^ number.rotate_left(32));
+        self.digest = pares_random::mix(self.digest ^ version ^ number.rotate_left(32));
         let earlier = self.committed.insert(number, version);
         self.expect(earlier.is_none(), || format!("C3: {number} commits at {earlier:?} and at {version}"));
         let aborted = self.aborted.contains(&(number, attempt));

@@ -29,7 +29,8 @@ pub mod tally;
 mod workload;
 mod world;
 
-pub use random::{Dice, mix};
+pub use pares_random::mix;
+pub use random::Dice;
 pub use setting::{
     DayAndNight, MeasuredCosts, Ordering, Protocol, ReadsOf, Release, Resubmit, Setting, Waiters,
 };

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_from_elsewhere_finds_the_holder_and_keeps_others_out() {
+    fn remote_update_finds_holder_and_excludes_others() {
         let mut locks = Locks::default();
         assert!(locks.take(1, [item(1)].into_iter()));
         assert_eq!(locks.begin_update(item(1)), Some(1));

@@ -1,30 +1,31 @@
-//! The one source of chance: a seeded generator, and the distributions the paper names.
+//! The one source of chance: the laboratory's generator, and the distributions the paper names.
 //!
-//! `SplitMix64` (Steele, Lea, Flood, 2014), as in `pares-sim`; floating point comes in here only, since nothing but a
+//! Floating point comes in here only, since nothing but a
 //! model of load depends on it.
 
 use core::f64::consts::TAU;
 
+use pares_flow::Random;
+
 /// A seeded stream of numbers.
 #[derive(Clone, Debug)]
-pub struct Dice(u64);
+pub struct Dice(Random);
 
 impl Dice {
     /// The stream of `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Random::new(seed))
     }
 
     /// Any 64 bits.
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mix(self.0)
+        self.0.next_u64()
     }
 
     /// A number in `0..bound`; 0 if the bound is 0.
     pub fn below(&mut self, bound: u32) -> u32 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u32
+        self.0.below(bound.into()) as u32
     }
 
     /// A number in `low..=high`, which must not be empty.
@@ -68,14 +69,6 @@ impl Dice {
     pub fn elsewhere(&mut self, home: u32, count: u32) -> u32 {
         (home + 1 + self.below(count - 1)) % count
     }
-}
-
-/// The finaliser of `SplitMix64`: every input bit reaches every output bit.
-#[must_use]
-pub fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

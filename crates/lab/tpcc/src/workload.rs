@@ -180,7 +180,7 @@ impl Request {
         let open = |district: &u8| books.of(self.warehouse, *district).has_open();
         let rows = |district: u8| {
             let order = books.of(self.warehouse, district).oldest;
-            let customer = crate::random::mix(u64::from(order)) % u64::from(CUSTOMERS);
+            let customer = pares_random::mix(u64::from(order)) % u64::from(CUSTOMERS);
             [
                 Item::new(Table::NewOrder, self.warehouse, district, order),
                 Item::new(Table::Order, self.warehouse, district, order),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_in_a_hundred_and_one_payer_in_seven_come_from_elsewhere() {
+    fn one_in_hundred_lines_and_one_in_seven_payers_remote() {
         let books = Books::new(60);
         let requests = drawn(100_000);
         let share = |table: Table, kind: Kind| {
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn with_deltas_two_payments_of_one_warehouse_put_nothing_in_common() {
+    fn deltas_leave_two_payments_without_conflict() {
         let books = Books::new(60);
         let payments: Vec<Request> =
             drawn(200).into_iter().filter(|r| r.kind == Kind::Payment).take(2).collect();

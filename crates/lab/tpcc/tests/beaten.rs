@@ -40,7 +40,7 @@ fn what_is_only_added_to_does_not_conflict() {
 }
 
 #[test]
-fn rows_given_up_when_installed_do_not_wait_for_the_other_cluster() {
+fn rows_released_at_install_do_not_wait_for_cluster() {
     let aborted = |release| outcome(&Setting { release, ..wice() }).sides[0].abort_percent;
     let (early, late) = (aborted(Release::Installed), aborted(Release::Stable));
     assert!(early < 0.5 && late > 4.0, "{early} {late}");

@@ -31,7 +31,7 @@ fn a_seed_is_a_whole_history() {
 /// Section 4.2: "the capacity of the system is exhausted with 6000 clients", "we should focus on system behavior up to 4000". Only without
 /// keying times: then a client's cycle is 11.4 s, and 12.1 ms of processor time each make six processors last for about 5,000.
 #[test]
-fn processors_are_exhausted_between_4000_and_6000_clients_who_only_think() {
+fn processors_saturate_between_4000_and_6000_thinkers() {
     let [some, many, most] =
         [1_000, 4_000, 6_000].map(|clients| outcome(&short(Protocol::DbsmCluster, clients)));
     assert!((per_minute(&some) / 5_300.0 - 1.0).abs() < 0.05, "{}", per_minute(&some));
@@ -66,7 +66,7 @@ fn a_commit_takes_one_round_trip_over_the_long_link() {
 /// Rows of one server's clients never meet those of another's, or hardly ever. Where they do, certification decides, and every history is
 /// still one-copy snapshot isolation.
 #[test]
-fn clients_of_one_warehouse_at_all_servers_are_kept_apart_by_certification() {
+fn certification_separates_clients_of_one_warehouse() {
     for protocol in PROTOCOLS {
         let sides = outcome(&Setting { scattered: true, ..short(protocol, 600) }).sides;
         let [_, overrun, refused] = sides[1].abort_percent_by_cause;
@@ -77,7 +77,7 @@ fn clients_of_one_warehouse_at_all_servers_are_kept_apart_by_certification() {
 /// Section 4.2: DBSM's aborts "impact both clusters equally"; with WICE "in the primary cluster the abort rate is negligible,
 /// comparable only with the DBSM CLUSTER scenario".
 #[test]
-fn rows_are_held_for_a_round_trip_everywhere_but_in_the_certifiers_cluster() {
+fn rows_held_a_round_trip_except_at_certifier() {
     let [near, far, wice] =
         PROTOCOLS.map(|protocol| outcome(&short(protocol, 1_000)).sides.map(|side| side.abort_percent));
     assert!(near.iter().chain([&wice[0]]).all(|percent| *percent < 0.5), "{near:?} {wice:?}");

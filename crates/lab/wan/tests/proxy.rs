@@ -135,7 +135,7 @@ fn each_way_has_its_own_conditions() {
 }
 
 #[test]
-fn a_black_hole_swallows_silently_and_gives_all_back_when_it_heals() {
+fn black_hole_swallows_and_returns_all_on_heal() {
     let mut through = through(|_| ());
     through.trip();
     through.handle().black_hole();
@@ -169,7 +169,7 @@ fn one_way_alone_can_be_a_black_hole() {
 }
 
 #[test]
-fn a_cut_breaks_what_is_there_and_refuses_what_comes_until_it_heals() {
+fn cut_breaks_existing_and_refuses_new_until_healed() {
     let mut through = through(|_| ());
     through.trip();
     through.handle().cut();

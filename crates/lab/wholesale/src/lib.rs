@@ -32,7 +32,7 @@ pub use population::DatabaseSize;
 pub use receipts::{FoundRows, Receipts};
 
 use population::DISTRICTS;
-pub use terminal::{Errand, Terminal};
+pub use terminal::{Terminal, TerminalTransaction};
 
 use pares_site::items::digest;
 use pares_site::{Application, ApplicationError, View};

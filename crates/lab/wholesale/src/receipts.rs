@@ -14,7 +14,7 @@ use pares_wice::{Key, KeyRange};
 use crate::population::{DISTRICTS, DatabaseSize, delivered_first};
 use crate::request::{Asks, Page};
 use crate::rows::{History, Order, Row, last_part, refuse, within};
-use crate::terminal::Errand;
+use crate::terminal::TerminalTransaction;
 use crate::transactions::told;
 
 /// Rows of a page: some 40 bytes each.
@@ -50,7 +50,7 @@ impl Receipts {
     ///
     /// # Errors
     /// If it is no reply to such an errand.
-    pub fn note(&mut self, errand: &Errand, mut reply: &[u8]) -> Result<(), DecodeError> {
+    pub fn note(&mut self, errand: &TerminalTransaction, mut reply: &[u8]) -> Result<(), DecodeError> {
         let reply = &mut reply;
         match errand.kind {
             Kind::NewOrder => {
@@ -69,7 +69,7 @@ impl Receipts {
     }
 
     /// Nobody said what became of an errand.
-    pub fn note_open(&mut self, errand: &Errand) {
+    pub fn note_open(&mut self, errand: &TerminalTransaction) {
         match errand.kind {
             Kind::Delivery => drop(self.open_deliveries.insert(errand.warehouse)),
             _ => drop(self.open.insert(errand.tag)),

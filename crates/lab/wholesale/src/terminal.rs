@@ -7,7 +7,7 @@ use crate::request::{Asks, CustomerAsked, Delivery, LineAsked, NewOrder, OrderSt
 
 /// What a user wants done.
 #[derive(Clone, Debug)]
-pub struct Errand {
+pub struct TerminalTransaction {
     /// Which transaction.
     pub kind: Kind,
     /// The request; it stays the same however often it is sent.
@@ -49,13 +49,13 @@ impl Terminal {
     }
 
     /// The next errand, of a kind that the mix has; `now_ms` by the user's clock.
-    pub fn draw(&mut self, now_ms: u64) -> Errand {
+    pub fn draw(&mut self, now_ms: u64) -> TerminalTransaction {
         let kind = Kind::draw(&mut self.dice);
         self.draw_kind(kind, now_ms)
     }
 
     /// The next errand, of that kind.
-    pub fn draw_kind(&mut self, kind: Kind, now_ms: u64) -> Errand {
+    pub fn draw_kind(&mut self, kind: Kind, now_ms: u64) -> TerminalTransaction {
         self.asked += 1;
         let tag = u64::from(self.number) << 32 | u64::from(self.asked);
         let district = self.dice.between(1, DISTRICTS);
@@ -76,7 +76,14 @@ impl Terminal {
                 Asks::StockLevel(StockLevel { warehouse: self.warehouse, district, threshold })
             }
         };
-        Errand { kind, request: asks.to_bytes(), rolls_back, warehouse: self.warehouse, district, tag }
+        TerminalTransaction {
+            kind,
+            request: asks.to_bytes(),
+            rolls_back,
+            warehouse: self.warehouse,
+            district,
+            tag,
+        }
     }
 
     /// Some are known by number, 60 % by last name (clause 2.5.1.2).

@@ -123,7 +123,7 @@ fn a_row_that_is_changed_breaks_a_condition() {
 }
 
 #[test]
-fn a_row_that_is_missing_or_a_counter_that_is_off_breaks_a_condition() {
+fn missing_row_or_wrong_counter_breaks_condition() {
     let with = |write: Write| {
         let store = populated();
         apply(&store, vec![write]);
@@ -179,7 +179,7 @@ fn a_delivery_takes_the_oldest_order_of_each_district_once() {
 }
 
 #[test]
-fn an_order_takes_its_items_from_stock_and_one_with_a_wrong_item_changes_nothing() {
+fn order_takes_stock_and_bad_item_changes_nothing() {
     let store = populated();
     let mut terminal = Terminal::new(SCALE, 1, 1, true);
     let (mut entered, mut refused) = (0, 0);

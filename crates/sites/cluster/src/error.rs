@@ -17,15 +17,16 @@ pub enum JournalError {
     /// What was written there is not there any more. A log may be cut where nobody counts on what follows; a member's votes and
     /// acknowledgements are counted on.
     #[error(
-        "the cluster's log is damaged: {what}. Do not cut it: a member that forgets what it promised can break its cluster's log. Move the \
-         whole directory of this site elsewhere, and it is filled anew by the sites that have the same (docs/operations.md, Sites)"
+        "the cluster's log is damaged: {what}. Do not cut it: a member that forgets its votes can corrupt \
+         its cluster's log. Move the whole directory of this site away; other sites will refill it \
+         (docs/operations.md, Sites)"
     )]
     Damaged {
         /// What is wrong, and where.
         what: String,
     },
     /// A write or sync failed while the log was opened after one had failed before. Nothing that was promised is lost.
-    #[error("the cluster's log cannot be opened, for its disk fails: {}", io::Error::from_raw_os_error(*errno))]
+    #[error("the cluster's log cannot be opened, because its disk fails: {}", io::Error::from_raw_os_error(*errno))]
     Device {
         /// The kernel's error number.
         errno: i32,
@@ -57,23 +58,24 @@ pub enum ReplicaError {
     Journal(#[from] JournalError),
     /// The log is another member's, of another life of its disk, or of another database. Using it, a member could vote twice.
     #[error(
-        "this is the log of member {number} of some cluster, and not this member's: of another site, another database, or put together from \
-         parts of two disks. Give each site its own directory, whole, or move it elsewhere: the site is filled anew by those that have the same"
+        "this log belongs to member {number} of a cluster, not to this member: it comes from another site \
+         or database, or mixes two disks. Give each site its own complete directory, or move this one away: \
+         other sites will refill the site"
     )]
     Foreign {
         /// The number of the member whose it is.
         number: u8,
     },
     /// A record is intact and means nothing, or does not follow those before it.
-    #[error("the cluster's log holds a record that this version cannot have written: {what}")]
+    #[error("the cluster's log contains a record that this version never writes: {what}")]
     Record {
         /// What is wrong.
         what: &'static str,
     },
     /// The caller's state ends before the log begins.
     #[error(
-        "the site's state ends at place {applied}, but the cluster's log begins after {base}: restore the state from a \
-         copy that reaches that place"
+        "the site's state ends at index {applied}, but the cluster's log begins after {base}: restore a \
+         copy of the state that reaches that index"
     )]
     Behind {
         /// Where the state ends.
@@ -83,8 +85,8 @@ pub enum ReplicaError {
     },
     /// The caller's state goes on beyond the log's end: this is not the log it was made from, or it has lost its end.
     #[error(
-        "the site's state ends at place {applied}, but the cluster's log already at {last}: it is not the log that the state \
-         was made from, or its disk lost what it had promised; put the right log back"
+        "the site's state ends at index {applied}, but the cluster's log ends at {last}: the log is another \
+         site's, or its disk lost synced data; restore the right log"
     )]
     Short {
         /// Where the state ends.
@@ -110,13 +112,13 @@ impl ReplicaError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
     /// This member does not lead (yet, or any more).
-    #[error("this member does not lead its cluster; ask the delegate")]
+    #[error("this member is not its cluster's delegate: ask the delegate")]
     NotDelegate {
         /// Who does, as far as known. This member itself while it catches up with what it inherited.
         delegate: Option<u8>,
     },
     /// This member is handing over its office.
-    #[error("the delegate is handing over its office; ask again shortly")]
+    #[error("the delegate is handing over leadership: try again shortly")]
     Resigning,
     /// Empty payloads are the log's own.
     #[error("an entry needs at least one byte")]
@@ -130,7 +132,7 @@ pub enum ProposeError {
         max: usize,
     },
     /// Too much is proposed and not committed: a majority is slow or away.
-    #[error("{bytes} bytes wait to be committed already; ask again when some are")]
+    #[error("{bytes} bytes are already waiting to be committed: try again later")]
     Backlog {
         /// How much waits.
         bytes: usize,
@@ -141,13 +143,13 @@ pub enum ProposeError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// It is cut short, of another version, or not one that members send.
-    #[error("not a message of this version: {what}")]
+    #[error("the message is not of this version: {what}")]
     Malformed {
         /// What is wrong.
         what: &'static str,
     },
     /// It says it is from, or for, somebody else.
-    #[error("a message of member {from} for member {to} came to the wrong place")]
+    #[error("a message from member {from} to member {to} arrived at another member")]
     Misdirected {
         /// From whom it says it is.
         from: u8,
@@ -160,13 +162,14 @@ pub enum MessageError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// The journal failed: what it holds is not known.
-    #[error("{0}; this member stops: what its log holds is known again after it was opened anew")]
+    #[error("{0}; this member stops: restart it to read its log again")]
     Journal(#[from] JournalError),
     /// The delegate counts on entries that this member once acknowledged and does not have: its disk has lost them, or was replaced by
     /// an empty one. Going on could undo what is committed.
     #[error(
-        "the delegate knows that this member had place {commit}, but its log ends at {last}: it has lost what it promised. \
-         Put the log back; or move this site's directory away, and it is filled anew under another name"
+        "the delegate knows that this member had index {commit}, but its log ends at {last}: the member has \
+         lost synced data. Restore the log, or move this site's directory away: it will be refilled under a \
+         new identity"
     )]
     Forgotten {
         /// What it must have had.

@@ -88,7 +88,7 @@ fn cut_to_durable(dir: &Path) -> Result<(), JournalError> {
     match pares_log::cut(dir, durable) {
         Ok(_cut_bytes) => Ok(()),
         Err(OpenError::NotABoundary { offset }) => {
-            Err(JournalError::Damaged { what: format!("what was durable does not reach to offset {offset}") })
+            Err(JournalError::Damaged { what: format!("the durable log ends before offset {offset}") })
         }
         Err(error) => Err(not_opened(error)),
     }

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_disk_takes_the_place_of_the_one_before_in_two_changes() {
+    fn empty_disk_replaces_old_member_in_two_changes() {
         let (mut members, new) = (Members::first(3), id(1, 77));
         let first = members.towards(new).unwrap();
         assert_eq!(first, Change::Remove(id(1, 0)));

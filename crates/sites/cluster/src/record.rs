@@ -99,9 +99,9 @@ pub(crate) fn encode(owner: Owner, head: Head) -> [u8; HEAD_BYTES] {
 
 /// Owner, head and body of a record; or what is wrong with it.
 pub(crate) fn decode(record: &[u8]) -> Result<(Owner, Head, &[u8]), &'static str> {
-    let (layout, body) = Layout::ref_from_prefix(record).map_err(|_| "it is shorter than a head")?;
+    let (layout, body) = Layout::ref_from_prefix(record).map_err(|_| "it is shorter than a header")?;
     if layout.format != FORMAT {
-        return Err("its format is another version's");
+        return Err("its format version differs");
     }
     let kind = Kind::of(layout.kind).ok_or("its kind is unknown")?;
     let owner = Owner { number: layout.number, digest: layout.owner.get() };

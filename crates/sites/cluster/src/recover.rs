@@ -76,7 +76,7 @@ impl Replay {
         match head.kind {
             Kind::Entry => self.put(entry(head.term, head.index, body), place),
             Kind::Change => {
-                let what = "a change of the members that is none";
+                let what = "an invalid membership change";
                 let change = Change::from_bytes(body).ok_or(ReplicaError::Record { what })?;
                 self.put(change_entry(head.term, head.index, change), place)
             }
@@ -119,7 +119,7 @@ impl Replay {
         } else if (self.store.base.index..=self.store.last()).contains(&head.index) {
             self.store.compact(base);
         } else {
-            return Err(ReplicaError::Record { what: "a base outside the log" });
+            return Err(ReplicaError::Record { what: "a base entry outside the log" });
         }
         self.floats = false;
         Ok(())
@@ -127,7 +127,7 @@ impl Replay {
 }
 
 fn members(body: &[u8]) -> Result<Members, ReplicaError> {
-    Members::from_bytes(body).ok_or(ReplicaError::Record { what: "members that are none" })
+    Members::from_bytes(body).ok_or(ReplicaError::Record { what: "invalid members" })
 }
 
 /// An entry as Raft has it.

@@ -20,6 +20,7 @@ mod electing;
 mod membership;
 mod writing;
 
+use pares_random::Random;
 use raft::eraftpb::{Entry, HardState, Message, MessageType};
 use raft::{RawNode, StateRole, Storage as _};
 
@@ -46,7 +47,7 @@ pub struct Replica<J> {
     config: ReplicaConfig,
     /// As of what is handed out.
     members: Members,
-    random: u64,
+    random: Random,
     /// Ticks without a word from a delegate after which this member stands for election, and the term it was drawn in.
     patience_ticks: (u64, u64),
     /// So often it still stands without drawing that time, since its delegate is gone.
@@ -92,7 +93,7 @@ impl<J: Journal> Replica<J> {
             owner,
             config: config.clone(),
             members,
-            random: config.seed,
+            random: Random::new(config.seed),
             patience_ticks: (0, 0),
             hurries: 0,
             role: Role::default(),
@@ -140,15 +141,6 @@ fn raft_config(config: &ReplicaConfig) -> raft::Config {
         pre_vote: true,
         ..raft::Config::default()
     }
-}
-
-/// The next of a sequence of numbers that look random (splitmix64).
-fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 impl<J: Journal> ClusterLog for Replica<J> {

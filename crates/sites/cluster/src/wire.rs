@@ -136,9 +136,9 @@ fn malformed(what: &'static str) -> MessageError {
 
 /// The message in `bytes`, which came from the member of number `from` and must be for `to`: for that life of its disk and no other.
 pub(crate) fn decode(from: u8, to: MemberId, bytes: &[u8]) -> Result<Message, MessageError> {
-    let (head, rest) = Head::ref_from_prefix(bytes).map_err(|_| malformed("it is shorter than a head"))?;
+    let (head, rest) = Head::ref_from_prefix(bytes).map_err(|_| malformed("it is shorter than a header"))?;
     if head.format != FORMAT {
-        return Err(malformed("its format is another version's"));
+        return Err(malformed("its format version differs"));
     }
     must_be_between(from, to, head)?;
     let mut message = message_of(head)?;

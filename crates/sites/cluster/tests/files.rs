@@ -9,13 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use common::random::Random;
 use common::site::Site;
 use pares_cluster::{
     ClusterLog, Durability, Files, Journal, JournalError, LogError, Replica, ReplicaConfig, ReplicaError,
 };
 use pares_log::{AppendError, Device};
 use pares_os::{MapError, Mapping};
+use pares_random::Random;
 
 const SEGMENT_BYTES: u64 = 64 << 10;
 
@@ -191,7 +191,7 @@ fn a_failing_sync_stops_the_replica_before_it_commits() {
 }
 
 #[test]
-fn a_segment_that_the_device_does_not_make_costs_nothing_that_was_written() {
+fn unmade_segment_costs_no_written_record() {
     let dir = tempfile::tempdir().unwrap();
     let sick = Arc::new(Sick::default());
     let config = pares_log::Config::default().segment_bytes(SEGMENT_BYTES).device(sick.clone());
@@ -291,7 +291,7 @@ impl Member {
 
 #[test]
 fn members_whose_disks_fail_in_turn_lose_nothing_committed() {
-    let mut random = Random(77);
+    let mut random = Random::new(77);
     let new = |_| {
         let (dir, sick) = (tempfile::tempdir().unwrap(), Arc::default());
         Member { dir, sick, log: None, site: Site::default() }
@@ -300,13 +300,13 @@ fn members_whose_disks_fail_in_turn_lose_nothing_committed() {
     (0..3).zip(&mut members).for_each(|(number, member)| member.start(number));
     let mut failures = 0;
     for round in 0..500u64 {
-        let victim = random.below(3) as usize;
-        if members.iter().all(|member| member.log.is_some()) && random.chance(8) {
-            members[victim].sick.syncs_to_failure.store(random.in_range(1..5), Ordering::Relaxed);
+        let victim = random.index(3);
+        if members.iter().all(|member| member.log.is_some()) && random.percent(8) {
+            members[victim].sick.syncs_to_failure.store(1 + random.below(4), Ordering::Relaxed);
         }
         for number in 0..3u8 {
             let member = &mut members[usize::from(number)];
-            if member.log.is_none() && random.chance(10) {
+            if member.log.is_none() && random.percent(10) {
                 member.start(number);
             }
             let (outbox, failed) = member.live(&round.to_le_bytes());

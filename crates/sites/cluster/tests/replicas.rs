@@ -57,7 +57,7 @@ fn many_proposals_cost_one_sync_and_one_message_per_member() {
 }
 
 #[test]
-fn a_batch_larger_than_a_message_goes_in_several_without_waiting_for_answers() {
+fn oversized_batch_is_split_without_waiting() {
     let (mut world, leader) = calm(6);
     let long = vec![1; 700_000];
     (0..4).for_each(|_| world.log(leader).propose(&long).unwrap());
@@ -96,7 +96,7 @@ fn a_delegate_alone_steps_down() {
 }
 
 #[test]
-fn the_place_of_a_delegate_whose_connections_end_is_taken_at_once() {
+fn lost_delegate_connection_is_replaced_at_once() {
     for seed in 0..30 {
         let (mut world, leader) = calm(seed);
         world.crash(leader, 0);
@@ -110,7 +110,7 @@ fn the_place_of_a_delegate_whose_connections_end_is_taken_at_once() {
 }
 
 #[test]
-fn a_member_that_knows_less_leaves_the_place_to_one_that_knows_more() {
+fn less_informed_member_yields_to_better_one() {
     for seed in 0..30 {
         let (mut world, leader) = calm(seed);
         let [first, second] =
@@ -158,7 +158,7 @@ fn who_was_away_does_not_disturb_the_delegate() {
 }
 
 #[test]
-fn who_comes_back_counts_before_it_has_handed_out_and_stands_only_then() {
+fn returning_member_counts_before_handing_out() {
     let (mut world, leader) = calm(13);
     let (behind, dead) = ((leader + 1) % 3, (leader + 2) % 3);
     world.cut_off(behind);
@@ -223,7 +223,7 @@ fn who_lacks_what_is_gone_is_told_so_again() {
 }
 
 #[test]
-fn a_log_that_began_anew_opens_again_and_keeps_what_its_member_promised() {
+fn restarted_log_reopens_and_keeps_promises() {
     let (mut world, leader, behind) = one_lacks(12);
     assert!(world.run_until(100, |world| world.site(behind).copies == 1));
     world.settle();
@@ -237,7 +237,7 @@ fn a_log_that_began_anew_opens_again_and_keeps_what_its_member_promised() {
 }
 
 #[test]
-fn a_member_whose_disk_is_lost_votes_again_when_it_has_everything() {
+fn member_with_lost_disk_votes_again_when_complete() {
     let (mut world, leader) = calm(17);
     for number in 0..10u8 {
         world.log(leader).propose(&[number]).unwrap();

@@ -19,19 +19,19 @@ use crate::{issue, sites};
 /// Arguments of `pares site add`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which site: cluster and number there, as in 0.3
+    /// The site: CLUSTER.NUMBER, as in 0.3
     #[arg(value_parser = sites::parse)]
     site: SiteId,
-    /// Where other sites reach it; otherwise a free port of this machine
+    /// Its address for other sites [default: a free port of this machine]
     #[arg(long, value_name = "ADDRESS")]
     peers: Option<SocketAddr>,
-    /// Where clients reach it; otherwise a free port of this machine
+    /// Its address for clients [default: a free port of this machine]
     #[arg(long, value_name = "ADDRESS")]
     clients: Option<SocketAddr>,
-    /// Let it speak PostgreSQL's protocol there; otherwise a free port of this machine, if the others do
+    /// Its address for the PostgreSQL protocol [default: a free port of this machine, if the other sites speak it]
     #[arg(long, value_name = "ADDRESS")]
     sql: Option<SocketAddr>,
-    /// Do not let it, though the others do
+    /// Do not offer the PostgreSQL protocol, even if other sites do
     #[arg(long, conflicts_with = "sql")]
     no_sql: bool,
 }
@@ -66,8 +66,9 @@ impl Args {
         let text = format!("{}\n\n{more}", before.trim_end());
         pares_os::replace_file(&path, text.as_bytes()).map_err(writing())?;
         pares_text::say!(
-            "{name} is named in {}{port}: give that file to every machine, its certificate to its own, and restart the sites one after the other (a running \
-             `pares site up` does that by itself); it is filled by the others",
+            "{name} is now in {}{port}. Copy that file to every machine and the certificate to the new \
+             site's machine, then restart the sites one after the other (a running `pares site up` does \
+             so); other sites fill the new one",
             path.display()
         );
         Ok(())
@@ -80,8 +81,10 @@ impl Args {
         let (own, name) = (own.display(), sites::name(self.site));
         let why = || {
             format!(
-                "{own} is there already, of an earlier {name}: a site that is added begins with nothing, and one that was removed does not come back with what it had. Move \
-                 that directory away (and drop its database, if it has one), or add another number. If it was not removed, put its [[site]] back into sites.toml by hand"
+                "{own} already exists from an earlier {name}, but a new site must start empty, and a \
+                 removed site cannot return with its old data. Move that directory away (and drop its \
+                 database, if any), or add another number. If the site was never removed, put its [[site]] \
+                 back into sites.toml by hand"
             )
         };
         if is_there { Err(usage(why())) } else { Ok(()) }
@@ -89,12 +92,12 @@ impl Args {
 
     fn place(&self, config: &SitesConfig) -> Result<Place, OperatorError> {
         if config.place(self.site).is_ok() {
-            return Err(usage(format!("{} is in sites.toml already", sites::name(self.site))));
+            return Err(usage(format!("{} is already in sites.toml", sites::name(self.site))));
         }
         let next = sites::clusters(config).last().map_or(0, |last| last.saturating_add(1));
         if self.site.cluster.0 > next {
             return Err(usage(format!(
-                "there is no cluster {}, and the next one is {next}: clusters are numbered without gaps; did you mean {next}.{}?",
+                "there is no cluster {}: clusters are numbered without gaps, and the next one is {next}; did you mean {next}.{}?",
                 self.site.cluster.0, self.site.number
             )));
         }
@@ -105,7 +108,7 @@ impl Args {
             None if self.no_sql || config.sites.iter().all(|place| place.sql.is_none()) => None,
             None if !clients.ip().is_loopback() => {
                 return Err(usage(format!(
-                    "the other sites speak PostgreSQL's protocol: say where {} does, with --sql ADDRESS, or --no-sql",
+                    "the other sites speak the PostgreSQL protocol: give {} an address with --sql ADDRESS, or use --no-sql",
                     sites::name(self.site)
                 )));
             }
@@ -151,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_site_has_left_is_in_the_way_and_clusters_have_no_gaps() {
+    fn earlier_site_leftovers_block_add_clusters_gapless() {
         let dir = tempfile::tempdir().unwrap();
         let own = directory_of(dir.path(), args().site);
         assert!(args().is_new(dir.path()).is_ok());
@@ -159,7 +162,7 @@ mod tests {
         assert!(args().is_new(dir.path()).is_ok(), "nothing is in it");
         std::fs::write(own.join("place"), "").unwrap();
         let refused = args().is_new(dir.path()).unwrap_err().to_string();
-        assert!(refused.contains("site-0-1 is there already, of an earlier 0.1"), "{refused}");
+        assert!(refused.contains("site-0-1 already exists from an earlier 0.1"), "{refused}");
         let config = system(false);
         assert!(Args { site: SiteId::new(1, 0), ..args() }.place(&config).is_ok());
         let refused = Args { site: SiteId::new(4, 0), ..args() }.place(&config).unwrap_err().to_string();

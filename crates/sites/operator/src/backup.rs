@@ -6,8 +6,8 @@
 //! If that copy breaks off, the next one is of another site, which may be behind the first: a copy that lies before the log leads nowhere, and one may be taken after the
 //! other for ever. So such a site is passed over before it gives anything, and all are asked some times only.
 
-mod asking;
 pub mod origin;
+mod source_site;
 mod verifying;
 
 use std::path::PathBuf;
@@ -18,14 +18,14 @@ use std::time::Instant;
 use pares_os::process::stop_on_signals;
 use pares_site::Access;
 use pares_site::backup::{
-    BackupError, BackupFolder, CopyFacts, DamagedLog, Finding, Followed, Following, Hose, Pace, SoundBase,
-    Stillness, UnusableBase, take,
+    BackupConnection, BackupError, BackupFolder, CopyFacts, DamagedLog, Finding, Followed, Following, Pace,
+    SoundBase, StallEvent, UnusableBase, take,
 };
 use pares_text::{self as text, progress};
 use pares_wice::{SiteId, Stored};
 use serde_json::json;
 
-use self::asking::Asking;
+use self::source_site::Asking;
 use crate::error::{OperatorError, OperatorResult, usage};
 use crate::sites;
 
@@ -35,28 +35,28 @@ use crate::sites;
 pub struct Args {
     #[command(subcommand)]
     what: Option<What>,
-    /// The directory of backups of this database
+    /// The database's backup directory
     #[arg(long, required = true)]
     to: Option<PathBuf>,
-    /// The site to ask; others are asked if it does not answer
+    /// The site to ask first; others are asked if it does not answer
     #[arg(long, value_parser = sites::parse)]
     site: Option<SiteId>,
-    /// Also keep all versions from then on, until Ctrl-C; goes on where an earlier one has ended, and takes a copy only if there is a gap
+    /// Also store all later versions, until Ctrl-C; continues an earlier backup, and copies the database only if versions are missing
     #[arg(long)]
     follow: bool,
-    /// How fast the copy is taken at most, MiB a second
+    /// Limit the copying rate, MiB per second
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     mib_per_s: u64,
-    /// One JSON object in the end
+    /// One JSON object at the end
     #[arg(long)]
     json: bool,
 }
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Read all of it, say what can be restored, and fail if anything has changed or versions are missing before a log
+    /// Read the whole backup and list what can be restored; fails if files have changed or versions are missing
     Verify {
-        /// The directory of backups
+        /// The backup directory
         from: PathBuf,
         /// One JSON object
         #[arg(long)]
@@ -73,7 +73,7 @@ impl Args {
         match (&self.what, &self.to) {
             (Some(What::Verify { from, json }), _) => verifying::verify(&BackupFolder::open(from), *json),
             (None, Some(to)) => self.take(&access()?, BackupFolder::create(to)?),
-            (None, None) => Err(usage("name the directory of backups: --to DIR")),
+            (None, None) => Err(usage("name the backup directory with --to DIR")),
         }
     }
 
@@ -121,7 +121,7 @@ impl Taker<'_> {
                 }
                 Err(error) if error.may_pass() && !is_over() => {
                     let denial = asking.note(error);
-                    denial.is_new.then(|| pares_text::tell!("{}; another site is asked", denial.why));
+                    denial.is_new.then(|| pares_text::tell!("{}; asking another site", denial.why));
                     std::thread::sleep(denial.pause);
                 }
                 Err(error) => return Err(error),
@@ -137,7 +137,7 @@ impl Taker<'_> {
         is_over: &impl Fn() -> bool,
         begun: &mut impl FnMut(SiteId, Begun) -> Result<(), BackupError>,
     ) -> Result<CopyFacts, BackupError> {
-        let mut hose = Hose::connect(&self.access.door(site)?)?;
+        let mut hose = BackupConnection::connect(&self.access.door(site)?)?;
         let bar = progress::growing("copying");
         let goes_on = |facts: CopyFacts| {
             bar.set_position(facts.bytes);
@@ -172,7 +172,7 @@ impl Taker<'_> {
             return text::print(&said.to_string());
         }
         pares_text::tell!(
-            "{why}. All of it is kept as {}; following goes on behind version {last}, and asks the sites for what comes then",
+            "{why}. The log is kept as {}; following continues after version {last}, from the sites",
             kept.display()
         );
     }
@@ -192,7 +192,7 @@ impl Taker<'_> {
             return text::print(&said.to_string());
         }
         pares_text::tell!(
-            "{why}. It is kept as {} and counts no more; without another copy before the log, one is taken",
+            "{why}. It is kept as {} but no longer used; a new copy is taken if no other one precedes the log",
             kept.display()
         );
     }
@@ -204,15 +204,15 @@ impl Taker<'_> {
         }
         let looked = match was_read {
             true => "all of it was read",
-            false => "its head and its end were looked at; `pares site backup verify` reads the rest",
+            false => "only its head and end were checked; `pares site backup verify` reads all of it",
         };
-        pares_text::tell!("going on from the copy of version {version}: {looked}");
+        pares_text::tell!("continuing from the copy of version {version}: {looked}");
     }
 
-    fn say_still(&self, still: &Stillness) {
+    fn say_still(&self, still: &StallEvent) {
         let (last, standing) = match still {
-            Stillness::Stands(standing) => (standing.last, Some(standing)),
-            Stillness::GoesOn(last) => (*last, None),
+            StallEvent::Stands(standing) => (standing.last, Some(standing)),
+            StallEvent::GoesOn(last) => (*last, None),
         };
         let seconds = standing.map(|standing| standing.since.as_secs());
         let why = standing.map(|standing| standing.why.as_deref().unwrap_or("no site has a later one"));
@@ -223,9 +223,9 @@ impl Taker<'_> {
         match seconds.zip(why) {
             Some((seconds, why)) => {
                 let since = moment((pares_os::clock::now_ns() / 1_000_000).saturating_sub(seconds * 1_000));
-                pares_text::tell!("no version behind {last} has come since {since}: {why}");
+                pares_text::tell!("no version after {last} has arrived since {since}: {why}");
             }
-            None => pares_text::tell!("following goes on: version {last} has come"),
+            None => pares_text::tell!("following continues: version {last} has arrived"),
         }
     }
 
@@ -239,12 +239,12 @@ impl Taker<'_> {
             }?;
             match followed {
                 Followed::Stopped(log) => {
-                    pares_text::tell!("all versions up to {} are kept", log.last());
+                    pares_text::tell!("all versions up to {} are stored", log.last());
                     return Ok(());
                 }
                 Followed::Gone(log) => {
                     pares_text::tell!(
-                        "the versions behind {} are kept by no site that answers: taking another copy",
+                        "no site that answers still has the versions after {}: taking another copy",
                         log.last()
                     );
                     log.end()?;
@@ -300,7 +300,7 @@ impl Taker<'_> {
     ) -> Result<CopyFacts, BackupError> {
         let mut log = None;
         self.copy(is_over, |site, copy| {
-            asking::lies_behind(&mut log, site, copy.1.version)?;
+            source_site::lies_behind(&mut log, site, copy.1.version)?;
             // Who follows may have failed.
             let _ = begun.send(copy);
             Ok(())

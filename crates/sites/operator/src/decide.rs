@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use pares_site::protocol::Code;
-use pares_site::{Access, CallError, NobodyGoesOn, SiteReport, has_begun_everywhere, who_goes_on};
+use pares_site::{Access, CallError, NoSurvivor, SiteReport, has_begun_everywhere, who_goes_on};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 use crate::error::{OperatorError, OperatorResult, usage};
@@ -18,23 +18,24 @@ use crate::witness::{self, WithoutWord};
 /// Pause between two tries.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 /// Why a run ends that a site has agreed to, before all have begun the era.
-const AGREED: &str = "a site has agreed, and not all have begun it: they may yet, see `pares site status`";
+const AGREED: &str =
+    "a site has agreed, but not all have begun the new era; they may still do so: see `pares site status`";
 /// Why nobody is told anything, as long as nobody says that he could be.
-const NOBODY: &str = "no site says that it certifies, or is a delegate: is one of them running?";
+const NOBODY: &str = "no site reports that it certifies or is a delegate: check that one is running";
 
 /// Arguments of `pares site lost`.
 #[derive(clap::Args)]
 pub struct Lost {
-    /// The clusters that are gone, all at once: what a witness grants, it grants to one cluster that goes on
+    /// All lost clusters, together, because the witness grants only one takeover
     #[arg(required = true)]
     clusters: Vec<u8>,
-    /// Yes, they are gone, and nobody declares the others lost there
+    /// Confirm that they are lost, and that nobody there declares the other clusters lost
     #[arg(long)]
     yes: bool,
-    /// The cluster that is told, and certifies then if the one that did is gone; otherwise the one that certifies, or the first that lives
+    /// The cluster that receives the decision, and certifies if the certifying cluster is lost [default: the certifying cluster, or the first live one]
     #[arg(long)]
     at: Option<u8>,
-    /// The witness is lost, and nobody declares the others lost at any other cluster: go on without its word. It counts when the witness's port is refused for 10 seconds; otherwise this changes nothing
+    /// Proceed without the witness: confirm that it is lost too, and that nobody declares clusters lost elsewhere. Takes effect only if the witness's port refuses connections for 10 seconds
     #[arg(long)]
     without_witness: bool,
     #[command(flatten)]
@@ -44,7 +45,7 @@ pub struct Lost {
 /// Arguments of `pares site admit`.
 #[derive(clap::Args)]
 pub struct Admit {
-    /// The cluster that is back
+    /// The returned cluster
     cluster: u8,
     #[command(flatten)]
     patience: Patience,
@@ -53,7 +54,7 @@ pub struct Admit {
 /// Arguments of `pares site migrate`.
 #[derive(clap::Args)]
 pub struct Migrate {
-    /// The cluster that is to certify
+    /// The cluster that shall certify
     cluster: u8,
     #[command(flatten)]
     patience: Patience,
@@ -62,7 +63,7 @@ pub struct Migrate {
 /// How long an operator is patient.
 #[derive(clap::Args)]
 pub(crate) struct Patience {
-    /// How long to try, seconds
+    /// Time limit, seconds
     #[arg(long, default_value_t = 60)]
     patience: u64,
 }
@@ -88,7 +89,7 @@ impl Lost {
         }
         let done = declare_lost(access, lost, self.at, self.without_witness, self.patience.duration());
         if done.is_ok() {
-            pares_text::say!("declared lost: {}; the others go on", self.named());
+            pares_text::say!("declared lost: {}; the others continue", self.named());
         }
         histories::named(access, done)
     }
@@ -101,14 +102,15 @@ impl Lost {
     /// What to think of before it is said.
     fn doubts(&self, is_witnessed: bool) -> OperatorError {
         let two = match is_witnessed {
-            true => "If that is not gone but cut off, the witness grants this to one side only",
+            true => "If it is only cut off, the witness grants the takeover to one side only",
             false => {
-                "If that is not gone but cut off, and somebody there declares the others lost, there will be two histories that nothing can merge: ask there first"
+                "If it is only cut off, and an operator there declares the others lost, two histories arise that cannot be merged: ask there first"
             }
         };
         usage(format!(
-            "the other clusters would go on without {0}, at once. What {0} alone has is discarded on return; none of it \
-             was answered. {two}. If you are sure, say --yes",
+            "the other clusters would continue without {0} immediately. Transactions that only {0} has are \
+             discarded on its return; clients never got answers for them. {two}. If you are sure, repeat \
+             with --yes",
             self.named()
         ))
     }
@@ -124,10 +126,7 @@ impl Admit {
         if done.is_err() {
             return histories::named(access, done);
         }
-        pares_text::say!(
-            "cluster {} is among the living: from now on every answer waits for it",
-            self.cluster
-        );
+        pares_text::say!("cluster {} is live again: from now on every answer waits for it", self.cluster);
         Ok(())
     }
 }
@@ -163,7 +162,7 @@ fn who_is_left(named: &[u8], reports: &[(SiteId, SiteReport)], lost: ClusterSet)
     }
     let living: Vec<String> = living.iter().map(u8::to_string).collect();
     Err(usage(format!(
-        "no cluster would be left: of those that live ({}) one has to go on. If another is back, have it admitted first (`pares site admit`); if nobody has the items any more, restore a backup (docs/operations.md, Backup of sites)",
+        "no cluster would be left: one of the live clusters ({}) must continue. If another cluster is back, admit it first (`pares site admit`); if all data are lost, restore a backup (docs/operations.md, Backup of sites)",
         living.join(" and ")
     )))
 }
@@ -188,7 +187,7 @@ fn declare_lost(
         if let Err(why) = &granted
             && said.replace(why.clone()) != *why
         {
-            pares_text::tell!("waiting for the witness, {} s at most: {why}", patience.as_secs());
+            pares_text::tell!("waiting up to {} s for the witness: {why}", patience.as_secs());
         }
         Ok(granted)
     };
@@ -211,11 +210,12 @@ fn declare_lost(
 }
 
 /// Why nobody can be told that clusters are lost, and the way out if the witness has granted it already.
-fn unready(why: NobodyGoesOn) -> String {
-    let NobodyGoesOn::CertifiedBy(certifier, own) = why else { return NOBODY.into() };
+fn unready(why: NoSurvivor) -> String {
+    let NoSurvivor::CertifiedBy(certifier, own) = why else { return NOBODY.into() };
     format!(
-        "{certifier} certifies, and its delegate has to be told: it is not heard, or --at names another. If {certifier} is gone as well, declare both lost at once. If \
-         the witness has granted to {own} that it goes on: `pares site migrate {}`, and say this again",
+        "{certifier} certifies, so its delegate must receive the decision, but it does not answer, or --at \
+         names another cluster. If {certifier} is lost too, declare both lost together. If the witness has \
+         granted the takeover to {own}: `pares site migrate {}`, then repeat this command",
         own.0
     )
 }
@@ -369,7 +369,7 @@ mod tests {
         let both = zero.with(ClusterId(1));
         let alone = [report(1, (0, 0, 0), &[0, 1]), report(0, (1, 1, 0), &[0]), report(0, (9, 9, 9), &[])];
         let refused = who_is_left(&[0, 1], &alone, zero).unwrap_err().to_string();
-        assert!(refused.contains("no cluster would be left: of those that live (0)"), "{refused}");
+        assert!(refused.contains("no cluster would be left: one of the live clusters (0)"), "{refused}");
         assert!(who_is_left(&[0, 1], &alone, one).is_ok(), "that was so already");
         assert!(who_is_left(&[0, 1], &alone[..1], zero).is_ok());
         assert!(who_is_left(&[0, 1], &[], both).is_err(), "also if no site answers");

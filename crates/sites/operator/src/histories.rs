@@ -20,7 +20,7 @@ pub(crate) fn two(reports: &[(SiteId, SiteReport)]) -> Option<String> {
     });
     let (one, other) = pairs.find(|(one, other)| contradict(one, other))?;
     Some(format!(
-        "two histories: {}; {}. What one has answered since, the other does not know, and nothing merges them: stop the clusters of one of both (docs/operations.md, Sites)",
+        "two histories: {}; {}. Each has answered clients without the other, and they cannot be merged: stop the clusters of one of them (docs/operations.md, Sites)",
         said(one),
         said(other)
     ))
@@ -45,7 +45,7 @@ fn said((site, report): &(SiteId, SiteReport)) -> String {
     let live: Vec<String> = report.live.iter().map(ToString::to_string).collect();
     let (_, number, by) = report.era;
     format!(
-        "{} is in era {number}, which cluster {by} began, with cluster {} certifying and {} living",
+        "{} is in era {number}, begun by cluster {by}, with cluster {} certifying and {} live",
         sites::name(*site),
         report.certifier,
         live.join(" and ")
@@ -68,7 +68,7 @@ pub(crate) fn named(access: &Access, done: OperatorResult) -> OperatorResult {
     let Some(two) = two(&sites::reports(access)) else { return done };
     Err(OperatorError::Unhealthy(match done {
         Ok(()) => two,
-        Err(error) => format!("{error}. And there are {two}"),
+        Err(error) => format!("{error}. Also, there are {two}"),
     }))
 }
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_that_went_on_without_each_other_are_named_and_nobody_else() {
+    fn independently_continued_clusters_are_named() {
         let here = site(0, (1, 1, 0), 0, &[0]);
         for (there, what) in [
             (site(1, (1, 1, 1), 1, &[1]), "each was declared lost by the other, in eras of one number"),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_of_those_who_are_meant_counts_where_there_is_no_other() {
+    fn addressed_sites_word_counts_when_alone() {
         let reports = [site(0, (1, 1, 0), 0, &[0]), site(1, (1, 1, 1), 1, &[1])];
         let of = |meant: u8| besides(&reports, |cluster| cluster == meant)[0].0.cluster.0;
         assert_eq!((of(0), of(1)), (1, 0));

@@ -32,29 +32,29 @@ pub const CLIENT: &str = "client-app";
 /// Arguments of `pares site init`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// How many clusters
+    /// Number of clusters
     #[arg(long, default_value_t = CLUSTERS, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub clusters: u8,
-    /// How many sites in each; three survive the loss of one
+    /// Number of sites in each cluster; three survive the loss of one
     #[arg(long, default_value_t = SITES, value_parser = clap::value_parser!(u8).range(1..=9))]
     pub sites: u8,
     /// The system's name: letters, digits, dots and dashes
     #[arg(long, default_value = SYSTEM)]
     pub system: String,
-    /// What an answer promises: `os` survives the death of processes, `disk` the loss of power
+    /// What an answer survives: `os` the death of processes, `disk` a power loss
     #[arg(long, default_value = "disk", value_parser = promise)]
     pub durability: Promise,
-    /// No certificates: sites and clients talk in the clear, and who reaches a port is believed to be whatever it says
+    /// Use no TLS or certificates: traffic is unencrypted, and anyone who reaches a port can impersonate any site or client
     #[arg(long)]
     pub no_tls: bool,
-    /// Keep each site's items in a PostgreSQL database of its own, which it makes if it is missing: a URL in which {cluster} and
-    /// {number} are the site's, as in postgres://postgres@127.0.0.1/pares_{cluster}_{number}
+    /// Keep each site's items in its own PostgreSQL database, created if missing: a URL in which {cluster} and
+    /// {number} stand for the site's, as in postgres://postgres@127.0.0.1/pares_{cluster}_{number}
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
-    /// Let each site speak PostgreSQL's protocol, on a port of its own
+    /// Offer the PostgreSQL protocol, on one port per site
     #[arg(long, requires = "store")]
     pub sql: bool,
-    /// Have a witness, which must grant it before a cluster is declared lost: `pares site witness` runs it, at a third place
+    /// Use a witness, which must agree before a cluster is declared lost: `pares site witness` runs it, at a third location
     #[arg(long)]
     pub witness: bool,
 }
@@ -77,7 +77,7 @@ pub fn promise(text: &str) -> Result<Promise, String> {
 /// If there is one already, or it cannot be written.
 pub fn run(args: &Args, dir: &Path) -> OperatorResult {
     if args.system == BROKER {
-        return Err(usage("sites of a system of that name run a broker: `pares broker up` makes one"));
+        return Err(usage("that name is reserved for a broker's sites: `pares broker up` makes them"));
     }
     let config = configuration(args)?;
     write(&config, dir)?;
@@ -90,7 +90,7 @@ pub fn run(args: &Args, dir: &Path) -> OperatorResult {
     );
     if let Some(witness) = config.witness {
         pares_text::say!(
-            "the witness is started as well: `pares site witness --dir {}`, at a third place, or here to try it ({witness}). Without it no cluster is declared lost",
+            "start the witness too: `pares site witness --dir {}`, at a third location, or here to try it ({witness}). Without it, no cluster can be declared lost",
             dir.display()
         );
     }
@@ -136,7 +136,7 @@ pub fn write(config: &SitesConfig, dir: &Path) -> OperatorResult {
     config.check().map_err(usage)?;
     let file = dir.join(SITES_FILE);
     if file.exists() {
-        return Err(usage(format!("{} is there already: choose another --dir, or edit it", file.display())));
+        return Err(usage(format!("{} already exists: choose another --dir, or edit it", file.display())));
     }
     std::fs::create_dir_all(dir).map_err(OperatorError::io(format!("making {}", dir.display())))?;
     if let Some(tls) = &config.tls {
@@ -186,7 +186,7 @@ impl FreePorts {
                 return Ok(address);
             }
         }
-        Err(usage("no port of this machine is free"))
+        Err(usage("this machine has no free port"))
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
     const STORE: &str = "postgres://db/pares_{cluster}_{number}";
 
     #[test]
-    fn each_site_gets_a_database_and_a_port_for_sql_if_that_is_asked_for() {
+    fn each_site_gets_database_and_sql_port_on_request() {
         let dir = tempfile::tempdir().unwrap();
         write(&configuration(&args(Some(STORE), true)).unwrap(), dir.path()).unwrap();
         let config = SitesConfig::load(dir.path()).unwrap();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_leaves_nothing_and_what_fails_can_be_done_again() {
+    fn refused_init_leaves_nothing_failed_one_is_retryable() {
         let dir = tempfile::tempdir().unwrap();
         let new = dir.path().join("new");
         for store in ["postgres://db/pares", "pares"] {

@@ -13,7 +13,7 @@ use crate::sites;
 /// Longest name of somebody, so that with its kind it is a label of a host name.
 const NAME_MAX: usize = 50;
 
-/// Whose certificate.
+/// The owner of the certificate.
 #[derive(clap::Args)]
 pub struct Owner {
     #[command(flatten)]
@@ -23,16 +23,16 @@ pub struct Owner {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct Who {
-    /// Somebody who may execute and read
+    /// A client, who may execute and read
     #[arg(long, value_name = "NAME", value_parser = proper)]
     client: Option<String>,
-    /// Somebody who may only read
+    /// A reader, who may only read
     #[arg(long, value_name = "NAME", value_parser = proper)]
     reader: Option<String>,
-    /// Somebody who may also declare clusters lost, admit them, move the certifier, remove sites, and take backups
+    /// An operator, who may also declare clusters lost, admit them, move the certifier, remove sites, and take backups
     #[arg(long, value_name = "NAME", value_parser = proper)]
     operator: Option<String>,
-    /// A site, as in 0.1: anew, after its certificate was revoked
+    /// A site, as in 0.1: a new certificate, after its old one was revoked
     #[arg(long, value_name = "SITE", value_parser = sites::parse)]
     site: Option<SiteId>,
     /// The witness
@@ -44,7 +44,9 @@ fn proper(name: &str) -> Result<String, String> {
     let is_proper = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_edge = name.starts_with('-') || name.ends_with('-');
     match name.is_empty() || name.len() > NAME_MAX || is_edge || !name.chars().all(is_proper) {
-        true => Err(format!("a name is 1 to {NAME_MAX} small letters, digits, and dashes between them")),
+        true => {
+            Err(format!("a name must be 1 to {NAME_MAX} lower-case letters, digits, and dashes between them"))
+        }
         false => Ok(name.to_owned()),
     }
 }
@@ -72,7 +74,7 @@ impl Owner {
         let name = self.name();
         let tls = issue(config, dir, &name)?;
         pares_text::say!(
-            "{name}: hand over {name}.pem, {name}.key.pem and ca.pem from {}, and sites.toml; the key to nobody else",
+            "{name}: hand over {name}.pem, {name}.key.pem and ca.pem from {}, and sites.toml; give the key to nobody else",
             tls.display()
         );
         Ok(())
@@ -87,7 +89,7 @@ impl Owner {
         let name = self.name();
         let list = pares_link::revoke(&tls, &config.system, &name).map_err(usage)?;
         pares_text::say!(
-            "{name} is revoked. Sites that read {} refuse it within a second: copy that file beside ca.pem on every other machine",
+            "{name} is revoked. Sites that read {} refuse it within a second: copy that file to every other machine, beside ca.pem",
             list.display()
         );
         Ok(())
@@ -100,15 +102,16 @@ impl Owner {
 /// As [`Owner::issue`].
 pub(crate) fn issue(config: &SitesConfig, dir: &Path, name: &str) -> Result<PathBuf, crate::OperatorError> {
     let tls = certificates(config, dir)?;
-    pares_link::issue_named(&tls, &config.system, name)
-        .map_err(|error| usage(format!("{error}. A name has one certificate until that is revoked")))?;
+    pares_link::issue_named(&tls, &config.system, name).map_err(|error| {
+        usage(format!("{error}. A name can have only one certificate at a time: revoke the old one first"))
+    })?;
     Ok(tls)
 }
 
 fn certificates(config: &SitesConfig, dir: &Path) -> Result<PathBuf, crate::OperatorError> {
     let tls = config.tls.as_ref();
     tls.map(|tls| dir.join(tls))
-        .ok_or_else(|| usage("this system has no certificates: sites.toml has no `tls`"))
+        .ok_or_else(|| usage("this system uses no certificates: sites.toml has no `tls`"))
 }
 
 #[cfg(test)]

@@ -59,11 +59,12 @@ const QUIET: Duration = Duration::from_secs(3);
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
 /// What to know of a request without an answer, and what of a read.
 const MAY_BE_DONE: &str =
-    "The request may still be carried out: look (`pares site read`) before you ask again. ";
+    "The request may still be executed: check with `pares site read` before you repeat it. ";
 const NOTHING_DONE: &str = "";
 /// What a request ends with.
-const EXIT_STATUS: &str = "Exit status: 0 done; 1 refused, nothing has changed; 3 no site could be reached, nothing was sent; 5 no answer in 30 s. No answer is not a refusal: what was \
-                           asked may still be done when the link or the cluster is back.";
+const EXIT_STATUS: &str = "Exit status: 0 done; 1 refused, nothing has changed; 3 no site could be reached, \
+                           nothing was sent; 5 no answer in 30 s. No answer is not a refusal: the request \
+                           may still be executed when the link or the cluster is back.";
 
 /// Arguments of `pares site`.
 #[derive(clap::Args)]
@@ -73,90 +74,92 @@ pub struct Args {
     /// The system's directory: `sites.toml`, certificates, and a directory for each site
     #[arg(long, global = true, default_value = "pares-sites")]
     dir: PathBuf,
-    /// The certificate to show to sites: NAME.pem, with NAME.key.pem and ca.pem beside it. Without: `client-app` for requests,
-    /// `operator-admin` for decisions and status, from the system's directory of certificates
+    /// The certificate to present to sites: NAME.pem, with NAME.key.pem and ca.pem beside it [default: `client-app` for requests,
+    /// `operator-admin` for decisions and status, from the system's directory of certificates]
     #[arg(long, global = true, value_name = "FILE")]
     identity: Option<PathBuf>,
 }
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Make a system: `sites.toml` with free ports of this machine, and certificates
+    /// Create a system: `sites.toml` with free ports of this machine, and certificates
     Init(init::Args),
-    /// Issue the certificate of a client, a reader, another operator, or a site
+    /// Issue a certificate to a client, a reader, another operator, or a site
     Issue(issue::Owner),
-    /// Revoke one: every site that is given the new list refuses it
+    /// Revoke a certificate: every site with the new list refuses it
     Revoke(issue::Owner),
     /// Run one site in this process until Ctrl-C
     #[command(
-        after_help = "Exit status: 0 it was told to stop; 6 what it keeps is damaged: repair it before the next start, standard error \
-                            says how; 1 anything else."
+        after_help = "Exit status: 0 stopped; 6 its data are damaged: repair them before the next start, as \
+                            standard error says; 1 any other error."
     )]
     Run(run::Args),
-    /// Run all sites as child processes until Ctrl-C: restart those that die, and one after the other when sites.toml changes
+    /// Run all sites as child processes until Ctrl-C: restart sites that die, and all sites in turn when sites.toml changes
     Up,
-    /// Add a site, to a cluster or as the first of another: in sites.toml, with a certificate
+    /// Add a site to a cluster, or as the first of a new cluster: in sites.toml, with a certificate
     Add(add::Args),
-    /// Show how each site is
+    /// Show the state of each site
     #[command(
-        after_help = "Exit status: 0 every site answers and takes part, and one certifies; 3 no site answers; 4 some are missing \
-                            or not among the living, and standard error says which; 1 there is no such system."
+        after_help = "Exit status: 0 every site answers and participates, and one certifies; 3 no site \
+                            answers; 4 some sites are missing or not live (standard error names them); 1 \
+                            there is no such system."
     )]
     Status {
-        /// A list with one JSON object for each site that answers
+        /// A JSON list with one object for each site that answers
         #[arg(long)]
         json: bool,
     },
-    /// Show the figures of this machine's sites, which are asked nothing: counters, and how long their logs' writes take
+    /// Show counters and log write times of this machine's sites, without contacting them
     #[command(
-        after_help = "Exit status: 0 all sites of this machine are up and well; 3 none runs; 4 one is down or not well, and standard error \
-                            says which; 1 none has its directory here. With --watch: 0 when it is ended."
+        after_help = "Exit status: 0 all sites of this machine are up and healthy; 3 none runs; 4 a site is \
+                            down or unhealthy (standard error names it); 1 no site has its directory here. \
+                            With --watch: 0 when stopped."
     )]
     Stat(stat::Args),
-    /// Have a request executed: get NAME, put NAME VALUE, expect NAME VALUE, absent NAME, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT,
-    /// append NAME WORD, trade CASH HOLDING RATE AMOUNT ID, noted COUNTER and one of these, which also counts it, or together and several
-    /// of these with ; between them, which are one transaction
+    /// Execute a request: get NAME, put NAME VALUE, expect NAME VALUE, absent NAME, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT,
+    /// append NAME WORD, trade CASH HOLDING RATE AMOUNT ID, `noted COUNTER` and one of these, which also counts it, or `together` and several
+    /// of these separated by ; in one transaction
     #[command(after_help = EXIT_STATUS)]
     Execute(Asking),
-    /// Read from the stable version, or the latest: get NAME, sum or sum PREFIX (how many counters, and their sum), list PREFIX AFTER COUNT (`list - - 9`: of all
-    /// names, from the beginning, nine), digest
+    /// Read the stable version, or the latest: get NAME, sum or sum PREFIX (number of counters and their sum), list PREFIX AFTER COUNT (`list - - 9`: the
+    /// first nine names), digest
     #[command(
         after_help = "Exit status: 0 done; 1 refused; 3 no site could be reached; 5 no answer in 30 s."
     )]
     Read {
-        /// With all that anybody was told before: takes as long as `execute`, and waits for all living clusters
+        /// Include everything answered to any client before: takes as long as `execute`, and waits for all live clusters
         #[arg(long)]
         latest: bool,
         #[command(flatten)]
         asking: Asking,
     },
-    /// Run the witness in this process until Ctrl-C, at a third place: without its word no cluster is declared lost
+    /// Run the witness in this process until Ctrl-C, at a third location: no cluster is declared lost without its agreement
     Witness,
-    /// Give a witness that has lost its register another: all living clusters must be there
+    /// Give a witness that lost its register a new one; needs all live clusters
     Renew(witness::Renew),
-    /// Declare a cluster lost: the others go on without it. Nothing checks that it is lost
+    /// Declare a cluster lost: the others continue without it. Nothing checks that it is lost
     Lost(decide::Lost),
-    /// Take a cluster that has returned and caught up among the living again
+    /// Readmit a cluster that has returned and caught up
     Admit(decide::Admit),
-    /// Let another cluster certify
+    /// Move certification to another cluster
     Migrate(decide::Migrate),
-    /// Take the vote of a site away that leaves its cluster for good
+    /// Remove the vote of a site that leaves its cluster permanently
     Remove(remove::Remove),
-    /// Copy the running database, and keep its versions since
+    /// Back up the running database and its later versions
     #[command(
-        after_help = "Exit status: 0 done, or what was verified is whole; 1 anything else, and standard error says what."
+        after_help = "Exit status: 0 done, or the verified backup is intact; 1 any error, described on standard error."
     )]
     Backup(backup::Args),
-    /// Make another database that begins with what a backup holds
+    /// Create a new database from a backup
     Restore(restore::Args),
 }
 
 #[derive(clap::Args)]
 struct Asking {
-    /// The site to ask; others are asked if it does not answer
+    /// The site to ask first; others are asked if it does not answer
     #[arg(long, value_parser = sites::parse)]
     site: Option<SiteId>,
-    /// The request, in words
+    /// The words of the request
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     request: Vec<String>,
 }
@@ -210,7 +213,7 @@ impl Asking {
     ) -> OperatorResult {
         if access.config.system == BROKER {
             return Err(usage(
-                "these sites run a broker, which is asked by its fronts: lines of text, HTTP, `pares broker`. `pares site status` shows how they are",
+                "these sites run a broker and take requests only from its fronts (lines of text, HTTP, `pares broker`). `pares site status` shows their state",
             ));
         }
         let mut order = sites::all(&access.config);
@@ -228,10 +231,10 @@ impl Asking {
         drop(answered);
         let reply = reply.map_err(|error| match error {
             CallError::Silence(_) => OperatorError::NoAnswer(format!(
-                "{error}. {if_silent}`pares site status` shows who is missing"
+                "{error}. {if_silent}`pares site status` shows which sites are missing"
             )),
             CallError::Shut(why) if is_foreign(&why) => usage(format!(
-                "these certificates are another system's, or of another ca.pem than the sites have now ({why}): show one of {} (--identity, --dir)",
+                "these certificates belong to another system, or to another ca.pem than the sites use now ({why}): use one of {} (--identity, --dir)",
                 access.config.system
             )),
             CallError::No { .. } | CallError::Shut(_) => usage(error),
@@ -245,7 +248,7 @@ impl Asking {
 fn of_items(config: SitesConfig, dir: &Path) -> Result<SitesConfig, OperatorError> {
     match config.system == BROKER {
         true => Err(usage(format!(
-            "the sites in {dir} are a broker's, and another application would write into its accounts: `pares broker up --dir {dir}` runs them",
+            "the sites in {dir} belong to a broker, whose accounts another application would corrupt: run them with `pares broker up --dir {dir}`",
             dir = dir.display()
         ))),
         false => Ok(config),
@@ -266,7 +269,7 @@ fn reached(access: &Access) -> OperatorResult {
     while let Some(why) = sites::unreachable(access) {
         if began.elapsed() >= QUIET {
             return Err(OperatorError::NotRunning(format!(
-                "no site lets itself be connected to ({why}): nothing was sent, and nothing has changed. `{}` starts them",
+                "no site accepts connections ({why}): nothing was sent, and nothing has changed. `{}` starts the sites",
                 starts(&access.config)
             )));
         }
@@ -286,7 +289,7 @@ fn tell_if_quiet() -> mpsc::Sender<()> {
     std::thread::spawn(move || {
         if wait.recv_timeout(QUIET) == Err(mpsc::RecvTimeoutError::Timeout) {
             pares_text::aside!(
-                "pares: no answer yet; waiting up to {PATIENCE:?} (`pares site status` shows who is missing)"
+                "pares: no answer yet; waiting up to {PATIENCE:?} (`pares site status` shows which sites are missing)"
             );
         }
     });

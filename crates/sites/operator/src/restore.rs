@@ -22,13 +22,13 @@ const FILLED_MAX: usize = 4;
 /// Arguments of `pares site restore`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The directory of backups
+    /// The backup directory
     #[arg(long)]
     from: PathBuf,
-    /// Up to where: a version, or a moment as in 2026-08-01T09:30:00 (UTC) or 15m (ago); without it, all there is
+    /// The last version to restore, or a time such as 2026-08-01T09:30:00 (UTC) or 15m (ago) [default: everything]
     #[arg(long, value_parser = until)]
     until: Option<Bound>,
-    /// One JSON object in the end
+    /// One JSON object at the end
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -38,28 +38,28 @@ pub struct Args {
 /// In what the new system is to be another than the one that was backed up, or than `pares site init` makes it if the backup does not say.
 #[derive(clap::Args)]
 struct Other {
-    /// How many clusters; without, as backed up
+    /// Number of clusters [default: as backed up]
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=64))]
     clusters: Option<u8>,
-    /// How many sites in each; without, as in the largest one that was backed up
+    /// Number of sites in each cluster [default: as in the largest one backed up]
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=9))]
     sites: Option<u8>,
-    /// The system's name; without, as backed up
+    /// The system's name [default: as backed up]
     #[arg(long)]
     system: Option<String>,
-    /// What an answer promises, `os` or `disk`; without, as backed up
+    /// What an answer survives, `os` or `disk` [default: as backed up]
     #[arg(long, value_parser = init::promise)]
     durability: Option<Promise>,
-    /// No certificates; so it is without this too if there were none
+    /// Use no certificates; also the default if the backup had none
     #[arg(long)]
     no_tls: bool,
-    /// Keep each site's items in a PostgreSQL database of its own, as `pares site init` does: an empty one
+    /// Keep each site's items in its own, empty PostgreSQL database, as in `pares site init`
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// Let each site speak PostgreSQL's protocol, on a port of its own
+    /// Offer the PostgreSQL protocol, on one port per site
     #[arg(long, requires = "store")]
     sql: bool,
-    /// Have a witness, as `pares site init` does
+    /// Use a witness, as in `pares site init`
     #[arg(long)]
     witness: bool,
 }
@@ -116,7 +116,7 @@ impl Bound {
         let told = |ns: u64| moment(ns / 1_000_000);
         match at_ns > now_ns {
             true => Err(usage(format!(
-                "--until {}: that is still to come, it is {} here. Without --until all there is is restored",
+                "--until {} is in the future; the time here is {}. Without --until, everything is restored",
                 told(at_ns),
                 told(now_ns)
             ))),
@@ -163,7 +163,7 @@ fn as_json(restored: Restored) -> serde_json::Value {
 fn print(restored: Restored, until: Until, starts: &str) {
     let Restored { version, base, items, at_ms, torn_at, is_last, .. } = restored;
     text::print(&format!(
-        "version {version}, as it was stored at {} (base {base} with {}): `{starts}` starts another database with it",
+        "version {version}, stored at {} (base {base} with {}): `{starts}` starts the new database",
         moment(at_ms),
         text::count(items, "item")
     ));
@@ -171,13 +171,13 @@ fn print(restored: Restored, until: Until, starts: &str) {
         && is_last
     {
         text::print(&format!(
-            "the backup ends there: what was stored later and up to {}, if anything was, is not in it",
+            "the backup ends there: anything stored later, up to {}, is not in it",
             moment(until)
         ));
     }
     if let Some(at) = torn_at {
         text::print(&format!(
-            "the last log holds no whole record from byte {at} on: what was to follow is not in the backup"
+            "the last log has no complete record from byte {at} on: later versions are not in the backup"
         ));
     }
 }
@@ -212,10 +212,14 @@ fn in_vain(error: &BackupError, config: &SitesConfig, dir: &Path) -> OperatorErr
     let claimed = Restoration::claimed(config).unwrap_or_default();
     let databases = match &claimed[..] {
         [] => String::new(),
-        names => format!(", and drop the databases that it has claimed: {}", names.join(", ")),
+        names => format!(", and drop the databases that it has used: {}", names.join(", ")),
     };
     let remove = if dir.exists() { format!(": remove it{databases}") } else { databases };
-    OperatorError::Failed(format!("{}. Nothing can be started in {}{remove}", said(error), dir.display()))
+    OperatorError::Failed(format!(
+        "{}. The incomplete system in {} cannot be started{remove}",
+        said(error),
+        dir.display()
+    ))
 }
 
 /// Fills the stores of these sites, all at a time.
@@ -268,7 +272,7 @@ fn taken(dir: &Path) -> String {
     };
     let identity = &config.identity;
     format!(
-        "{name} has the database {identity} ({state}), which stays as it is: a restore makes another one beside it"
+        "{name} contains the database {identity} ({state}), which stays unchanged: restore into another directory"
     )
 }
 
@@ -291,11 +295,11 @@ mod tests {
         let bound = until("1970-01-01T00:00:02").unwrap();
         assert_eq!(bound.until(2_000_000_000).unwrap(), Until::Moment(2_000));
         let refused = bound.until(1_999_999_999).unwrap_err().to_string();
-        assert!(refused.contains("still to come"), "{refused}");
+        assert!(refused.contains("is in the future"), "{refused}");
     }
 
     #[test]
-    fn another_system_is_like_the_one_that_was_backed_up_but_for_its_stores() {
+    fn restored_system_matches_backup_except_stores() {
         let dir = tempfile::tempdir().unwrap();
         let other = |clusters| Other {
             clusters,

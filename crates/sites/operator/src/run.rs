@@ -20,10 +20,10 @@ const WAIT_MAX: Duration = Duration::from_millis(20);
 /// Arguments of `pares site run`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which site: cluster and number there, as in 0.1
+    /// The site: CLUSTER.NUMBER, as in 0.1
     #[arg(long, value_parser = sites::parse)]
     site: SiteId,
-    /// End when the process of this number, which started this one, ends
+    /// End when this parent process ends
     #[arg(long, hide = true)]
     with_parent: Option<u32>,
 }
@@ -81,7 +81,7 @@ impl Spoken {
             return lines;
         }
         if self.part.as_ref() != Some(&apart) {
-            lines.push(apart.clone().unwrap_or_else(|| "takes part".into()));
+            lines.push(apart.clone().unwrap_or_else(|| "participates".into()));
             self.part = Some(apart);
         }
         lines
@@ -93,7 +93,7 @@ fn ended(site: SiteId, dir: &Path, error: &ProcessError) -> OperatorError {
     match error.is_damage() {
         true => OperatorError::Damaged(told),
         false if error.lacks_descriptors() => OperatorError::Failed(format!(
-            "{told}: this process may have too few files open: raise that (`ulimit -n`, or LimitNOFILE of its service), and start it again"
+            "{told}: this process has reached its limit of open files: raise it (`ulimit -n`, or LimitNOFILE of its service) and restart"
         )),
         false => OperatorError::Failed(told),
     }
@@ -107,7 +107,7 @@ pub fn end_with(parent: u32) -> OperatorResult {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| OperatorError::io("binding the site to its parent")(error.into()))?;
     let is_there = rustix::process::getppid().is_some_and(|id| id.as_raw_nonzero().get() as u32 == parent);
-    if is_there { Ok(()) } else { Err(usage("the process that started this one is gone")) }
+    if is_there { Ok(()) } else { Err(usage("the parent process has ended")) }
 }
 
 fn told(notice: &Notice) -> String {
@@ -115,7 +115,7 @@ fn told(notice: &Notice) -> String {
         Notice::Era(configuration) => {
             let live: Vec<String> = configuration.live.iter().map(|cluster| cluster.0.to_string()).collect();
             format!(
-                "era {} has begun: clusters {} live, {} certifies",
+                "era {} has begun: clusters {} are live, {} certifies",
                 configuration.era,
                 live.join(" and "),
                 configuration.certifier
@@ -123,18 +123,18 @@ fn told(notice: &Notice) -> String {
         }
         Notice::Discarded(version) => {
             format!(
-                "versions above {version} are discarded: the other clusters went on without them; none was answered"
+                "discarding versions above {version}: the other clusters continued without them, and clients never got answers for them"
             )
         }
         Notice::Split(cluster) => format!(
-            "{cluster} has answered clients for versions that the others do not have: two histories. Stop one side, and compare"
+            "{cluster} has answered clients for versions that the other clusters do not have: two histories. Stop one side, and compare them"
         ),
         Notice::NeedsCopy(cluster) => {
-            format!("{cluster} lacks versions that are not kept any more: its sites take copies of a store")
+            format!("{cluster} lacks versions that are no longer kept: its sites copy another store")
         }
         Notice::Differs(site, version) => format!(
-            "site {}.{} has applied something else than this one, up to version {version}. A site that is alone with it ends by itself; \
-             if none does, nobody knows who is right (docs/operations.md, Sites)",
+            "site {}.{} and this one differ up to version {version}. A site in the minority ends itself; if \
+             none does, there is no majority (docs/operations.md, Sites)",
             site.cluster.0, site.number
         ),
     }
@@ -157,13 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn a_site_that_has_read_its_log_says_so_once_with_the_newest_era_alone() {
+    fn recovered_site_reports_once_with_newest_era() {
         let mut spoken = Spoken::default();
         assert!(spoken.of(&eras(&[1, 2]), None, true).is_empty());
         assert!(spoken.of(&eras(&[3]), None, true).is_empty());
         let lines = spoken.of(&[], None, false);
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(lines[0].contains(&told(&eras(&[3])[0])) && lines[1] == "takes part", "{lines:?}");
+        assert!(lines[0].contains(&told(&eras(&[3])[0])) && lines[1] == "participates", "{lines:?}");
         assert!(spoken.of(&[], None, false).is_empty());
         assert_eq!(spoken.of(&eras(&[4]), None, false).len(), 1, "what is new is said at once");
     }
@@ -175,6 +175,6 @@ mod tests {
         assert_eq!(spoken.of(&[], waits(), true), ["waits"]);
         assert!(spoken.of(&[], waits(), true).is_empty());
         assert!(spoken.of(&[], None, true).is_empty(), "it still reads its log");
-        assert_eq!(spoken.of(&[], None, false), ["takes part"]);
+        assert_eq!(spoken.of(&[], None, false), ["participates"]);
     }
 }

@@ -26,7 +26,7 @@ pub const SITE_RUN: &[&str] = &["site", "run"];
 
 /// Where processes write what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speech {
+pub enum ChildOutput {
     /// Where this process does.
     Here,
     /// Into `site-C-N.log` beside `sites.toml`.
@@ -39,7 +39,7 @@ pub struct Processes {
     /// The command of this program that runs a site.
     command: &'static [&'static str],
     dir: PathBuf,
-    speech: Speech,
+    speech: ChildOutput,
     running: BTreeMap<SiteId, Child>,
 }
 
@@ -48,7 +48,11 @@ impl Processes {
     ///
     /// # Errors
     /// If this program does not know where it is.
-    pub fn new(dir: &Path, speech: Speech, command: &'static [&'static str]) -> Result<Self, OperatorError> {
+    pub fn new(
+        dir: &Path,
+        speech: ChildOutput,
+        command: &'static [&'static str],
+    ) -> Result<Self, OperatorError> {
         Ok(Self {
             command,
             program: std::env::current_exe()
@@ -68,7 +72,7 @@ impl Processes {
         let own = std::process::id().to_string();
         command.args(self.command);
         command.args(["--with-parent", &own, "--site", &name(site), "--dir"]).arg(&self.dir);
-        if self.speech == Speech::File {
+        if self.speech == ChildOutput::File {
             command.stdout(self.log(site)?).stderr(self.log(site)?);
         }
         let child = command.stdin(Stdio::null()).spawn();
@@ -165,7 +169,7 @@ pub fn parse(text: &str) -> Result<SiteId, String> {
     let parts = text
         .split_once('.')
         .and_then(|(cluster, number)| Some((cluster.parse().ok()?, number.parse().ok()?)));
-    let (cluster, number) = parts.ok_or("a site is a cluster and a number there, as in 0.1")?;
+    let (cluster, number) = parts.ok_or("a site must be CLUSTER.NUMBER, as in 0.1")?;
     Ok(SiteId::new(cluster, number))
 }
 
@@ -268,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_any_site_can_be_reached_is_known_before_it_is_asked_anything() {
+    fn unreachable_sites_are_known_before_asking() {
         let there = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let text = "system = \"x\"\nidentity = \"0123456789abcdef0123456789abcdef\"\nplain = true\nsite = []";
         let access = |clients: &[std::net::SocketAddr]| {

@@ -23,10 +23,10 @@ use crate::sites;
 const EVERY: Duration = Duration::from_secs(1);
 /// Counters that are 0 as long as all is well, and what it means that they are not.
 const WRONG_UNLESS_0: [(&str, &str); 4] = [
-    ("recalling", "reads its log"),
-    ("differing", "another site has applied something else"),
-    ("behind", "refuses requests: too much is not stable, or has no outcome"),
-    ("is_filling", "gets a copy of the items"),
+    ("recalling", "is reading its log"),
+    ("differing", "differs from another site"),
+    ("behind", "refuses requests: too many are unstable or undecided"),
+    ("is_filling", "is receiving a copy of the items"),
 ];
 
 /// Arguments of `pares site stat`.
@@ -35,7 +35,7 @@ pub struct Args {
     /// One JSON object instead of tables
     #[arg(long)]
     json: bool,
-    /// Look again every second until Ctrl-C (with --json: one object a line)
+    /// Refresh every second until Ctrl-C (with --json: one object per line)
     #[arg(long)]
     watch: bool,
 }
@@ -126,7 +126,7 @@ impl Looked {
 fn judge(all: &[Looked]) -> OperatorResult {
     if all.iter().all(|looked| looked.state() == "down") {
         return Err(OperatorError::NotRunning(
-            "no site of this machine runs: the last run left these figures".into(),
+            "no site of this machine is running: these are the figures of the last run".into(),
         ));
     }
     let wrong: Vec<String> = all.iter().flat_map(complaints).collect();
@@ -136,7 +136,7 @@ fn judge(all: &[Looked]) -> OperatorResult {
 fn complaints(looked: &Looked) -> Vec<String> {
     let name = sites::name(looked.site);
     if let Some(why) = &looked.unread {
-        return vec![format!("{name} has run here: {why}")];
+        return vec![format!("{name} was run here: {why}")];
     }
     if !looked.is_up {
         return vec![format!("{name} is down")];
@@ -147,7 +147,7 @@ fn complaints(looked: &Looked) -> Vec<String> {
         WRONG_UNLESS_0.into_iter().filter(|(counter, _)| value(counter).is_some_and(|value| value > 0));
     let mut all: Vec<String> = raised.map(|(_, what)| format!("{name} {what}")).collect();
     if value("takes_part") == Some(0) {
-        all.push(format!("{name} takes no part: `pares site status` says what it waits for"));
+        all.push(format!("{name} does not participate: `pares site status` shows why"));
     }
     all
 }

@@ -71,7 +71,7 @@ fn told(witness: &Result<WitnessReport, String>) -> String {
         Ok(report) => format!("witness: {}", witness::told(report)),
         Err(why) => {
             format!(
-                "witness: it does not answer ({why}): until it does no cluster can be declared lost, but by `lost --without-witness` while nobody listens there"
+                "witness: no answer ({why}): until it answers, a cluster can be declared lost only by `lost --without-witness`, while nothing listens at its address"
             )
         }
     }
@@ -125,9 +125,9 @@ fn absent(site: SiteId, said: &Result<SiteReport, String>) -> Option<String> {
     match said {
         Err(why) => Some(format!("{name} does not answer ({why})")),
         Ok(SiteReport { apart: Some(why), .. }) => Some(format!("{name} {why}")),
-        Ok(report) if report.recalling => Some(format!("{name} reads its log")),
+        Ok(report) if report.recalling => Some(format!("{name} is reading its log")),
         Ok(report) if !report.live.contains(&site.cluster.0) => {
-            Some(format!("{name} is of a cluster that is not among the living"))
+            Some(format!("{name} belongs to a cluster that is not live"))
         }
         Ok(_) => None,
     }
@@ -140,7 +140,7 @@ fn mixed(reports: &[(SiteId, SiteReport)]) -> Option<String> {
     let behind = reports.iter().filter(|(_, report)| report.speaks < highest);
     let behind: Vec<String> = behind.map(|(site, _)| sites::name(*site)).collect();
     (lowest < highest).then(|| {
-        format!("sites speak versions {lowest} to {highest}, with each other the lower of two; still to be upgraded: {}", behind.join(", "))
+        format!("sites speak versions {lowest} to {highest}, and each pair uses the lower one; still to upgrade: {}", behind.join(", "))
     })
 }
 
@@ -149,13 +149,13 @@ fn unsettled(site: SiteId, report: &SiteReport, mut named: impl Iterator<Item = 
     let (name, cluster) = (sites::name(site), site.cluster.0);
     let mut all = Vec::new();
     if !report.other_lists.is_empty() {
-        all.push(format!("{name}: the sites.toml of {} names other sites", report.other_lists.join(", ")));
+        all.push(format!("{name}: the sites.toml of {} lists other sites", report.other_lists.join(", ")));
     }
     let named: Vec<u8> =
         named.by_ref().filter(|other| other.cluster.0 == cluster).map(|other| other.number).collect();
     for number in report.voters.iter().filter(|number| report.delegate && !named.contains(number)) {
         all.push(format!(
-            "{cluster}.{number} has a vote, and sites.toml does not name it: `pares site remove {cluster}.{number}`"
+            "{cluster}.{number} has a vote, but is not in sites.toml: `pares site remove {cluster}.{number}`"
         ));
     }
     all
@@ -169,8 +169,8 @@ fn silent(name: &str) -> Vec<String> {
 
 fn row(report: &SiteReport) -> Vec<String> {
     let role = match report {
-        SiteReport { apart: Some(_), .. } => "takes no part",
-        SiteReport { recalling: true, .. } => "reads its log",
+        SiteReport { apart: Some(_), .. } => "does not participate",
+        SiteReport { recalling: true, .. } => "is reading its log",
         SiteReport { certifies: true, .. } => "certifies",
         SiteReport { delegate: true, .. } => "delegate",
         _ => "",
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_witness_that_is_down_is_told_and_nothing_wrong() {
         let down = Err("refused".to_owned());
-        assert!(told(&down).contains("does not answer (refused)"));
+        assert!(told(&down).contains("no answer (refused)"));
         assert_eq!(without_register(Some(down)), None);
         let begun = WitnessReport { floor: Some(0), ..WitnessReport::default() };
         assert_eq!(without_register(Some(Ok(begun))), None);

@@ -16,7 +16,7 @@ use pares_wice::SiteId;
 
 use crate::error::{OperatorError, OperatorResult, usage};
 use crate::init::OPERATOR;
-use crate::sites::{self, Processes, SITE_RUN, Speech};
+use crate::sites::{self, ChildOutput, Processes, SITE_RUN};
 
 /// Between two looks at the children, so that a signal is noticed.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -38,7 +38,7 @@ pub fn up(config: SitesConfig, dir: &Path) -> OperatorResult {
     let _lock = take_lock(dir)?;
     let mut supervisor = Supervisor::start(config, dir)?;
     pares_text::tell!(
-        "Ctrl-C stops everything. `pares site status --dir {}` shows how they are.",
+        "Ctrl-C stops everything. `pares site status --dir {}` shows the state.",
         dir.display()
     );
     while !stop.load(Ordering::Relaxed) {
@@ -57,14 +57,13 @@ pub fn up(config: SitesConfig, dir: &Path) -> OperatorResult {
 /// The lock of the sites in that directory. A second supervisor would start all of them again, each time in vain.
 fn take_lock(dir: &Path) -> Result<Lock, OperatorError> {
     let lock = Lock::take(&dir.join("lock"));
-    lock.map_err(OperatorError::io("locking the sites (does their file system have locks?)"))?.ok_or_else(
-        || {
+    lock.map_err(OperatorError::io("locking the sites' directory (does its file system support locks?)"))?
+        .ok_or_else(|| {
             usage(format!(
-                "another `pares site up` runs the sites in {}; stop it, or use another --dir",
+                "another `pares site up` is running the sites in {}: stop it, or use another --dir",
                 dir.display()
             ))
-        },
-    )
+        })
 }
 
 struct Supervisor<'a> {
@@ -85,7 +84,7 @@ struct Supervisor<'a> {
 
 impl<'a> Supervisor<'a> {
     fn start(config: SitesConfig, dir: &'a Path) -> Result<Self, OperatorError> {
-        let mut processes = Processes::new(dir, Speech::Here, SITE_RUN)?;
+        let mut processes = Processes::new(dir, ChildOutput::Here, SITE_RUN)?;
         for site in sites::all(&config) {
             processes.start(site)?;
         }
@@ -113,19 +112,20 @@ impl<'a> Supervisor<'a> {
         match SitesConfig::load(self.dir) {
             Ok(config) if !self.is_alike(&config) => {
                 self.complain(
-                    "sites.toml has changed in something on which all sites must agree ([[site]], [limits] and store may change while they run): the sites go \
-                     on as they are; stop all of them first"
+                    "sites.toml has changed in a setting that all sites must share (only [[site]], [limits] \
+                     and store may change while sites run): the sites keep their old settings; stop all of \
+                     them first"
                         .to_owned(),
                 );
                 return Ok(());
             }
             Ok(config) if config != self.config => {
-                pares_text::tell!("sites.toml has changed: sites are restarted one after the other");
+                pares_text::tell!("sites.toml has changed: restarting the sites one after the other");
                 self.change(config);
             }
             Ok(_) => {}
             Err(error) => {
-                self.complain(format!("{error}; the sites go on as they are"));
+                self.complain(format!("{error}; the sites keep their old settings"));
                 return Ok(());
             }
         }
@@ -161,11 +161,9 @@ impl<'a> Supervisor<'a> {
     fn go_on(&mut self) -> OperatorResult {
         if let Some((site, since)) = self.awaited {
             if let Some(why) = self.in_vain(site) {
-                self.complain(format!(
-                    "{site} {why}. It is not waited for: the others are restarted meanwhile"
-                ));
+                self.complain(format!("{site} {why}. Restarting the others without waiting for it"));
             } else if !now_gone(site, &self.config) && !self.is_well(site, since) {
-                self.complain(format!("waiting until {site} takes part, before the next is restarted"));
+                self.complain(format!("waiting until {site} participates, before the next restart"));
                 return Ok(());
             }
             self.awaited = None;
@@ -173,7 +171,7 @@ impl<'a> Supervisor<'a> {
         let Some(&site) = self.left.front() else { return self.end_roll() };
         if let Some(mate) = self.ill_mate(site) {
             let why = self.in_vain(mate).map_or(String::new(), |why| format!(": it {why}"));
-            self.complain(format!("waiting until {mate} takes part, before {site} is restarted{why}"));
+            self.complain(format!("waiting until {mate} participates, before restarting {site}{why}"));
             return Ok(());
         }
         self.left.pop_front();
@@ -208,7 +206,7 @@ impl<'a> Supervisor<'a> {
             self.due.retain(|(site, _)| !gone.contains(site));
         }
         if self.complaint.take().is_some() {
-            pares_text::tell!("all sites are as sites.toml says");
+            pares_text::tell!("all sites now follow sites.toml");
         }
         Ok(())
     }
@@ -244,9 +242,9 @@ fn now_gone(site: SiteId, config: &SitesConfig) -> bool {
 fn pause_after(site: SiteId, how: ExitStatus) -> Option<Duration> {
     let is_damaged = how.code() == Some(i32::from(OperatorError::DAMAGED));
     if is_damaged {
-        pares_text::tell!("{site} has to be repaired; it is tried again every {} s", REPAIR_PAUSE.as_secs());
+        pares_text::tell!("{site} needs repair; trying again every {} s", REPAIR_PAUSE.as_secs());
     } else {
-        pares_text::tell!("{site} ended ({how}); starting it again");
+        pares_text::tell!("{site} ended ({how}); restarting it");
     }
     is_damaged.then_some(REPAIR_PAUSE)
 }
@@ -256,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_site_that_is_filled_in_vain_is_told_from_one_that_is_being_filled() {
+    fn site_failing_to_fill_differs_from_filling_one() {
         let filling = SiteReport { apart: Some("is being filled".into()), ..SiteReport::default() };
         assert_eq!(filled_in_vain(filling.clone()), None);
         let failing = SiteReport { fills_failed: 2, ..filling };

@@ -29,12 +29,16 @@ const GONE_AFTER: Duration = Duration::from_secs(10);
 /// Between two looks at its port meanwhile.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 /// Behind what speaks against it.
-const NOT_GONE: &str = ". It counts as gone when its port was refused for 10 s without a break: end it for good, and say this again. If its machine is off, or another program has the \
-                        address, write one at which nobody listens into this machine's sites.toml";
+const NOT_GONE: &str = ". It counts as lost after its port refused connections for 10 s without a break: \
+                        stop it permanently, and repeat this command. If its machine is off, or another \
+                        program uses the address, put an address where nothing listens into this machine's \
+                        sites.toml";
 
 /// Why a renewal that was begun does not end.
-const UNPROMISED: &str = "a living cluster has not promised the new era, or not begun it: it does not hear, or was granted something and went on. Nothing is certified until it has. If it \
-                          is gone for good: stop the witness first, which would refuse it, then `pares site lost C --yes --without-witness`, start the witness and `renew`";
+const UNPROMISED: &str = "a live cluster has not promised or begun the new era: it does not answer, or was \
+                          granted a takeover. Nothing is certified until it has. If it is lost: stop the \
+                          witness first, which would refuse this, then run `pares site lost C --yes \
+                          --without-witness`, start the witness, and `renew`";
 
 /// Arguments of `pares site renew`.
 #[derive(clap::Args)]
@@ -54,7 +58,7 @@ pub fn run(config: &SitesConfig, dir: &Path) -> OperatorResult {
     let own = dir.join(WITNESS_DIRECTORY);
     std::fs::create_dir_all(&own).map_err(OperatorError::io("making the witness's directory"))?;
     let lock = Lock::take(&own.join("lock")).map_err(OperatorError::io("locking the witness"))?;
-    let _lock = lock.ok_or_else(|| usage("another process is the witness in this directory"))?;
+    let _lock = lock.ok_or_else(|| usage("another process runs the witness in this directory"))?;
     let mut process = WitnessProcess::open(config, listen, dir).map_err(|error| ended(&error))?;
     pares_text::tell!("witness: operators at {listen}; {}", told(&process.report()));
     while !stop.load(Ordering::Relaxed) {
@@ -73,14 +77,14 @@ pub fn run(config: &SitesConfig, dir: &Path) -> OperatorResult {
 }
 
 fn none() -> OperatorError {
-    usage("this system has no witness: `witness` in sites.toml says where it is (docs/operations.md, Sites)")
+    usage("this system has no witness: set `witness` in sites.toml (docs/operations.md, Sites)")
 }
 
 fn ended(error: &ProcessError) -> OperatorError {
     if let ProcessError::Note(note) = error {
         return OperatorError::Damaged(format!(
-            "witness: its file `{note}` is damaged, so nobody knows what was granted: move its directory away, start it on an empty one, and `pares site \
-             renew`"
+            "witness: its file `{note}` is damaged, so its grants are unknown: move its directory away, \
+             start it with an empty one, and run `pares site renew`"
         ));
     }
     match error.is_damage() {
@@ -96,13 +100,15 @@ fn takeovers(count: u32) -> String {
 /// How it is, for people.
 pub(crate) fn told(report: &WitnessReport) -> String {
     match (&report.granted, report.floor) {
-        (_, None) => "it has no register and grants nothing: `pares site renew`".into(),
-        (None, Some(0)) => "it has granted nothing yet".into(),
-        (None, Some(floor)) => format!("it has granted nothing since it began behind {}", takeovers(floor)),
+        (_, None) => "it has no register and grants nothing: run `pares site renew`".into(),
+        (None, Some(0)) => "it has granted no takeover yet".into(),
+        (None, Some(floor)) => {
+            format!("it has granted no takeover since its register began after {}", takeovers(floor))
+        }
         (Some((count, by, lost)), _) => {
             let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
             format!(
-                "it has granted to cluster {by} to go on without {}, after {}",
+                "it has granted cluster {by} to continue without {}, after {}",
                 lost.join(" and "),
                 takeovers(*count)
             )
@@ -159,9 +165,10 @@ impl WithoutWord {
             "{}",
             match self.counted.get() {
                 true =>
-                    "the witness does not know of this, and must not serve again as it is. Leave it down and move its directory away; when all clusters are back start it on an empty one, \
-                     and say `pares site renew`",
-                false => "the witness has granted it: its word was not done without",
+                    "the witness does not know of this decision, and must not run again with its old \
+                     register. Keep it down and move its directory away; when all clusters are back, start \
+                     it with an empty one and run `pares site renew`",
+                false => "the witness has granted it: --without-witness was not needed",
             }
         );
     }
@@ -191,13 +198,15 @@ pub(crate) fn granted(
         Ok(_) => Ok(Ok(Command::Granted(declared))),
         Err(error @ CallError::No { code: Code::Denied, .. }) => Err(usage(format!("the witness: {error}"))),
         Err(CallError::No { code: Code::Impossible, why }) => {
-            Err(OperatorError::Failed(format!("the witness answers, and its word counts: {why}")))
+            Err(OperatorError::Failed(format!("the witness answers, so its decision counts: {why}")))
         }
         Err(error) => Ok(Err(match without {
             // One that is slow may grant it to another yet.
             Some(word) => {
                 word.is_doubted.set(true);
-                format!("something listens there and does not answer as the witness ({error}){NOT_GONE}")
+                format!(
+                    "something listens at its address but does not answer as a witness ({error}){NOT_GONE}"
+                )
             }
             None => unheard(&error),
         })),
@@ -206,8 +215,9 @@ pub(crate) fn granted(
 
 fn unheard(why: &dyn std::fmt::Display) -> String {
     format!(
-        "the witness does not answer ({why}), and nobody else knows whether another cluster goes on without this one. If it is lost, and you know that nobody declares the others lost, \
-         say --without-witness"
+        "the witness does not answer ({why}), so another cluster may already have been granted to continue \
+         without this one. If the witness is lost, and you know that nobody declares clusters lost \
+         elsewhere, repeat with --without-witness"
     )
 }
 
@@ -219,19 +229,18 @@ impl Renew {
     pub fn run(&self, access: &Access) -> OperatorResult {
         let said = asked(access).ok_or_else(none)?;
         let report =
-            said.map_err(|why| usage(format!("start the witness first: it does not answer ({why})")))?;
+            said.map_err(|why| usage(format!("the witness does not answer ({why}): start it first")))?;
         // It must be known before the renewal begins: with it the witness tells this renewal from those of before it was opened.
         let Some(opening) = report.opening else {
-            return Err(usage(format!(
-                "nothing is to be renewed, the witness has a register: {}",
-                told(&report)
-            )));
+            return Err(usage(format!("nothing to renew: the witness has a register: {}", told(&report))));
         };
         let takeovers = renew(access, self.patience.duration())?;
         let mut witness = access.witness().ok_or_else(none)?;
         let begun = witness.begin_register(access.database(), takeovers, opening, ANSWER_PATIENCE);
         begun.map_err(|error| OperatorError::Failed(format!("the witness: {error}")))?;
-        pares_text::say!("the witness grants again; what it granted before is void at all living clusters");
+        pares_text::say!(
+            "the witness can grant takeovers again; its earlier grants are void at all live clusters"
+        );
         Ok(())
     }
 }
@@ -243,8 +252,8 @@ impl Renew {
 fn renew(access: &Access, patience: Duration) -> Result<u32, OperatorError> {
     let began = Instant::now();
     let mut told: Option<(u8, u32)> = None;
-    let mut why = "no site says that it certifies: is it running, or does it wait for what all living clusters have to promise since an earlier try? All of them must be \
-         there"
+    let mut why = "no site reports that it certifies: it is down, or waits for promises of all live \
+         clusters since an earlier try. Start all of them"
         .to_owned();
     while began.elapsed() < patience {
         let reports = sites::reports(access);
@@ -288,12 +297,12 @@ mod tests {
         let none = WitnessReport::default();
         assert!(told(&none).contains("pares site renew"));
         let begun = WitnessReport { floor: Some(2), ..none };
-        assert_eq!(told(&begun), "it has granted nothing since it began behind 2 takeovers");
+        assert_eq!(told(&begun), "it has granted no takeover since its register began after 2 takeovers");
         let once = WitnessReport { floor: Some(1), ..WitnessReport::default() };
-        assert_eq!(told(&once), "it has granted nothing since it began behind 1 takeover");
+        assert_eq!(told(&once), "it has granted no takeover since its register began after 1 takeover");
         let never = WitnessReport { floor: Some(0), ..WitnessReport::default() };
-        assert_eq!(told(&never), "it has granted nothing yet");
+        assert_eq!(told(&never), "it has granted no takeover yet");
         let granted = WitnessReport { granted: Some((2, 1, vec![0, 2])), ..begun };
-        assert_eq!(told(&granted), "it has granted to cluster 1 to go on without 0 and 2, after 2 takeovers");
+        assert_eq!(told(&granted), "it has granted cluster 1 to continue without 0 and 2, after 2 takeovers");
     }
 }

@@ -43,7 +43,7 @@ impl Access {
     pub fn by_file(config: SitesConfig, file: &Path) -> Result<Self, ConfigError> {
         if config.tls.is_none() {
             let what =
-                "this system has no certificates (`tls` in sites.toml), so none can be shown".to_owned();
+                "this system uses no certificates (sites.toml has no `tls`): leave --identity out".to_owned();
             return Err(ConfigError::Content { path: file.to_owned(), what });
         }
         let files = TlsFiles {
@@ -55,6 +55,7 @@ impl Access {
     }
 
     fn shown(config: SitesConfig, files: &TlsFiles) -> Result<Self, ConfigError> {
+        assert!(config.tls.is_some(), "a certificate is shown only where the system has them");
         let trust = pares_link::Identity::load(files)?.trust()?;
         Ok(Self { config, trust: Some(trust) })
     }

@@ -88,7 +88,9 @@ impl<T> Applier<T> {
     ) {
         let Some((last, _)) = versions.last() else { return };
         assert!(!self.busy, "one batch at a time");
+        assert_eq!(stored.version, *last, "a store says to hold the last version that it is given");
         assert_eq!(versions[0].0, self.given.next(), "versions are written without a gap");
+        assert_eq!(versions.len() as u64, last.0 - self.given.0, "a batch has every version up to its last");
         (self.given, self.busy) = (*last, true);
         let flush = due || now.saturating_sub(self.flushed) > self.flush_every;
         if flush {
@@ -101,12 +103,22 @@ impl<T> Applier<T> {
     /// What has been written since it was asked last.
     pub(crate) fn done(&mut self) -> Option<Result<Done, StoreError>> {
         let done = match self.done.try_recv() {
-            Ok(done) => done,
+            Ok(done) => {
+                assert!(self.busy, "what is done was given");
+                done
+            }
             Err(TryRecvError::Empty) => return None,
             Err(TryRecvError::Disconnected) => {
                 Err(StoreError::Io("the task that writes the store has ended".into()))
             }
         };
+        if let Ok(done) = &done {
+            assert_eq!(
+                done.snapshot.version(),
+                self.given,
+                "a store holds the last version that it was given"
+            );
+        }
         self.busy = false;
         Some(done)
     }
@@ -168,10 +180,12 @@ pub(crate) fn in_one_batch(versions: &mut Vec<(Version, Vec<Write>)>) {
 fn write_batch(store: &dyn Store, batch: &Batch) -> Result<Done, StoreError> {
     let before = snapshot(store)?;
     let mut values: HashMap<&Key, Option<Value>> = HashMap::new();
-    let mut applied = Vec::with_capacity(batch.versions.len());
+    let mut applied: Vec<Applied> = Vec::with_capacity(batch.versions.len());
     let mut digests = Vec::with_capacity(batch.versions.len());
     let mut last = digest_of(&*before)?;
     for (version, changes) in &batch.versions {
+        let follows = applied.last().is_none_or(|last| last.version.next() == *version);
+        assert!(follows, "versions are written without a gap");
         let mut writes = Vec::with_capacity(changes.len());
         for Write { key, change } in changes {
             let value = match change {
@@ -190,10 +204,20 @@ fn write_batch(store: &dyn Store, batch: &Batch) -> Result<Done, StoreError> {
         digests.push(last);
         applied.push(Applied { version: *version, writes });
     }
+    assert_eq!(digests.len(), batch.versions.len(), "each version has a digest");
     let stored = Stored { digest: last, ..batch.stored };
     store.apply(&applied, Some(&stored.to_bytes()))?;
     let flushed = if batch.flush { Some(store.flush()?) } else { None };
-    Ok(Done { snapshot: snapshot(store)?, flushed, digests })
+    let snapshot = snapshot(store)?;
+    // A server that crashed and is back may have lost the last versions, and shows that here first.
+    if batch.versions.last().is_some_and(|(last, _)| snapshot.version() != *last) {
+        let why = format!(
+            "it shows version {} behind what was written: its server has lost that",
+            snapshot.version()
+        );
+        return Err(StoreError::Io(why));
+    }
+    Ok(Done { snapshot, flushed, digests })
 }
 
 fn digest_of(snapshot: &dyn StoreSnapshot) -> Result<u64, StoreError> {
@@ -215,7 +239,9 @@ fn snapshot(store: &dyn Store) -> Result<Box<dyn StoreSnapshot>, StoreError> {
 fn sum(key: &Key, value: Option<&Value>, delta: i64) -> Result<i128, StoreError> {
     let total = value.map_or(Some(0), Value::as_counter);
     let sum = total.and_then(|total| total.checked_add(i128::from(delta)));
-    sum.ok_or_else(|| StoreError::Damaged(format!("{key:?} is no counter that {delta} can be added to")))
+    sum.ok_or_else(|| {
+        StoreError::Damaged(format!("{key:?} is not a counter, so {delta} cannot be added to it"))
+    })
 }
 
 #[cfg(test)]
@@ -276,5 +302,37 @@ mod tests {
         write(&wrong, &other, 3);
         let rest = &versions()[1..];
         assert!(write(&right, rest, 4).iter().zip(write(&wrong, rest, 4)).all(|(one, other)| *one != other));
+    }
+
+    /// A store whose server has come back without what was written.
+    struct Relapsed(Memory);
+
+    impl Store for Relapsed {
+        fn applied(&self) -> Version {
+            self.0.applied()
+        }
+        fn meta(&self) -> Arc<[u8]> {
+            self.0.meta()
+        }
+        fn apply(&self, batch: &[Applied], meta: Option<&[u8]>) -> Result<(), StoreError> {
+            self.0.apply(batch, meta)
+        }
+        fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
+            Memory::default().snapshot()
+        }
+        fn flush(&self) -> Result<Version, StoreError> {
+            self.0.flush()
+        }
+        fn load(&self, items: &[(Key, Value)], seal: Option<&pares_store::Mark>) -> Result<(), StoreError> {
+            self.0.load(items, seal)
+        }
+    }
+
+    #[test]
+    fn store_that_lost_writes_is_an_error() {
+        let versions = versions()[..1].to_vec();
+        let stored = Stored { version: Version(1), ..Stored::default() };
+        let written = apply_versions(&Relapsed(Memory::default()), versions, stored);
+        assert!(matches!(written, Err(StoreError::Io(why)) if why.contains("has lost")));
     }
 }

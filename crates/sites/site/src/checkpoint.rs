@@ -54,6 +54,9 @@ impl Bases {
 
     /// The log has handed out an entry of so many bytes at `index`, and `base` is what it has come to.
     pub(crate) fn handed_out(&mut self, index: u64, bytes: usize, base: impl FnOnce() -> Base) {
+        assert!(index > self.written.0, "the log is handed out from behind the last base on");
+        let is_behind_noted = self.noted.as_ref().is_none_or(|(noted, _)| index > *noted);
+        assert!(is_behind_noted, "the log is handed out in its order");
         self.bytes += bytes as u64;
         if self.bytes >= self.every_bytes && self.noted.is_none() {
             self.bytes = 0;
@@ -68,6 +71,7 @@ impl Bases {
 
     /// The store durably holds everything up to `version`.
     pub(crate) fn flushed(&mut self, version: Version) {
+        assert!(version >= self.durable, "what the store holds durably only grows");
         self.durable = version;
     }
 
@@ -77,13 +81,17 @@ impl Bases {
             return Ok(None);
         };
         Self::replace(notes, noted.clone())?;
-        let (index, _) = std::mem::replace(&mut self.written, noted);
+        let (index, before) = std::mem::replace(&mut self.written, noted);
+        assert!(index < self.written.0, "bases follow each other along the log");
+        assert!(before.position <= self.written.1.position, "a base counts the entries of the one before it");
         Ok(Some(index))
     }
 
     /// The log of the site whose notes these are begins there.
     pub(crate) fn replace(notes: &impl Notes, placed: Placed) -> io::Result<()> {
-        notes.write_note(BASE, &sealed(&placed))
+        let note = sealed(&placed);
+        assert!(opened(&note).is_ok_and(|read| read == placed), "a base is read as it was written");
+        notes.write_note(BASE, &note)
     }
 }
 
@@ -129,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_counts_once_the_store_has_its_version_and_lets_go_of_what_lies_before_the_last() {
+    fn base_counts_once_stored_and_frees_older_logs() {
         let notes = Machine::default();
         assert!(matches!(Bases::open(&notes, 100), Err(ProcessError::Note(BASE))), "it is gone");
         Bases::replace(&notes, (0, base(0))).unwrap();

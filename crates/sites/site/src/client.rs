@@ -38,7 +38,7 @@ pub enum CallError {
     },
     /// No site lets this client in; it was asked nothing.
     #[error(
-        "no site lets this client in: {0}. `pares site issue` makes certificates; every site needs the same ca.pem"
+        "every site refuses this client: {0}. `pares site issue` makes certificates; every site needs the same ca.pem"
     )]
     Shut(String),
     /// No site has answered in time, or none could say what became of it. Whether it was done is not known: call again with the same number to find out.
@@ -50,12 +50,12 @@ fn said(code: Code, why: &str) -> String {
     let (what, then) = match code {
         Code::Done => ("done", ""),
         Code::Refused => ("refused", ""),
-        Code::Aborted => ("lost against concurrent transactions", ": try again"),
-        Code::Behind => ("another cluster is behind", ": try again, or declare it lost if it is"),
+        Code::Aborted => ("aborted because of concurrent transactions", ": try again"),
+        Code::Behind => ("another cluster lags", ": try again, or declare it lost if it is down"),
         Code::Impossible => ("not possible here", ""),
         Code::Unknown => ("not known yet", ": ask again under the same number"),
-        Code::Busy => ("too much to do here", ": try again, or another site"),
-        Code::Elsewhere => ("no site can do it now", ""),
+        Code::Busy => ("this site is overloaded", ": try again, or another site"),
+        Code::Elsewhere => ("no site can do this now", ""),
         Code::Denied => ("denied", ""),
     };
     if why.is_empty() { format!("{what}{then}") } else { format!("{what}: {why}") }
@@ -313,7 +313,7 @@ fn checked(bytes: Vec<u8>) -> Result<Vec<u8>, CallError> {
     if bytes.len() <= FRAME_MAX {
         return Ok(bytes);
     }
-    let why = "the request is longer than a frame may be: ask for less at a time".into();
+    let why = "the request is too long for one frame: split it".into();
     Err(CallError::No { code: Code::Impossible, why })
 }
 

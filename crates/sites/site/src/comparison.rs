@@ -125,6 +125,7 @@ impl Comparison {
             return None;
         }
         let since = *self.differs_since.get_or_insert(tick);
+        assert!(since <= tick, "ticks are only counted up");
         if tick - since < JUDGE_TICKS {
             return None;
         }
@@ -146,6 +147,7 @@ impl Comparison {
 
 impl Other {
     fn compare(&mut self, own: &Digests, version: Version, digest: u64) {
+        assert!(version <= own.newest().0, "only versions that were applied here are compared");
         if let Some(same) = own.at(version).map(|own| own == digest) {
             self.compared = Some((version, same));
         }

@@ -113,7 +113,7 @@ impl SiteLimits {
         let Self { patience_ms, open_requests, readers, read_ms } = *self;
         match patience_ms > 0 && open_requests > 0 && read_ms > 0 && (1..=64).contains(&readers) {
             true => Ok(()),
-            false => Err("limits: each is at least 1, and readers at most 64".into()),
+            false => Err("limits: each must be at least 1, and readers at most 64".into()),
         }
     }
 
@@ -195,7 +195,7 @@ impl Place {
 #[derive(Debug, Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("{path}: {source}: name the directory that has a sites.toml, or make one with `pares site init`")]
+    #[error("{path}: {source}: name a directory with a sites.toml, or create one with `pares site init`")]
     Read {
         /// Which file.
         path: PathBuf,
@@ -211,7 +211,7 @@ pub enum ConfigError {
         what: String,
     },
     /// There is no such site.
-    #[error("there is no {0} in sites.toml")]
+    #[error("{0} is not in sites.toml")]
     NoSite(SiteId),
     /// Its certificate cannot be used.
     #[error("certificate: {0}")]
@@ -275,10 +275,15 @@ impl SitesConfig {
     }
 
     /// Draws the identity of another database.
+    ///
+    /// # Panics
+    /// Only if this crate is wrong.
     #[must_use]
     pub fn draw_identity() -> String {
         let draw = |half: u8| RandomState::new().hash_one(half);
-        format!("{:016x}{:016x}", draw(0), draw(1))
+        let identity = format!("{:016x}{:016x}", draw(0), draw(1));
+        assert_eq!(identity.len(), 32, "an identity has 32 hexadecimal digits");
+        identity
     }
 
     /// Makes a new directory for every site, and for the witness, in `dir`: the word that this database is to begin.

@@ -110,17 +110,17 @@ fn owner(identity: &str, site: SiteId) -> String {
 pub fn site_figures(own: &Path, identity: &str, site: SiteId) -> Result<CountersReader, String> {
     let path = own.join(COUNTERS_FILE);
     let read = CountersReader::open(&path).map_err(|why| {
-        format!("its figures cannot be read ({}: {why}): it makes them anew as it starts, if nothing else has that name", path.display())
+        format!("its counters cannot be read ({}: {why}): the site recreates them at its next start, unless another file has that name", path.display())
     })?;
     let own = owner(identity, site);
     match read.owner() {
         owner if owner == own => Ok(read),
         "" => Err(format!(
-            "{} was written by an older build: the site makes it anew as it starts",
+            "{} was written by an older build: the site recreates it at its next start",
             path.display()
         )),
         other => Err(format!(
-            "{} has the figures of {other}, and was copied: the site makes its own as it starts",
+            "{} contains the counters of {other}, from a copied directory: the site recreates its own at its next start",
             path.display()
         )),
     }

@@ -12,6 +12,7 @@ mod beginning;
 mod comparing;
 mod effects;
 mod members;
+mod membership_messages;
 mod proposing;
 mod reading;
 mod reporting;
@@ -19,7 +20,6 @@ mod serving;
 #[cfg(test)]
 mod tests;
 mod transactions;
-mod words;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -48,15 +48,15 @@ use crate::reads::Readers;
 use crate::report::{ToldNo, Worked};
 use crate::requests::{Answer, Answered, Asker, Requests};
 use crate::setup::Bounds;
-use crate::turned_away::TurnedAway;
+use crate::turned_away::RejectedConnections;
 use crate::world::{Connections, World};
 
 use effects::{LogEvents, LogNews, Wanted};
 use members::Heard;
+use membership_messages::Holds;
 use proposing::Proposals;
 use reading::Barrier;
 use transactions::Transactions;
-use words::Holds;
 
 /// Time of the log's clock; elections take 10 to 20 of it.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
@@ -102,7 +102,7 @@ pub(crate) struct Cycle<W: World, A> {
     bases: Bases,
     answered: Vec<Answered>,
     notices: Vec<Notice>,
-    pub(crate) turned_away: TurnedAway,
+    pub(crate) turned_away: RejectedConnections,
     /// Copies that others get, the log that is kept for them, and the copy that this site's store is to become.
     giving: Giving,
     /// Whether it shows all that it has ever answered; if that cannot be known, from when on it shows what it has.
@@ -181,6 +181,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         while now.saturating_sub(self.ticked) >= TICK {
             // A process that was stopped does not make up for it.
             self.ticked = (self.ticked + TICK).max(now.saturating_sub(TICK * 2));
+            assert!(self.ticked <= now, "no tick is of a time to come");
             self.log.tick();
             self.ticks += 1;
             self.tick_words()?;
@@ -314,11 +315,14 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.work.batches += 1;
             self.work.stored += done.digests.len() as u64;
             self.work.flushes += u64::from(done.flushed.is_some());
+            assert!(self.work.batches <= self.work.stored, "a batch has a version at least");
+            assert!(done.snapshot.version() >= self.base.version(), "a store only moves on");
             self.base = done.snapshot;
             self.site.applied(self.base.version());
             self.comparison.applied(&done.digests);
             self.moments.note(self.base.version(), self.world.now());
             if let Some(flushed) = done.flushed {
+                assert!(flushed <= self.base.version(), "what is on the disk was written before");
                 self.bases.flushed(flushed);
                 self.write_base()?;
             }
@@ -329,7 +333,9 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn write_base(&mut self) -> io::Result<()> {
         if let Some(before) = self.bases.write(self.world.notes())? {
             self.work.bases += 1;
-            self.log.compact(self.holds.limit(before, self.ticks));
+            let limit = self.holds.limit(before, self.ticks);
+            assert!(limit <= before, "the log is let go of up to the base before the last, at most");
+            self.log.compact(limit);
         }
         Ok(())
     }
@@ -339,6 +345,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             return;
         }
         let after = self.applier.given();
+        assert!(after >= self.base.version(), "nothing is in the store that was not given to it");
         let mut room = self.bounds.applied_bytes_max;
         let fits = |(_, writes): &(Version, &[Write])| {
             let had_room = room > 0;
@@ -350,6 +357,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let mut versions: Vec<_> = versions.collect();
         in_one_batch(&mut versions);
         if let Some((version, _)) = versions.last() {
+            assert!(*version <= self.site.stable(), "the store holds a stable prefix");
             let era = self.site.era_at(*version).expect("what is stable is of an era that is kept");
             let stored = Stored { version: *version, position: self.site.position(), era, digest: 0 };
             let due = self.bases.wait_for(*version);

@@ -66,6 +66,7 @@ impl Digests {
     pub(crate) fn push(&mut self, digests: &[u64]) {
         self.newest.0 += digests.len() as u64;
         self.digests.extend(digests);
+        assert!(self.digests.len() as u64 <= self.newest.0 + 1, "digests are of versions that were applied");
         self.digests.drain(..self.digests.len().saturating_sub(VERSIONS_MAX));
     }
 

@@ -34,6 +34,7 @@ impl Notes for NotesDirectory {
     }
 
     fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        assert!(!name.contains('/'), "a note is a file of its own directory");
         pares_os::replace_file(&self.0.join(name), bytes)
     }
 

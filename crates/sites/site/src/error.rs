@@ -13,7 +13,8 @@ use thiserror::Error;
 use crate::config::ConfigError;
 
 /// What helps when what a disk kept is not to be trusted.
-const REFILL: &str = "move the whole directory of this site elsewhere, and it is filled anew by the sites that have the same (docs/operations.md, Sites)";
+const REFILL: &str =
+    "move the whole directory of this site away; other sites will refill it (docs/operations.md, Sites)";
 
 /// Why a site has ended.
 #[derive(Debug, Error)]
@@ -37,12 +38,12 @@ pub enum ProcessError {
     #[error("connections: {0}")]
     Links(#[from] pares_link::LinksError),
     /// What its log or store holds cannot be read.
-    #[error("{0}: was it written by another build?")]
+    #[error("{0}: check that this build wrote it")]
     Content(#[from] DecodeError),
     /// The count of a site's starts says nothing.
     #[error(
-        "the file `life` says {0:?}: it needs how often this site was started, as a number; write one that it has surely not \
-         reached yet, below 16384"
+        "the file `life` contains {0:?} instead of the number of this site's starts: write a number that is \
+         certainly larger, below 16384"
     )]
     Life(String),
     /// A note has changed on the disk, or something else than a file has its name.
@@ -58,8 +59,8 @@ pub enum ProcessError {
     },
     /// A note is written in a form that this release does not know.
     #[error(
-        "the file `{note}` has form {found}, this release reads form {known}: start the release that wrote it; if this one did, the \
-         file is damaged (docs/operations.md, Sites)"
+        "the file `{note}` has format {found}, but this release reads format {known}: start the release \
+         that wrote it; if this one did, the file is damaged (docs/operations.md, Sites)"
     )]
     Form {
         /// Which.
@@ -70,12 +71,12 @@ pub enum ProcessError {
         known: u32,
     },
     /// Another process has the directory.
-    #[error("another process runs this site in {}: stop that one, or use another --dir", .0.display())]
+    #[error("another process runs this site in {}: stop it, or use another --dir", .0.display())]
     InUse(std::path::PathBuf),
     /// The directory belongs to another database.
     #[error(
-        "this directory is of the database {found}, and sites.toml is of {expected}: give this site its own directory, or the sites.toml that \
-         belongs to it"
+        "this directory belongs to database {found}, but sites.toml to {expected}: give this site its own \
+         directory, or the right sites.toml"
     )]
     Stranger {
         /// Whose it is.
@@ -85,14 +86,14 @@ pub enum ProcessError {
     },
     /// Its cluster has taken this site's disk for lost.
     #[error(
-        "this site was removed, or another disk has taken its place in its cluster: what is in this directory counts for nothing any more. If it was \
-         removed, take it out of sites.toml and leave it stopped; otherwise {REFILL}"
+        "this site was removed, or replaced by another disk in its cluster, so this directory is obsolete. \
+         If it was removed, take it out of sites.toml and leave it stopped; otherwise {REFILL}"
     )]
     Expelled,
     /// It is alone with what it has applied.
     #[error(
-        "up to version {version} this site has applied something else than other sites, which agree and are more: its memory, its \
-         disk or its build has erred. It serves no more: {REFILL}"
+        "up to version {version} this site differs from a majority of sites: its memory, disk or build is \
+         faulty. It has stopped serving: {REFILL}"
     )]
     Differs {
         /// A version at which it differs.
@@ -100,7 +101,7 @@ pub enum ProcessError {
     },
     /// The log begins behind what the store holds.
     #[error(
-        "the store holds version {stored}, and the log begins at {base}: the store was lost, or is an old copy: {REFILL}"
+        "the store holds version {stored}, but the log begins at {base}: the store was lost, or is an old copy: {REFILL}"
     )]
     Gap {
         /// The store's version.
@@ -110,8 +111,8 @@ pub enum ProcessError {
     },
     /// The log that it leads ends before what its store was written behind, and nobody else can bring the rest.
     #[error(
-        "the store holds version {stored}, and the log of this site, which leads its cluster's, ends at {delivered}: the log is an old copy, or has \
-         lost its end with the power, and no other site has more: {REFILL}"
+        "the store holds version {stored}, but this site's log ends at {delivered}, as does its cluster's: \
+         the log is an old copy, or lost its end in a power failure, and no other site has more: {REFILL}"
     )]
     Ahead {
         /// The store's version.
@@ -120,27 +121,25 @@ pub enum ProcessError {
         delivered: Version,
     },
     /// Its place is gone, and its log's base is not.
-    #[error(
-        "the file `place` is gone from among the others, and nobody knows whose they are: put it back; or {REFILL}"
-    )]
+    #[error("the file `place` is missing, so the other files cannot be identified: restore it, or {REFILL}")]
     NoPlace,
     /// Something else than a directory has the name of one.
-    #[error("{0} is no directory: {REFILL}")]
+    #[error("{0} is not a directory: {REFILL}")]
     NoDirectory(PathBuf),
     /// Its log is gone, and its place is not.
-    #[error("the log of this site is gone: {REFILL}")]
+    #[error("the log of this site is missing: {REFILL}")]
     NoLog,
     /// Its log takes no more.
-    #[error("log: {0}; start this site again")]
+    #[error("log: {0}; restart this site")]
     Refused(ProposeError),
     /// It cannot certify any more in its term, and there is nobody to take its office.
-    #[error("this site has to begin another term: start it again")]
+    #[error("this site must begin a new term: restart it")]
     Spent,
     /// A read has panicked.
-    #[error("a thread that answers reads has ended: the application panicked, and said above why")]
+    #[error("a reader thread has ended, because the application panicked (see the message above)")]
     Reader,
     /// Its part has changed: it begins again with what it has noted.
-    #[error("this site begins again, with what it has noted")]
+    #[error("this site restarts from its notes")]
     Again,
     /// The operating system refuses something.
     #[error(transparent)]

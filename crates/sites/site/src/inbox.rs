@@ -34,16 +34,16 @@ fn told(why: &Ended) -> String {
     };
     match why {
         Ended::Hello(HelloError::Unnamed { from }) => format!(
-            "it is {0}, and {0} is not named in sites.toml here (any more): stop it, or give all sites the same sites.toml",
+            "it is {0}, which is not in this site's sites.toml (any more): stop it, or give all sites the same sites.toml",
             name(*from)
         ),
         Ended::Hello(HelloError::Numbers { from, to }) => format!(
-            "it is {} and wants {}, which is another than the one here: check the addresses in both sites.toml",
+            "it is {} and wants to reach {}, which is not this site: check the addresses in both sites.toml",
             name(*from),
             name(*to)
         ),
         Ended::PlainRefused(site) => {
-            format!("site {} is configured to use TLS and came without: refused", name(*site))
+            format!("site {} must use TLS but connected without it: refused", name(*site))
         }
         why => why.to_string(),
     }
@@ -86,7 +86,9 @@ mod tests {
     #[test]
     fn who_is_refused_is_named_as_people_name_sites() {
         let told = |why: HelloError| told(&why.into());
-        assert!(told(HelloError::Unnamed { from: 4 }).contains("0.4 is not named in sites.toml"));
-        assert!(told(HelloError::Numbers { from: 4, to: 513 }).contains("it is 0.4 and wants 2.1"));
+        assert!(
+            told(HelloError::Unnamed { from: 4 }).contains("0.4, which is not in this site's sites.toml")
+        );
+        assert!(told(HelloError::Numbers { from: 4, to: 513 }).contains("it is 0.4 and wants to reach 2.1"));
     }
 }

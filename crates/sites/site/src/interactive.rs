@@ -35,7 +35,7 @@ pub enum TransactionError {
     #[error("{0}")]
     Changed(String),
     /// Something is added to an item that is no counter, or the sum is beyond what a counter holds.
-    #[error("{0} is no counter that so much can be added to")]
+    #[error("{0} is not a counter, or the sum is too large")]
     NotACounter(String),
     /// Its commit was asked for: it can only be asked for again.
     #[error("this transaction has ended")]
@@ -167,6 +167,7 @@ impl ClientTransaction<'_> {
 
     /// The item as it was, at a moment when all that was read before was as it was.
     fn read(&mut self, name: &str) -> Result<Option<Value>, TransactionError> {
+        assert!(self.asked.is_none(), "nothing is read once the commit was asked for");
         if let Some(value) = self.reads.get(name) {
             return Ok(value.clone());
         }
@@ -174,7 +175,7 @@ impl ClientTransaction<'_> {
         steps.push(ItemStep { name: name.into(), what: StepKind::Get });
         let reply = self.client.read(&written(&steps), self.patience).map_err(changed)?;
         let value = found(&reply).ok().and_then(|mut values| values.pop()).ok_or_else(|| {
-            let why = "it answers something else than items: another application?".into();
+            let why = "it does not answer with items: check that it runs the same application".into();
             CallError::No { code: Code::Impossible, why }
         })?;
         self.reads.insert(name.into(), value.clone());

@@ -28,6 +28,7 @@ use pares_wice::{Key, KeyRange, VALUE_BYTES_MAX, Value};
 
 use crate::application::{Application, ApplicationError};
 use crate::protocol::REPLY_BYTES_MAX;
+use crate::requests::REMEMBERED_BYTES_MAX;
 use crate::steps;
 use crate::view::View;
 
@@ -101,7 +102,7 @@ fn lines<'a>(
         lines.extend(reply(&request)?);
         lines.push(b'\n');
         if lines.len() > REPLY_BYTES_MAX {
-            return refuse("so much does not fit into a reply: ask for less together");
+            return refuse("the reply would be too long: ask for less together");
         }
     }
     Ok(lines)
@@ -122,6 +123,8 @@ fn found(name: &str, value: Option<&Value>) -> Result<Vec<u8>, ApplicationError>
 pub(crate) const CHANGED: &str = "changed: ";
 /// Bytes of a value that is told in one.
 const TOLD_BYTES_MAX: usize = 100;
+const _: () =
+    assert!(4 * TOLD_BYTES_MAX < REMEMBERED_BYTES_MAX, "a refusal is remembered with the values it names");
 
 /// Refuses what expected something else.
 pub(crate) fn expected(
@@ -143,7 +146,7 @@ pub(crate) fn expected(
         (Some(_), None) => format!("{CHANGED}there is an item {name}"),
         (Some(found), Some(expected)) => match (text(found), text(expected)) {
             (Some(found), Some(expected)) => format!("{CHANGED}{name} is {found}, not {expected}"),
-            _ => format!("{CHANGED}{name} is something else"),
+            _ => format!("{CHANGED}{name} has another value"),
         },
     })
 }
@@ -173,7 +176,9 @@ fn sum(
 /// Items by name, from behind `after` (a name that begins so itself, or `-`) on.
 fn list(items: &dyn Reads, prefix: &str, after: &str, count: i64) -> Result<Vec<u8>, ApplicationError> {
     if after != "-" && !after.starts_with(prefix) {
-        return refuse(format!("`{after}` does not begin with `{prefix}`, so nothing is listed behind it"));
+        return refuse(format!(
+            "`{after}` does not begin with `{prefix}`: give an AFTER with that prefix, or -"
+        ));
     }
     let all = KeyRange::prefix(named(prefix).as_bytes());
     let range = if after == "-" { all } else { KeyRange { from: named(&format!("{after}\0")), ..all } };
@@ -191,7 +196,8 @@ fn list(items: &dyn Reads, prefix: &str, after: &str, count: i64) -> Result<Vec<
         lines.push(b'\n');
         ControlFlow::Continue(())
     })?;
-    if fits || left <= 0 { Ok(lines) } else { refuse("so many items do not fit into a reply: list fewer") }
+    assert!(lines.len() <= REPLY_BYTES_MAX, "a list fits into one reply");
+    if fits || left <= 0 { Ok(lines) } else { refuse("the reply would be too long: list fewer items") }
 }
 
 /// FNV-1a over all items, their lengths and their order, in hexadecimal: two databases with the same content have the same.
@@ -261,7 +267,7 @@ impl Items {
             Some(value) => [value.as_bytes(), word.as_bytes()].join(&b' '),
         };
         if appended.len() > VALUE_BYTES_MAX {
-            return refuse(format!("{name} has as much text as an item may have"));
+            return refuse(format!("{name} has reached its longest text"));
         }
         work.put(&named(name), Value::new(appended));
         Ok(format!("{word} appended to {name}").into_bytes())
@@ -274,10 +280,10 @@ impl Items {
         amount: i64,
     ) -> Result<Vec<u8>, ApplicationError> {
         if from == to {
-            return refuse(format!("a transfer needs two accounts, and both are {from}"));
+            return refuse(format!("a transfer needs two different accounts, but both are {from}"));
         }
         if amount < 0 {
-            return refuse(format!("{amount} is below 0: transfer the other way"));
+            return refuse(format!("{amount} is negative: transfer in the other direction"));
         }
         let mut balance = |name| work.counter(&named(name)).map_err(|error| told(error, name));
         let (has, receives, amount) = (balance(from)?, balance(to)?, i128::from(amount));
@@ -378,7 +384,7 @@ mod tests {
         let told = |found: &Value, expect: &Value| expected("a", Some(found), Some(expect)).unwrap_err();
         let (number, text) = (Value::counter(5), put_value("\"5\""));
         assert_eq!(told(&number, &text).to_string(), "changed: a is 5, not \"5\"");
-        assert_eq!(told(&number, &Value::new(vec![9; 999])).to_string(), "changed: a is something else");
+        assert_eq!(told(&number, &Value::new(vec![9; 999])).to_string(), "changed: a has another value");
     }
 
     fn found_as() -> [Option<Value>; 3] {

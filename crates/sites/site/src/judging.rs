@@ -11,7 +11,7 @@ use crate::report::SiteReport;
 
 /// Why nobody can go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NobodyGoesOn {
+pub enum NoSurvivor {
     /// No delegate that could is heard.
     Silent,
     /// The first certifies, is not among the lost, and its delegate is not heard or not asked for; the second could go on in its place only.
@@ -28,7 +28,7 @@ pub fn who_goes_on(
     reports: &[(SiteId, SiteReport)],
     lost: ClusterSet,
     at: Option<u8>,
-) -> Result<SiteId, NobodyGoesOn> {
+) -> Result<SiteId, NoSurvivor> {
     let may = |(site, report): &&(SiteId, SiteReport)| {
         let cluster = site.cluster.0;
         let lives = !lost.contains(site.cluster) && report.live.contains(&cluster);
@@ -42,11 +42,13 @@ pub fn who_goes_on(
         all.max_by_key(rank).map(|(site, report)| (*site, report.certifier))
     };
     match best(&mut reports.iter().filter(may).filter(takes_over)) {
-        Some((site, _)) => Ok(site),
-        None => Err(best(&mut reports.iter().filter(may))
-            .map_or(NobodyGoesOn::Silent, |(site, certifier)| {
-                NobodyGoesOn::CertifiedBy(ClusterId(certifier), site.cluster)
-            })),
+        Some((site, _)) => {
+            assert!(!lost.contains(site.cluster), "a surviving cluster is not among the lost");
+            Ok(site)
+        }
+        None => Err(best(&mut reports.iter().filter(may)).map_or(NoSurvivor::Silent, |(site, certifier)| {
+            NoSurvivor::CertifiedBy(ClusterId(certifier), site.cluster)
+        })),
     }
 }
 
@@ -81,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_era_is_renewed_when_every_living_cluster_has_begun_what_the_certifier_was_told() {
+    fn era_renewed_when_every_live_cluster_began_it() {
         let (old, new) = ((1, 4, 0), (2, 5, 0));
         assert_eq!(renewed(&[report(0, true, new), report(1, true, new)], 0, 1), Some(2));
         for (reports, by, what) in [
@@ -106,11 +108,11 @@ mod tests {
         let reports = [report(0, true, new), report(1, true, new), back];
         let site = |cluster| Ok(SiteId::new(cluster, 0));
         assert_eq!(who_goes_on(&reports, lost, None), site(1));
-        assert_eq!(who_goes_on(&reports, lost, Some(2)), Err(NobodyGoesOn::Silent), "it is not admitted");
+        assert_eq!(who_goes_on(&reports, lost, Some(2)), Err(NoSurvivor::Silent), "it is not admitted");
         let all = [report(1, true, old), report(0, true, new), report(1, false, new)];
         assert_eq!(who_goes_on(&all, ClusterSet(2), None), site(0));
         assert_eq!(who_goes_on(&all, lost, None), site(1));
-        assert_eq!(who_goes_on(&all, ClusterSet(3), None), Err(NobodyGoesOn::Silent));
+        assert_eq!(who_goes_on(&all, ClusterSet(3), None), Err(NoSurvivor::Silent));
         let mut equal = [report(1, true, new), report(0, true, new)];
         assert_eq!(
             who_goes_on(&equal, ClusterSet::default(), None),
@@ -124,13 +126,13 @@ mod tests {
 
     /// The only grant of a count was spent at a cluster that refused it every time.
     #[test]
-    fn nobody_goes_on_in_the_place_of_a_certifier_that_is_not_lost_and_does_not_answer_just_then() {
+    fn silent_but_live_certifier_is_not_replaced() {
         let living = |cluster, certifier| {
             let (site, report) = report(cluster, true, (1, 5, 0));
             (site, SiteReport { live: vec![0, 1, 2], certifier, ..report })
         };
         let lost = ClusterSet::default().with(ClusterId(2));
-        let refused = |certifier, own| Err(NobodyGoesOn::CertifiedBy(ClusterId(certifier), ClusterId(own)));
+        let refused = |certifier, own| Err(NoSurvivor::CertifiedBy(ClusterId(certifier), ClusterId(own)));
         for at in [None, Some(1)] {
             assert_eq!(who_goes_on(&[living(1, 0)], lost, at), refused(0, 1));
         }

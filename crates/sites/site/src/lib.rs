@@ -44,6 +44,20 @@
 //! | `comparison` | whether other sites have applied the same |
 //! | `moments` | when versions were stored |
 //! | `judging` | what follows from what all sites say of themselves |
+//!
+//! Invariants that it asserts:
+//!
+//! - The store is given versions without a gap, holds nothing that was not given to it, and only moves on.
+//! - The log is handed out behind the last base; bases follow each other along it, and are read as they were written.
+//! - Requests and reads, and their bytes, are counted once among all and once for who asked.
+//! - A version, and a number, is that of one transaction; what is remembered of a request was done or refused.
+//! - A read is done on the version that it must see, or a later one.
+//! - Pieces of a copy are numbered as they are sent, and nothing follows its last items; one copy is taken at a time.
+//! - A site without a place takes no part.
+//! - Backups keep versions without a gap, in the order of their names, and what was taken of them is written.
+//! - What a client has seen, what a witness has granted and what is durable only grows; a grant is written before it is answered.
+//! - A cluster that returns promises the era of its return; a log begins with this life of the disk among its members.
+//! - Pieces, versions and items fit into the frames and records that carry them.
 
 pub mod access;
 pub mod application;
@@ -90,7 +104,7 @@ pub use counters::site_figures;
 pub use directory::NotesDirectory;
 pub use error::ProcessError;
 pub use interactive::{ClientTransaction, TransactionError};
-pub use judging::{NobodyGoesOn, has_begun_everywhere, renewed, who_goes_on};
+pub use judging::{NoSurvivor, has_begun_everywhere, renewed, who_goes_on};
 pub use node::SiteNode;
 pub use place::loading::{Emptying, StoreLoader};
 pub use process::{Host, Process, Thread};

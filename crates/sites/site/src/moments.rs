@@ -26,6 +26,8 @@ impl Moments {
 
     /// The store has come to `version`.
     pub(crate) fn note(&mut self, version: Version, now: Duration) {
+        assert!(self.0.back().is_none_or(|(last, _)| *last <= version), "a store only moves on");
+        assert!(self.0.back().is_none_or(|(_, last)| *last <= now), "the clock never goes back");
         let before = self.0.len().checked_sub(2).and_then(|before| self.0.get(before));
         // The newest is moved on until it is far enough from the one before.
         let is_near = before.is_some_and(|(_, before)| now.saturating_sub(*before) < BETWEEN);

@@ -78,7 +78,7 @@ impl Host {
         let lock = lock.ok_or_else(|| ProcessError::InUse(own.path().to_owned()))?;
         let counters = SiteCounters::create(own.path(), &config.identity, site).map_err(|error| {
             format!(
-                "its figures are not shown: {error}: move what has that name away, and start the site again"
+                "its counters are not available: {error}: move the file of that name away, and restart the site"
             )
         });
         let (database, sql) = (database_of(config, site)?, config.place(site)?.sql);
@@ -207,6 +207,7 @@ impl World for Host {
     }
 
     fn keep_store(&mut self, filled: Arc<dyn Store>) {
+        assert!(self.filled.is_none(), "a store that was filled is opened before another is");
         self.filled = Some(filled);
     }
 
@@ -225,6 +226,7 @@ impl World for Host {
 
     fn start(&mut self, writer: StoreWriter, links: &Links) -> io::Result<Thread> {
         if let (Some(database), Some(address)) = (&self.database, self.sql) {
+            assert!(self.port.is_none(), "a site has one port for SQL at a time");
             let (to_cycle, ready) = channel();
             let waker = links.waker();
             let submit = move |transaction| {
@@ -267,7 +269,7 @@ impl World for Host {
     fn transactions(&mut self, stored: Option<Version>) -> Result<Vec<Ready>, ProcessError> {
         let Some((port, ready)) = &self.port else { return Ok(Vec::new()) };
         if port.has_fallen_back() {
-            let why = "the server has crashed and lost the last versions, which the log brings back";
+            let why = "the PostgreSQL server crashed and lost the last versions, which the log restores";
             return Err(StoreError::Io(why.into()).into());
         }
         port.serve(stored);

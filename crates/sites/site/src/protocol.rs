@@ -28,7 +28,9 @@ mod horizon;
 pub use between::Between;
 pub use horizon::{Horizon, database_of};
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{ClusterId, Command, Declaration, Key, SiteId, TransactionId, Version};
+use pares_wice::{
+    ClusterId, Command, Declaration, KEY_BYTES_MAX, Key, SiteId, TransactionId, VALUE_BYTES_MAX, Version,
+};
 
 /// Requests a client may have open at a time: a site remembers the replies to so many, for repeats.
 pub const OPEN_MAX: u64 = 64;
@@ -39,6 +41,7 @@ pub(crate) const FRAME_MAX: usize = 1 << 20;
 pub const REPLY_BYTES_MAX: usize = FRAME_MAX - REPLY_HEAD_BYTES;
 /// What stands before the body of a reply, bytes.
 const REPLY_HEAD_BYTES: usize = 21;
+const _: () = assert!(KEY_BYTES_MAX + VALUE_BYTES_MAX < REPLY_BYTES_MAX, "an item fits into one frame");
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,6 +232,7 @@ impl Reply {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(REPLY_HEAD_BYTES + self.body.len());
         (self.to, (self.code as u8, self.horizon)).encode(&mut bytes);
+        assert_eq!(bytes.len(), REPLY_HEAD_BYTES, "so much stands before the body of a reply");
         bytes.extend_from_slice(&self.body);
         bytes
     }
@@ -265,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_of_a_client_that_says_nothing_of_what_it_has_seen_is_none() {
+    fn client_request_without_seen_version_is_invalid() {
         for kind in 0..=4 {
             assert!(Ask::from_bytes(&[&[kind][..], &[0; 40]].concat()).is_err());
         }

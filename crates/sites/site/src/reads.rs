@@ -118,7 +118,9 @@ impl StoreReader {
                     if items.expired.get() { Ok(took_too_long(self.time_max)) } else { answer_of(read) };
                 answer.map(|answer| (answer, snapshot.version()))
             }
-            Err(StoreError::Busy(_)) => Ok((busy("its store can give no more snapshots"), Version(0))),
+            Err(StoreError::Busy(_)) => {
+                Ok((busy("its store has reached its limit of snapshots"), Version(0)))
+            }
             Err(error) => Err(error),
         };
         self.done.send(Done::Read(job.ticket, answer)).is_ok()
@@ -134,12 +136,12 @@ impl Drop for StoreReader {
 }
 
 fn busy(why: &str) -> Answer {
-    let body = format!("this site is busy with reads ({why}): ask again, or ask another").into_bytes();
+    let body = format!("this site is busy with reads ({why}): try again, or ask another site").into_bytes();
     Answer { code: Code::Busy, body }
 }
 
 fn took_too_long(most: Duration) -> Answer {
-    let body = format!("a read may take {most:?}, and this one has: ask for less at a time").into_bytes();
+    let body = format!("this read exceeded the limit of {most:?}: ask for less at a time").into_bytes();
     Answer { code: Code::Impossible, body }
 }
 
@@ -162,7 +164,7 @@ impl<C: Fn() -> Duration> Timed<'_, C> {
     /// What an application is told then. It is not told to the client.
     fn check(&self) -> Result<(), StoreError> {
         match self.is_over() {
-            true => Err(StoreError::Io("this read has taken too long".into())),
+            true => Err(StoreError::Io("this read took too long".into())),
             false => Ok(()),
         }
     }
@@ -244,6 +246,7 @@ impl Readers<()> {
 
     /// With what runs the other ends.
     pub(crate) fn run_by<T>(self, tasks: Vec<T>) -> Readers<T> {
+        assert!(!tasks.is_empty(), "without a reader no read is answered");
         let Self { jobs, done, waiting, taken, open, count, bytes, limits, .. } = self;
         Readers { jobs, done, _tasks: tasks, waiting, taken, open, count, bytes, limits }
     }
@@ -269,7 +272,7 @@ impl<T> Readers<T> {
             return Err(busy("too many wait"));
         }
         if least.until.is_some() && self.ahead() >= self.limits.ahead_max {
-            return Err(busy("too many wait for other sites"));
+            return Err(busy("too many are waiting for other sites"));
         }
         self.open.insert(client, own + 1);
         self.count += 1;
@@ -278,7 +281,10 @@ impl<T> Readers<T> {
         let version = if let Awaits::Version(version) = least.awaits { version } else { Version(0) };
         let ticket = Ticket { client, tag, bytes };
         let job = Job { ticket, least: version, request, until: least.until };
-        self.waiting.insert((least.awaits, self.taken), job);
+        let other = self.waiting.insert((least.awaits, self.taken), job);
+        assert!(other.is_none(), "a number is that of one read");
+        assert!(self.waiting.len() <= self.count, "a read that waits has no reply yet");
+        assert!(self.open.len() <= self.count, "a connection is counted for reads without a reply");
         Ok(())
     }
 
@@ -291,8 +297,10 @@ impl<T> Readers<T> {
         while let Some(first) = self.waiting.first_entry()
             && first.key().0 <= Awaits::Version(stored)
         {
+            let job = first.remove();
+            assert!(job.least <= stored, "a read is done on what it must see, or later");
             // If all readers are gone, their last word says why.
-            let _ = self.jobs.send(first.remove());
+            let _ = self.jobs.send(job);
         }
     }
 
@@ -304,11 +312,13 @@ impl<T> Readers<T> {
 
     /// The store has come to `stored`, and to the barrier that was sent after the read `last`: what came until then is read.
     pub(crate) fn passed(&mut self, last: u64, stored: Version) {
+        assert!(last <= self.taken, "a barrier is sent for reads that have come");
         let at_barrier = (Awaits::Barrier, 0)..=(Awaits::Barrier, last);
         let numbers: Vec<_> = self.waiting.range(at_barrier).map(|(key, _)| *key).collect();
         for key in numbers {
             let job = self.waiting.remove(&key).expect("found above");
-            self.waiting.insert((Awaits::Version(stored), key.1), Job { least: stored, ..job });
+            let other = self.waiting.insert((Awaits::Version(stored), key.1), Job { least: stored, ..job });
+            assert!(other.is_none(), "a read waits in one place");
         }
     }
 
@@ -346,6 +356,9 @@ impl<T> Readers<T> {
     }
 
     fn settle(&mut self, ticket: Ticket) {
+        assert!(self.count > 0, "a read that has its reply was taken");
+        assert!(ticket.bytes <= self.bytes, "the bytes of a read are counted among all");
+        assert!(self.open.contains_key(&ticket.client), "a read is counted for its connection");
         self.count -= 1;
         self.bytes -= ticket.bytes;
         if let Some(own) = self.open.get_mut(&ticket.client) {
@@ -354,6 +367,7 @@ impl<T> Readers<T> {
                 self.open.remove(&ticket.client);
             }
         }
+        assert!(self.count > 0 || (self.bytes == 0 && self.open.is_empty()), "without reads nothing is held");
     }
 }
 

@@ -225,6 +225,7 @@ pub struct HeldMemory {
 
 impl HeldMemory {
     pub(crate) fn of(rules: &HeldBytes, requests: usize) -> Self {
+        assert!(rules.unstable <= rules.versions, "what is not stable is a part of all versions");
         Self {
             requests,
             pending: rules.pending,

@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use pares_link::ClientId;
 use pares_wice::codec::Coded;
-use pares_wice::{Key, SiteId, TransactionId, Value, Version};
+use pares_wice::{Key, SiteId, TransactionId, VALUE_BYTES_MAX, Value, Version};
 
 use crate::protocol::{Code, OPEN_MAX};
 use crate::setup::Bounds;
@@ -33,7 +33,9 @@ const ROOM_FOR_SITES: usize = 2;
 /// Of all places for requests, and for reads, one in so many is for those that wait for what this site does not have.
 pub(crate) const AHEAD_SHARE: usize = 4;
 /// Longest reply that is remembered for repeats; of a longer one a repeat learns only that it was done.
-const REMEMBERED_BYTES_MAX: usize = 1 << 10;
+pub(crate) const REMEMBERED_BYTES_MAX: usize = 1 << 10;
+const _: () =
+    assert!(8 + 1 + REMEMBERED_BYTES_MAX <= VALUE_BYTES_MAX, "a remembered reply fits into an item");
 
 /// What a request came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +145,8 @@ impl Requests {
         *self.of_client.entry(id.client).or_default() += 1;
         self.open.insert(id, request);
         self.queue.push_back(id);
+        assert!(self.of_client.len() <= self.open.len(), "a client is counted for what it has open");
+        assert!(self.bytes >= REQUEST_HELD_BYTES * self.open.len(), "every open request counts its bytes");
     }
 
     /// The version on which a request is to be executed, or a later one.
@@ -155,6 +159,7 @@ impl Requests {
         if let Some(request) = self.open.get_mut(&id) {
             request.state = State::Ahead;
             self.ahead.insert((request.least, id));
+            assert!(self.ahead.len() <= self.open.len(), "what waits for a version is open");
         }
     }
 
@@ -164,6 +169,7 @@ impl Requests {
             && least <= version
         {
             self.ahead.pop_first();
+            assert!(self.open.contains_key(&id), "what waits for a version has no answer yet");
             self.again(id);
         }
     }
@@ -201,6 +207,7 @@ impl Requests {
     /// An execution came to this, and is submitted.
     pub(crate) fn executed(&mut self, id: TransactionId, answer: Answer) {
         if let Some(request) = self.open.get_mut(&id) {
+            assert!(request.held_bytes() <= self.bytes, "what a request holds is counted among all");
             self.bytes -= request.held_bytes();
             (request.answer, request.state) = (answer, State::Submitted);
             self.bytes += request.held_bytes();
@@ -210,6 +217,8 @@ impl Requests {
     /// A request has its answer.
     pub(crate) fn remove(&mut self, id: TransactionId) -> Option<Request> {
         let request = self.open.remove(&id)?;
+        assert!(request.held_bytes() <= self.bytes, "what a request holds is counted among all");
+        assert!(self.of_client.contains_key(&id.client), "a request that is open counts for its client");
         self.ahead.remove(&(request.least, id));
         self.bytes -= request.held_bytes();
         if let Some(own) = self.of_client.get_mut(&id.client) {
@@ -218,6 +227,8 @@ impl Requests {
                 self.of_client.remove(&id.client);
             }
         }
+        assert!(!self.open.is_empty() || self.bytes == 0, "without requests nothing is held");
+        assert!(self.ahead.len() <= self.open.len(), "a request that has its answer waits for no version");
         Some(request)
     }
 
@@ -266,6 +277,8 @@ pub(crate) fn reply_key(id: TransactionId) -> Key {
 
 /// Its value: the request's sequence and the answer.
 pub(crate) fn reply_value(id: TransactionId, answer: &Answer) -> Value {
+    let is_final = matches!(answer.code, Code::Done | Code::Refused);
+    assert!(is_final, "what is remembered of a request was done or refused");
     let mut bytes = Vec::with_capacity(9 + answer.body.len());
     (id.sequence, answer.code as u8).encode(&mut bytes);
     if answer.body.len() <= REMEMBERED_BYTES_MAX {
@@ -332,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asked_is_told_once_that_it_is_not_known_and_may_ask_again() {
+    fn unknown_outcome_is_reported_once_and_askable_again() {
         let mut requests = Requests::default();
         let client = Asker::Client(ClientId(7));
         requests.arrived(id(1), client, Version(0), Vec::new());
@@ -346,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_version_is_executed_when_it_has_come_or_is_due_after_a_while() {
+    fn waiter_for_version_executes_on_arrival_or_timeout() {
         let bounds = Bounds { open_requests_max: 8, ..Bounds::default() };
         let mut requests = Requests::default();
         for (sequence, least) in [(1, 7), (2, u64::MAX)] {

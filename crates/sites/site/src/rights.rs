@@ -71,6 +71,7 @@ impl Rights {
 
 /// What somebody is told whose rights are below what it takes.
 pub(crate) fn denied(needed: Rights) -> Answer {
+    assert_ne!(needed, Rights::Nothing, "every question takes a right");
     Answer { code: Code::Denied, body: format!("that takes {}", needed.whose()).into_bytes() }
 }
 

@@ -95,8 +95,8 @@ pub(crate) fn read(request: &[u8]) -> Option<Result<Vec<ItemStep>, ApplicationEr
     let steps = Vec::<ItemStep>::decode(&mut rest);
     Some(match steps {
         Ok(steps) if rest.is_empty() => Ok(steps),
-        Ok(_) => refuse("these are no steps: something follows them"),
-        Err(error) => refuse(format!("these are no steps: {error}")),
+        Ok(_) => refuse("invalid steps: data follow them"),
+        Err(error) => refuse(format!("invalid steps: {error}")),
     })
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn look(steps: &[ItemStep], items: &dyn Reads) -> Result<Vec<u8>, App
         match what {
             StepKind::Expect(expect) => expected(name, value.as_ref(), expect.as_ref())?,
             StepKind::Get => found.push(value),
-            _ => return refuse("a read changes nothing: execute it"),
+            _ => return refuse("a read cannot change data: execute this request instead"),
         }
     }
     reply(&found)
@@ -141,7 +141,7 @@ fn reply(found: &[Option<Value>]) -> Result<Vec<u8>, ApplicationError> {
     let mut reply = Vec::new();
     encode_all(found, &mut reply);
     if reply.len() > REPLY_BYTES_MAX {
-        return refuse("so much does not fit into a reply: ask for less together");
+        return refuse("the reply would be too long: ask for less together");
     }
     Ok(reply)
 }

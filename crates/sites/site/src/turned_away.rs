@@ -23,13 +23,13 @@ pub(crate) type Refused = Result<SiteId, IpAddr>;
 
 /// Those who were refused since they last got in.
 #[derive(Default)]
-pub(crate) struct TurnedAway {
+pub(crate) struct RejectedConnections {
     /// Why, and when last.
     all: BTreeMap<Refused, (String, Duration)>,
     new: Vec<String>,
 }
 
-impl TurnedAway {
+impl RejectedConnections {
     /// Each is told once for the same reason, as long as there are not too many of them.
     pub(crate) fn note(&mut self, who: Refused, why: String, now: Duration) {
         if let Some((_, at)) = self.all.get_mut(&who).filter(|(before, _)| *before == why) {
@@ -75,9 +75,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_until_it_is_old_or_that_site_is_connected_and_is_noted_once() {
+    fn refusal_repeats_until_old_or_reconnected() {
         let second = Duration::from_secs;
-        let mut all = TurnedAway::default();
+        let mut all = RejectedConnections::default();
         let (site, stranger) = (SiteId::new(1, 0), IpAddr::from([127, 0, 0, 1]));
         all.note(Ok(site), "another database".into(), second(0));
         all.note(Err(stranger), "no certificate".into(), second(30));

@@ -35,7 +35,7 @@ use crate::process::drawn;
 use crate::protocol::{Ask, Code, Horizon, Reply, database_of};
 use crate::requests::Answer;
 use crate::rights::{Rights, denied};
-use crate::turned_away::TurnedAway;
+use crate::turned_away::RejectedConnections;
 use crate::world::Notes;
 
 const REGISTER: &str = "register";
@@ -85,6 +85,10 @@ impl<N: Notes> Witness<N> {
 
     /// It is so from now on.
     fn keep(&mut self, register: Register) -> Result<(), ProcessError> {
+        let granted = |register: Register| register.granted().map(|last| last.takeovers);
+        let before = self.register.unwrap_or(register);
+        assert_eq!(before.floor(), register.floor(), "a register begins once");
+        assert!(granted(before) <= granted(register), "the count that was granted last only grows");
         let kept = Kept { identity: self.identity.clone(), register };
         place::write(&self.notes, REGISTER, &kept)?;
         self.notes.remove_note(NEW)?;
@@ -105,11 +109,11 @@ impl<N: Notes> Witness<N> {
         match *ask {
             Ask::Report(_) => Ok(done(serde_json::to_vec(&self.report()).expect("a report is JSON"))),
             Ask::Grant(_, database, _) | Ask::Begin(_, database, ..) if database != ours => {
-                Ok(no("this is the witness of another database"))
+                Ok(no("this is another database's witness"))
             }
             Ask::Grant(_, _, declared) => self.grant(declared),
             Ask::Begin(_, _, takeovers, opening) => self.begin(takeovers, opening),
-            _ => Ok(no("this is a witness and no site")),
+            _ => Ok(no("this is a witness, not a site")),
         }
     }
 
@@ -131,25 +135,26 @@ impl<N: Notes> Witness<N> {
     fn grant(&mut self, declared: Declaration) -> Result<Answer, ProcessError> {
         let Some(register) = self.register else {
             return Ok(no(
-                "this witness has no register, so it does not know what was granted before: `pares site renew` gives it one",
+                "this witness has no register, so it does not know earlier grants: run `pares site renew`",
             ));
         };
         let mut next = register;
         if let Err(why) = next.grant(declared) {
             return Ok(no(&why.to_string()));
         }
+        assert_eq!(next.floor(), register.floor(), "what is granted moves no register's beginning");
+        assert_eq!(next.granted(), Some(declared), "a register keeps what it granted last");
         if next != register {
             self.keep(next)?;
         }
+        assert_eq!(self.register, Some(next), "what is granted is written before it is answered");
         Ok(done(Vec::new()))
     }
 
     fn begin(&mut self, takeovers: u32, opening: u64) -> Result<Answer, ProcessError> {
         match self.register {
             None if opening != self.opening => {
-                return Ok(no(
-                    "this witness was started again since that renewal began: say `pares site renew` once more",
-                ));
+                return Ok(no("this witness restarted during the renewal: run `pares site renew` again"));
             }
             None => self.keep(Register::beginning(takeovers))?,
             Some(register) if register == Register::beginning(takeovers) => {}
@@ -190,7 +195,7 @@ pub struct WitnessProcess {
     witness: Witness<NotesDirectory>,
     links: Links,
     inbox: Inbox,
-    turned_away: TurnedAway,
+    turned_away: RejectedConnections,
 }
 
 impl WitnessProcess {
@@ -202,7 +207,7 @@ impl WitnessProcess {
         let notes = NotesDirectory::at(dir.join(WITNESS_DIRECTORY))?;
         let witness = Witness::open(notes, &config.identity, drawn())?;
         let links = Links::open(config.witness_links(listen, dir)?)?;
-        Ok(Self { witness, links, inbox: Inbox::default(), turned_away: TurnedAway::default() })
+        Ok(Self { witness, links, inbox: Inbox::default(), turned_away: RejectedConnections::default() })
     }
 
     /// Answers what has come, after waiting for something at most for `patience`.
@@ -277,12 +282,12 @@ mod tests {
         let mut again = opened(dir.path());
         let refused = asked(&mut again, 0, 1, 0);
         assert_eq!(refused.code, Code::Impossible);
-        assert!(String::from_utf8(refused.body).unwrap().contains("granted to cluster 0"));
+        assert!(String::from_utf8(refused.body).unwrap().contains("has granted cluster 0"));
         assert_eq!(asked(&mut again, 0, 0, 1).code, Code::Done, "the same again");
     }
 
     #[test]
-    fn an_empty_directory_grants_nothing_until_it_is_told_from_where_on() {
+    fn empty_witness_grants_nothing_until_initialised() {
         let dir = tempfile::tempdir().unwrap();
         let mut witness = opened(dir.path());
         assert_eq!(asked(&mut witness, 0, 0, 1).code, Code::Impossible);
@@ -312,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_register_that_was_there_and_is_lost_does_not_begin_from_0_again() {
+    fn lost_register_does_not_restart_from_zero() {
         let dir = tempfile::tempdir().unwrap();
         drop(made_new(dir.path()));
         let notes = NotesDirectory::at(dir.path().to_owned()).unwrap();
@@ -323,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_register_that_has_changed_on_the_disk_or_is_of_another_database_is_none() {
+    fn changed_or_foreign_register_counts_as_none() {
         let dir = tempfile::tempdir().unwrap();
         drop(made_new(dir.path()));
         let notes = || NotesDirectory::at(dir.path().to_owned()).unwrap();

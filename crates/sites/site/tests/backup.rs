@@ -8,7 +8,8 @@ use std::path::Path;
 use common::{Engine, PATIENCE, Sites, configuration_over, done, until};
 use pares_link::{ClientStream, Door};
 use pares_site::backup::{
-    BackupError, BackupFolder, CopyFacts, Followed, Following, Hose, Pace, Restoration, Until, take,
+    BackupConnection, BackupError, BackupFolder, CopyFacts, Followed, Following, Pace, Restoration, Until,
+    take,
 };
 use pares_site::items::Items;
 use pares_site::protocol::{Ask, Code, Reply, WantedPieces};
@@ -28,8 +29,8 @@ fn door(sites: &Sites, site: SiteId) -> Door {
     sites.address(site).into()
 }
 
-fn hose(sites: &Sites, site: SiteId) -> Hose {
-    Hose::connect(&door(sites, site)).unwrap()
+fn hose(sites: &Sites, site: SiteId) -> BackupConnection {
+    BackupConnection::connect(&door(sites, site)).unwrap()
 }
 
 /// Takes a copy, and begins to follow.
@@ -143,7 +144,7 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     let early = Following::begin(&other, &sites.config.identity, Stored::default(), 0, |_| {}).unwrap();
     let nobody = "127.0.0.1:1".parse::<std::net::SocketAddr>().unwrap().into();
     let followed = early.follow(&[nobody, door(&sites, A0), door(&sites, B0)], |_| false, |_| {}).unwrap();
-    assert!(matches!(followed, Followed::Gone(_)), "by no site that answers");
+    assert!(matches!(followed, Followed::Gone(_)), "no site that answers");
     drop(followed);
     assert!(Following::resume(&other, |_| {}).unwrap().is_none());
     assert!(taken(&sites, &other).0.version > facts.version);
@@ -180,7 +181,7 @@ fn a_copy_that_is_not_to_go_on_leaves_none() {
 }
 
 #[test]
-fn who_dies_before_the_first_copy_is_whole_takes_another_when_begun_again() {
+fn death_before_first_complete_copy_takes_new_one() {
     let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let sites = Sites::start(dirs[0].path(), 1, 1);
     let folder = BackupFolder::create(dirs[1].path()).unwrap();
@@ -220,7 +221,7 @@ fn only_operators_take_backups() {
     let folder = BackupFolder::create(dirs[1].path()).unwrap();
     let taken = |certificate: &str| {
         let access = Access::named(sites.config.clone(), &sites.dir, &[certificate]).unwrap();
-        let mut hose = Hose::connect(&access.door(A0).unwrap()).unwrap();
+        let mut hose = BackupConnection::connect(&access.door(A0).unwrap()).unwrap();
         take(&mut hose, &folder, PACE, |_, _, _| Ok(()), |_| true)
     };
     for certificate in ["reader-app", "client-app"] {

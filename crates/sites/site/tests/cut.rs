@@ -61,7 +61,7 @@ impl Plain {
 }
 
 #[test]
-fn who_waits_is_told_that_it_is_not_known_and_learns_it_by_asking_again() {
+fn waiter_learns_unknown_then_outcome_on_retry() {
     let dir = tempfile::tempdir().unwrap();
     let mut sites = Sites::start_within(dir.path(), 2, 3, IMPATIENT);
     done(sites.client(1, &HERE).execute(b"add a 1", PATIENCE));
@@ -85,7 +85,7 @@ fn who_waits_is_told_that_it_is_not_known_and_learns_it_by_asking_again() {
 }
 
 #[test]
-fn every_site_refuses_before_its_memory_is_full_and_goes_on_when_the_link_is_back() {
+fn sites_refuse_before_memory_fills_and_resume() {
     let dir = tempfile::tempdir().unwrap();
     let mut sites = Sites::start_within(dir.path(), 2, 3, IMPATIENT);
     done(sites.client(1, &HERE).execute(b"add a 1", PATIENCE));

@@ -59,7 +59,7 @@ fn says(sites: &Sites, site: SiteId, what: &str) {
 }
 
 #[test]
-fn a_forged_peer_is_refused_from_within_the_cluster_and_from_outside_and_the_site_says_so() {
+fn forged_peer_is_refused_inside_and_outside_cluster() {
     let dir = tempfile::tempdir().unwrap();
     let sites = Sites::start_with_tls(dir.path(), 2, 2);
     let mut client = sites.client_of("client-app", 1, &[A0, A1]);
@@ -71,14 +71,14 @@ fn a_forged_peer_is_refused_from_within_the_cluster_and_from_outside_and_the_sit
     std::fs::copy(tls.join("ca.pem"), other.path().join("ca.pem")).unwrap();
     for to in [A1, B0] {
         forged(&sites, to, None);
-        says(&sites, to, "came without: refused");
+        says(&sites, to, "connected without it: refused");
         forged(&sites, to, Some(Trust::load(&tls.join("ca.pem")).unwrap()));
         says(&sites, to, "peer sent no certificates");
         forged(&sites, to, Some(shown(other.path(), "site-0-0")));
         says(&sites, to, "invalid peer certificate");
         for another in ["site-1-1", "client-app", "operator-app"] {
             forged(&sites, to, None);
-            says(&sites, to, "came without: refused");
+            says(&sites, to, "connected without it: refused");
             forged(&sites, to, Some(shown(&tls, another)));
             says(&sites, to, "does not name site-0-0.test");
         }
@@ -126,13 +126,13 @@ fn who_may_not_is_told_so_and_nothing_changes() {
 }
 
 #[test]
-fn without_a_certificate_nobody_is_heard_and_his_program_says_why() {
+fn client_without_certificate_is_refused_with_reason() {
     let dir = tempfile::tempdir().unwrap();
     let sites = Sites::start_with_tls(dir.path(), 1, 1);
     let address = sites.address(A0);
     let trust = Trust::load(&dir.path().join("tls/ca.pem")).unwrap();
     for (door, why) in [
-        (Door::from(address), "speaks TLS"),
+        (Door::from(address), "requires TLS"),
         (Door::with_tls(address, trust, number(A0), SYSTEM), "CertificateRequired"),
     ] {
         let mut client = Client::new(1, 0, vec![door]);

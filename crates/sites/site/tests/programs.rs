@@ -118,7 +118,7 @@ fn transactions_of_many_clients_lose_nothing() {
 }
 
 #[test]
-fn a_transaction_survives_the_site_at_which_it_was_begun_and_is_done_once() {
+fn transaction_survives_its_site_and_executes_once() {
     let dir = tempfile::tempdir().unwrap();
     let mut sites = Sites::start(dir.path(), 1, 3);
     let mut client = sites.client(1, &[SiteId::new(0, 2), A0, SiteId::new(0, 1)]);

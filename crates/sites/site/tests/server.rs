@@ -68,7 +68,7 @@ fn ask(sites: &Sites, client: &mut Client, site: SiteId, query: &str, key: i32) 
 }
 
 #[test]
-fn what_sql_clients_were_answered_is_there_after_every_crash_and_seen_at_once() {
+fn answered_sql_survives_every_crash_and_is_visible() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };
@@ -120,7 +120,7 @@ fn a_server_that_crashes_under_its_sites_takes_nothing_with_it() {
 }
 
 #[test]
-fn a_server_that_crashes_while_nothing_is_written_and_is_back_ends_no_site() {
+fn idle_server_crash_ends_no_site() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };

@@ -27,7 +27,7 @@ over_every_engine!(
     a_cluster_declared_lost_is_not_waited_for_and_comes_back,
     a_log_is_let_go_of_and_a_site_that_was_away_gets_a_copy,
     a_site_that_lost_its_disk_is_filled_and_votes_again,
-    a_certifiers_cluster_on_empty_disks_begins_nothing_and_returns_filled_when_it_was_declared_lost,
+    empty_certifier_cluster_returns_after_declared_lost,
 );
 
 fn one_site_alone_executes_and_remembers(engine: Engine) {
@@ -229,7 +229,7 @@ fn fill_until_its_log_begins_later(dir: &Path, site: SiteId, client: &mut Client
 }
 
 #[test]
-fn a_site_with_a_damaged_store_refuses_and_is_filled_once_its_directory_is_moved_away() {
+fn site_with_damaged_store_refilled_after_move() {
     let dir = tempfile::tempdir().unwrap();
     let mut sites = Sites::start(dir.path(), 1, 3);
     let (peer, hurt) = (SiteId::new(0, 1), SiteId::new(0, 2));
@@ -259,7 +259,7 @@ fn a_site_with_a_damaged_store_refuses_and_is_filled_once_its_directory_is_moved
 }
 
 #[test]
-fn a_site_that_takes_another_cluster_for_the_certifiers_is_refused_and_the_setting_is_named() {
+fn site_with_wrong_certifier_setting_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut sites = Sites::start(dir.path(), 2, 1);
     sites.stop(B0);
@@ -346,9 +346,7 @@ fn a_site_that_lost_its_disk_is_filled_and_votes_again(engine: Engine) {
     until(|| client.read(b"get account/0", PATIENCE).is_ok_and(|value| value == b"4"));
 }
 
-fn a_certifiers_cluster_on_empty_disks_begins_nothing_and_returns_filled_when_it_was_declared_lost(
-    engine: Engine,
-) {
+fn empty_certifier_cluster_returns_after_declared_lost(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
     let Some(mut sites) = Sites::start_over(engine, dir.path(), 2, 2) else { return };
     let mut there = sites.client(1, &[B0]);
@@ -375,7 +373,7 @@ fn a_certifiers_cluster_on_empty_disks_begins_nothing_and_returns_filled_when_it
 }
 
 #[test]
-fn a_cluster_that_has_lost_most_of_its_disks_says_that_an_operator_must_declare_it_lost() {
+fn cluster_missing_most_disks_asks_to_be_declared_lost() {
     let dir = tempfile::tempdir().unwrap();
     let mut sites = Sites::start(dir.path(), 2, 3);
     done(sites.client(1, &[A0]).execute(b"add alice 100", PATIENCE));
@@ -419,7 +417,7 @@ fn a_disk_that_was_replaced_is_not_let_in_again() {
 
 /// The others' stores had not been flushed, so that they say of themselves that nothing is stable.
 #[test]
-fn directories_put_back_found_nothing_though_all_others_have_started_anew() {
+fn restored_directories_found_nothing_amid_restarts() {
     let dir = tempfile::tempdir().unwrap();
     let mut sites = Sites::start(dir.path(), 2, 1);
     let mut there = sites.client(1, &[B0]);

@@ -71,7 +71,7 @@ fn replace(sites: &mut Sites, site: SiteId, speaks: u16) {
 }
 
 #[test]
-fn sites_are_upgraded_one_after_the_other_under_load_and_one_goes_back() {
+fn sites_upgrade_in_turn_under_load_one_downgrades() {
     let dir = tempfile::tempdir().unwrap();
     let config = configuration_over(Engine::Redb, 2, 3).unwrap();
     config.make_directories(dir.path()).unwrap();

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_has_not_begun_in_time_is_heard_no_more_whatever_he_sends() {
+    fn late_handshake_is_ignored_whatever_it_sends() {
         let (mut late, mut peer) = stranger(Instant::now());
         assert_eq!(late.receive_first().unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(late.say(b'N').unwrap_err().kind(), io::ErrorKind::TimedOut);

@@ -138,10 +138,10 @@ fn must_be_fit(state: &[Option<String>], reads_only: bool) -> Result<(), Trouble
     match (column(state, 2), column(state, 3)) {
         ("repeatable read" | "serializable", "origin") => Ok(()),
         (_, "origin") => Err(unfit(
-            "only a transaction at REPEATABLE READ or SERIALIZABLE can be certified, and this one was set to another level behind its beginning: say the level in BEGIN",
+            "only a transaction at REPEATABLE READ or SERIALIZABLE can be certified, but this one changed its level after it began: set the level in BEGIN",
         )),
         (_, role) => Err(unfit(format!(
-            "session_replication_role is {role}, so that nothing was captured: set it back to origin, and run the transaction again"
+            "session_replication_role is {role}, so nothing was captured: set it back to origin, and run the transaction again"
         ))),
     }
 }
@@ -165,9 +165,8 @@ fn written(front: &Front, link: &mut Link) -> Result<Writes, Trouble> {
 }
 
 fn too_large(table: &str) -> Trouble {
-    let why = format!(
-        "with its rows of {table} the transaction writes more than {TRANSACTION_BYTES_MAX} bytes: split it"
-    );
+    let why =
+        format!("the transaction exceeds {TRANSACTION_BYTES_MAX} bytes with its rows of {table}: split it");
     refused("54000", why)
 }
 
@@ -194,7 +193,7 @@ fn images(front: &Front, link: &mut Link, tables: &Touched<'_>) -> Result<Writes
     let form = link.ask(FORM, &[])?;
     if form.first().and_then(|row| row.last()?.as_deref()).is_some_and(|captured| !captured.is_empty()) {
         return Err(unfit(
-            "the transaction cannot be taken back to its beginning: it has done something to the savepoint called pares, which is the site's own",
+            "the transaction cannot be rolled back to its beginning, because it changed the savepoint pares, which is reserved for the site",
         ));
     }
     link.ask(&front.own(PATH), &[])?;
@@ -226,7 +225,7 @@ fn rehearse(front: &Front, link: &mut Link, writes: &Writes) -> Result<(), Troub
         let told = link.ask(&front.own(&rehearsal(table)), &[&keys, &rows])?;
         if let Some(why) = told.first().and_then(|row| row[0].as_deref()) {
             return Err(unfit(format!(
-                "{table}: its rows cannot be written the same way at every site, in UTC and by the store's role: {why}: write another value, or give the column a type or a CHECK that takes it so"
+                "{table}: its rows cannot be written identically at every site, in UTC and by the store's role: {why}: write another value, or give the column a type or CHECK that accepts it"
             )));
         }
     }
@@ -240,11 +239,11 @@ fn locked(held: &Rows) -> Result<Vec<String>, Trouble> {
         let (name, mode, takes_part) = (column(row, 0), column(row, 3), row[4].as_deref());
         let why = match (column(row, 1), mode, takes_part) {
             ("c", _, _) => {
-                "was changed inside a transaction, at this site alone: roles, rights and large objects are each server's own, and a change of the schema is a \
-                 statement of its own"
+                "was changed inside a transaction, at this site only: roles, privileges and large objects \
+                 belong to each server, and a schema change must be a statement of its own"
             }
             ("S", _, _) => {
-                "is a sequence, which counts at this site alone: take keys of another kind, as gen_random_uuid()"
+                "is a sequence, which counts only at this site: use other keys, such as gen_random_uuid()"
             }
             (_, "RowShareLock", Some(table)) => {
                 locked.push(table.to_owned());
@@ -253,10 +252,10 @@ fn locked(held: &Rows) -> Result<Vec<String>, Trouble> {
             (_, "RowShareLock", None) | (_, "RowExclusiveLock", Some(_)) => continue,
             (_, "RowExclusiveLock", None) if column(row, 5) != "t" => continue,
             (_, "RowExclusiveLock", None) => {
-                "is not replicated, so it cannot be written to here: make tables by CREATE TABLE through this port"
+                "is not replicated, so it cannot be written here: create tables with CREATE TABLE through this port"
             }
             _ => {
-                "was changed or locked as a whole inside a transaction: a change of the schema is a statement of its own, and rows are locked by SELECT ... FOR UPDATE"
+                "was changed or locked as a whole inside a transaction: send a schema change as a statement of its own, and lock rows with SELECT ... FOR UPDATE"
             }
         };
         return Err(unfit(format!("{name} {why}")));

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_who_has_not_signed_on_makes_room_after_a_moment_and_nobody_else_does() {
+    fn oldest_unsigned_connection_makes_room_after_moment() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut crowd = Crowd::of(3);
         let began = Instant::now();

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_one_that_was_seen_is_cancelled_and_only_before_it_ends() {
+    fn only_seen_statement_is_cancelled_before_its_end() {
         let current = Current::default();
         assert!(current.open().is_none() && !current.cancel(0));
         current.begin();

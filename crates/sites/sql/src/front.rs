@@ -118,10 +118,10 @@ impl Certified {
     pub(crate) fn reads_only(&self, client: &Client) -> Result<bool, &'static str> {
         match client.certificate().map(|certificate| (self.rights)(certificate)) {
             None => Err(
-                "this site speaks TLS only, and everybody shows a certificate: sslmode=verify-ca, sslcert, sslkey, sslrootcert",
+                "this site requires TLS and a client certificate: set sslmode=verify-ca, sslcert, sslkey and sslrootcert",
             ),
             Some(SqlRights::Nothing) => {
-                Err("that takes the certificate of a reader, a client or an operator of this system")
+                Err("this needs the certificate of a reader, client or operator of this system")
             }
             Some(rights) => Ok(rights == SqlRights::Read),
         }
@@ -190,8 +190,9 @@ impl Front {
     }
 }
 
-const UNKNOWN: &str = "the outcome is not known: another cluster does not answer, or this site ends. The transaction may be done \
-                       or not; look for a row that only it writes before you run it again";
+const UNKNOWN: &str = "the outcome is unknown, because another cluster does not answer, or this site is \
+                       ending. The transaction may have committed: look for a row that only it writes \
+                       before you run it again";
 
 /// Why a transaction was not certified.
 pub(crate) enum Denied {
@@ -204,7 +205,7 @@ impl Denied {
         match self {
             Self::Aborted(AbortReason::Behind) => Message::error(
                 "57P03",
-                "another cluster is behind or cut off, and too much waits for it; nothing has changed: try again later",
+                "another cluster lags or is cut off, and too many transactions wait for it; nothing has changed: try again later",
             ),
             Self::Aborted(_) => Message::error("40001", session::LOST),
             Self::No(code, why) => Message::error(code, why),

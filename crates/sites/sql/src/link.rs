@@ -6,7 +6,7 @@
 use std::io::{self, BufReader, BufWriter, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use pares_store::postgres::{FIRST, GivesWay, Way};
+use pares_store::postgres::{FIRST, Preemptible, Way};
 use pares_wice::Isolation;
 
 use crate::current::Current;
@@ -310,7 +310,7 @@ impl Shared {
     }
 }
 
-impl GivesWay for Shared {
+impl Preemptible for Shared {
     fn open(&self) -> Option<u64> {
         self.current.open()
     }

@@ -27,8 +27,8 @@ use crate::wire::{Message, text};
 
 /// Of answers that are held back.
 const HELD_MAX_BYTES: usize = 1 << 20;
-const ENCODING: &str = "only text in UTF-8 is understood here: SET client_encoding = 'UTF8'";
-pub(crate) const LOST: &str = "could not serialize access: another transaction came first, here or at another site, and changes what this one needs; run this one again";
+const ENCODING: &str = "only UTF-8 is supported: SET client_encoding = 'UTF8'";
+pub(crate) const LOST: &str = "could not serialize access: a concurrent transaction, here or at another site, changed rows that this one needs; run this one again";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -72,7 +72,7 @@ pub(crate) struct Session {
 /// Refuses a client for whom there is no room.
 pub(crate) fn turn_away(client: TcpStream, until: Instant) {
     let mut client = Client::over(client, until);
-    let message = Message::fatal("53300", "this site has as many clients as it takes: try another");
+    let message = Message::fatal("53300", "this site has reached its limit of clients: try another site");
     // It may be gone already.
     let _ = client.send(&message).and_then(|()| client.flush());
 }
@@ -92,7 +92,7 @@ pub(crate) fn run(front: &Arc<Front>, number: u64, client: Client) -> io::Result
     let ended = session.serve();
     front.options.sessions.leave(pid);
     if ended.is_err() {
-        session.write(&Message::fatal("57P01", "the connection to the site's server is gone"))?;
+        session.write(&Message::fatal("57P01", "the connection to the site's PostgreSQL server was lost"))?;
         session.client.flush()?;
     }
     ended
@@ -133,7 +133,7 @@ impl Session {
 
     fn answer(&mut self, link: &mut Link, message: &Message) -> io::Result<()> {
         let refused = match message.tag {
-            b'F' => Message::error("0A000", "function calls by number are not offered: use SELECT"),
+            b'F' => Message::error("0A000", "function calls by number are not supported: use SELECT"),
             b'Q' if message.is_readable() => return self.query(link, message),
             b'P' | b'B' | b'D' | b'E' | b'C' if !message.is_readable() => {
                 self.prepared.skips = true;

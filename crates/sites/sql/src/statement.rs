@@ -55,20 +55,19 @@ impl Kind {
     }
 }
 
-const TWO_PHASE: &str = "two-phase commit is not offered here: COMMIT is certified by all sites";
-const NOTIFY: &str = "LISTEN and NOTIFY are not replicated: connect to the site's own server for them";
-const LOCK: &str = "a table is locked at one site only: use SELECT ... FOR UPDATE, which is certified";
-const UPKEEP: &str = "upkeep is each server's own: connect to the site's own server for it";
-const RIGHTS: &str = "roles and rights are each server's own: grant them at every site's own server";
+const TWO_PHASE: &str = "two-phase commit is not supported: COMMIT is certified by all sites";
+const NOTIFY: &str = "LISTEN and NOTIFY are not replicated: connect to the site's PostgreSQL server for them";
+const LOCK: &str = "a table lock would hold at one site only: use SELECT ... FOR UPDATE, which is certified";
+const UPKEEP: &str = "maintenance is not replicated: connect to the site's PostgreSQL server for it";
+const RIGHTS: &str = "roles and privileges are not replicated: grant them at every site's PostgreSQL server";
 const TRUNCATE: &str = "TRUNCATE is not captured: use DELETE";
 const TEMPORARY: &str = "temporary and unlogged tables are not replicated";
-const UNALIKE: &str = "this cannot be carried out alike at every site: tables, indexes, views, functions, triggers, types, domains and schemas can \
-                       be changed, without owners, tablespaces and row security, under names that do not \
-                       begin with pares_";
-const OWN: &str = "this setting belongs to the site's port for SQL";
-const SAVEPOINT: &str =
-    "a savepoint called pares is the site's own, to go back to when the transaction ends: take another name";
-const HOLD: &str = "a cursor WITH HOLD does not outlive a transaction that is certified: fetch before COMMIT";
+const UNALIKE: &str = "this statement cannot be replicated: only tables, indexes, views, functions, \
+                       triggers, types, domains and schemas can be changed, without owners, tablespaces and \
+                       row security, under names that do not begin with pares_";
+const OWN: &str = "this setting is reserved for the site";
+const SAVEPOINT: &str = "the savepoint pares is reserved for the site: use another name";
+const HOLD: &str = "a cursor WITH HOLD cannot outlive a certified transaction: fetch before COMMIT";
 
 /// What can be made, changed and dropped.
 const OBJECTS: [&str; 12] = [
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_and_begins_transactions_is_seen_however_it_is_written() {
+    fn transaction_boundaries_seen_in_any_spelling() {
         let mode = |read_only, level| Mode { read_only, level };
         for (text, expected) in [
             ("begin", Kind::Begin(mode(false, None))),

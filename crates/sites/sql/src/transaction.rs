@@ -23,24 +23,24 @@ const PATIENT_TRIES: usize = 10;
 const DAY: Duration = Duration::from_secs(86_400);
 /// So much of a statement says which it is.
 const NAMED_CHARS: usize = 60;
-const CHAIN_ALONE: &str = "AND CHAIN is for the end of a transaction, and there is none";
-const LEVEL_LATE: &str = "what a transaction is held against is said before its first statement";
+const CHAIN_ALONE: &str = "AND CHAIN needs a transaction in progress";
+const LEVEL_LATE: &str = "SET TRANSACTION must precede the first query";
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
 pub(crate) const SCHEMA_ALONE: &str =
-    "a change of the schema is ordered among all sites by itself: send it alone, outside of a transaction";
-pub(crate) const READ_ONLY: &str = "the certificate of a reader changes nothing";
-const ELSEWHERE: &str = "sites carry out a change of the schema with the store's search_path, and this session's begins with another schema: RESET search_path, and name schemas";
+    "a schema change is ordered among all sites on its own: send it alone, outside a transaction";
+pub(crate) const READ_ONLY: &str = "a reader's certificate cannot change data";
+const ELSEWHERE: &str = "sites execute a schema change with the store's search_path, but this session's begins with another schema: RESET search_path, and name schemas explicitly";
 const NOT_OWNER: &str =
-    "only the owner of the store's tables changes the schema, or who is a member of that role";
+    "only the owner of the store's tables, or a member of that role, can change the schema";
 
 /// Why a change of the schema has not come to its turn.
 const OTHERS: (&str, &str) = (
     "40001",
-    "others write to the tables all the time, and nothing was changed: change the schema when they pause",
+    "other transactions keep writing to the tables, and nothing was changed: change the schema when they pause",
 );
 const UNSTABLE: (&str, &str) = (
     "57P03",
-    "what was written before is not in all clusters yet, since one does not answer or is slow, and nothing was changed: try again when it answers (pares site status)",
+    "earlier transactions are not stable in all clusters yet, because one is slow or does not answer; nothing was changed: try again when it answers (pares site status)",
 );
 
 /// Tries of a change of the schema: what is left of the time for each. One that is not likely to hear its outcome would leave it unknown, and is none.

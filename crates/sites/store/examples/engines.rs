@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use pares_random::Random;
 use pares_store::postgres::{Options, PostgresStore, clear};
 use pares_store::{Applied, Memory, RedbStore, Store};
 use pares_wice::{Key, Value, Version};
@@ -155,21 +156,13 @@ fn row(number: u64) -> Key {
 }
 
 /// Bytes that do not compress to nothing.
-fn value(random: &mut u64) -> Option<Value> {
-    let bytes: Vec<u8> = (0..VALUE_BYTES.div_ceil(8)).flat_map(|_| next(random).to_le_bytes()).collect();
+fn value(random: &mut Random) -> Option<Value> {
+    let bytes: Vec<u8> = (0..VALUE_BYTES.div_ceil(8)).flat_map(|_| random.next_u64().to_le_bytes()).collect();
     Some(Value::new(&bytes[..VALUE_BYTES]))
 }
 
-/// Marsaglia's xorshift.
-fn next(random: &mut u64) -> u64 {
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    *random
-}
-
 fn fill(store: &dyn Store, rows: u64) {
-    let mut random = 1;
+    let mut random = Random::new(1);
     let rows: Vec<_> = (0..rows).map(|number| (row(number), value(&mut random))).collect();
     for (version, rows) in (1..).zip(rows.chunks(10_000)) {
         store.apply(&[Applied { version: Version(version), writes: rows.to_vec() }], None).unwrap();
@@ -185,7 +178,7 @@ struct Written {
 
 fn write(store: &dyn Store, batch: u64, arguments: &Arguments) -> Written {
     let (mut applies, mut flushes) = (Histogram::new(3).unwrap(), Histogram::new(3).unwrap());
-    let (mut random, mut rows) = (2, arguments.rows);
+    let (mut random, mut rows) = (Random::new(2), arguments.rows);
     let begun = Instant::now();
     let first = store.applied().0;
     let mut busy = Duration::ZERO;
@@ -194,7 +187,7 @@ fn write(store: &dyn Store, batch: u64, arguments: &Arguments) -> Written {
         let versions: Vec<Applied> = (last + 1..=last + batch)
             .map(|version| {
                 let mut keys =
-                    vec![row(next(&mut random) % arguments.rows), row(next(&mut random) % arguments.rows)];
+                    vec![row(random.next_u64() % arguments.rows), row(random.next_u64() % arguments.rows)];
                 keys.extend([row(rows), row(rows + 1)]);
                 rows += 2;
                 let writes = keys.into_iter().map(|key| (key, value(&mut random))).collect();
@@ -219,9 +212,9 @@ fn write(store: &dyn Store, batch: u64, arguments: &Arguments) -> Written {
 
 fn read(store: &dyn Store, done: &AtomicBool, rows: u64) -> Histogram<u64> {
     let mut times = Histogram::new(3).unwrap();
-    let mut random = 3;
+    let mut random = Random::new(3);
     while !done.load(Ordering::Relaxed) {
-        let keys = [(); 3].map(|()| row(next(&mut random) % rows));
+        let keys = [(); 3].map(|()| row(random.next_u64() % rows));
         let now = Instant::now();
         let snapshot = store.snapshot().unwrap();
         for key in &keys {

@@ -18,28 +18,28 @@ pub enum StoreError {
     },
     /// What is on the disk cannot be what was written there.
     #[error(
-        "the store is damaged ({0}), and nothing is read from it any more: move the whole directory of this site \
-         elsewhere, and it is filled anew by the sites that have the same (docs/operations.md, Sites)"
+        "the store is damaged ({0}) and no longer used: move the whole directory of this site away; other \
+         sites will refill it (docs/operations.md, Sites)"
     )]
     Damaged(String),
     /// A state transfer into the store has begun and not ended.
     #[error(
-        "a state transfer into the store was not finished: finish it, or, if that process is gone, remove the \
+        "the store holds an unfinished state transfer: finish it, or, if its process has ended, remove the \
          directory (or drop the tables) and let the site rejoin its cluster"
     )]
     Unfinished,
     /// A second writer.
-    #[error("{0} is in use by another process: stop that process, or give this site a directory of its own")]
+    #[error("{0} is in use by another process: stop it, or give this site its own directory")]
     InUse(String),
     /// The database is another site's, or of another system.
     #[error(
-        "the database holds the items of {0}, and nothing in it was changed: drop it if nobody needs it any more, or name another (`store` in sites.toml)"
+        "the database contains the items of {0} and was not changed: drop it if it is obsolete, or name another one (`store` in sites.toml)"
     )]
     Owned(String),
     /// Written in a form that this release does not know.
     #[error(
-        "the store has form {found}, this release reads form {known}: start the release that wrote it, or replace \
-         the store like a damaged one (docs/operations.md, Sites)"
+        "the store has format {found}, but this release reads format {known}: start the release that wrote \
+         it, or replace the store like a damaged one (docs/operations.md, Sites)"
     )]
     Form {
         /// The form found.
@@ -49,22 +49,22 @@ pub enum StoreError {
     },
     /// The disk or the server refused. A write that failed is not retried: the store takes no more until it is opened anew.
     #[error(
-        "the store cannot be read or written ({0}): see to the disk or the server, then restart the site"
+        "the store cannot be read or written ({0}): repair the disk or the server, then restart the site"
     )]
     Io(String),
     /// An earlier write failed.
     #[error(
-        "an earlier write to the store failed: restart the site, which replays its log from what is kept"
+        "an earlier write to the store failed: restart the site, which replays its log from the last stored version"
     )]
     Failed,
     /// State may be transferred only into a store that never held anything.
     #[error(
-        "the store holds version {0} already: a state transfer needs an empty store, so remove the directory first"
+        "the store already holds version {0}: remove its directory first, because a state transfer needs an empty store"
     )]
     NotEmpty(Version),
     /// A piece of a state transfer is not the one expected. Nothing of it was kept.
     #[error(
-        "piece {got} of the state transfer came where piece {expected} of the same snapshot was expected: begin the transfer anew in an empty store"
+        "piece {got} of the state transfer arrived instead of piece {expected}: restart the transfer with an empty store"
     )]
     Chunk {
         /// The number expected.
@@ -73,7 +73,7 @@ pub enum StoreError {
         got: u32,
     },
     /// A table of an application's cannot be replicated as it is.
-    #[error("table {name} cannot take part: {why}")]
+    #[error("table {name} cannot be replicated: {why}")]
     Table {
         /// Its name.
         name: String,
@@ -82,8 +82,8 @@ pub enum StoreError {
     },
     /// A change of the schema that passed at its site of origin fails here.
     #[error(
-        "the change of the schema `{statement}` was ordered and cannot be carried out here ({why}): remove from this site's database \
-         what stands in its way, or let the site begin with an empty one"
+        "the ordered schema change `{statement}` fails here ({why}): drop the conflicting object, which \
+         exists only in this site's database, or start the site with an empty database"
     )]
     Schema {
         /// The statement.
@@ -92,7 +92,7 @@ pub enum StoreError {
         why: String,
     },
     /// Too many snapshots at once, for an engine that can hold only so many.
-    #[error("{0} snapshots are open, which is the most this store allows: end one, or allow more")]
+    #[error("{0} snapshots are open, the store's limit: close one, or raise the limit")]
     Busy(usize),
 }
 

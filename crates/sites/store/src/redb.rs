@@ -70,7 +70,7 @@ impl RedbStore {
         };
         // What is not a file of redb at all, redb may meet with a panic.
         let database = std::panic::catch_unwind(open)
-            .map_err(|_| StoreError::Damaged("redb cannot make sense of it".into()))?
+            .map_err(|_| StoreError::Damaged("redb cannot read it".into()))?
             .map_err(|error| opening(error, &path))?;
         Self::over(Redb { database })
     }
@@ -188,7 +188,7 @@ fn opening(error: DatabaseError, path: &Path) -> StoreError {
             StoreError::InUse(path.display().to_string())
         }
         DatabaseError::UpgradeRequired(form) => {
-            StoreError::Damaged(format!("its file has form {form} of redb, which is too old"))
+            StoreError::Damaged(format!("its file has redb format {form}, which is too old"))
         }
         error => failed(error),
     }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_the_place_of_the_file_is_damage_and_nobody_waits_for_its_other_end() {
+    fn pipe_in_place_of_store_is_damage_without_waiting() {
         let scratch = tempfile::tempdir().unwrap();
         for name in [FILE, MAKING] {
             let directory = scratch.path().join(name);

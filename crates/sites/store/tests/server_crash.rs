@@ -8,9 +8,9 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::history::{replayed, version};
-use common::server::server;
 use pares_store::postgres::{Options, PostgresStore};
 use pares_store::{Reads, Store, StoreError};
+use pares_testbed::postgres::server;
 use pares_wice::{Key, KeyRange, Value};
 use postgres::{Client, NoTls};
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 const BATCH: u64 = 20;
 
 #[test]
-fn a_server_that_crashes_comes_back_with_a_prefix_that_has_all_that_was_flushed() {
+fn crashed_server_keeps_prefix_with_all_flushed() {
     let Some(server) = server() else { return };
     let connection = server.database();
     for round in 1..4u64 {

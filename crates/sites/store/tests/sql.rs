@@ -12,11 +12,11 @@ mod way;
 
 use std::collections::BTreeMap;
 
-use common::server::{Server, server};
 use pares_store::postgres::{
     Options, PostgresStore, Session, SqlError, SqlWork, Watch, capture, clear, provide, rehearsal,
 };
 use pares_store::{Applied, Export, Import, Reads, Store, StoreError};
+use pares_testbed::postgres::{Server, server};
 use pares_wice::{Change, Key, Transaction, TransactionId, Value, Version};
 use postgres::{Client, NoTls};
 
@@ -153,7 +153,7 @@ impl Bank {
 }
 
 #[test]
-fn what_a_session_did_is_at_no_site_before_it_is_applied_and_then_at_all() {
+fn session_effects_apply_nowhere_before_everywhere() {
     let Some(mut bank) = Bank::new() else { return };
     let transaction = bank.sites[0]
         .run(&["INSERT INTO person VALUES (1, 'Ada')", "INSERT INTO account VALUES (10, 1, 'ada@x', 12.50)"])
@@ -290,7 +290,7 @@ fn a_unique_value_can_pass_from_row_to_row_within_a_batch() {
 }
 
 #[test]
-fn who_refers_to_a_row_conflicts_with_who_deletes_it_and_with_nobody_else() {
+fn reference_conflicts_only_with_delete_of_its_row() {
     let Some(mut bank) = Bank::new() else { return };
     bank.commit(0, &["INSERT INTO person VALUES (1, 'Ada')"]);
     let refers = |bank: &mut Bank, site: usize, number: u32| {
@@ -398,12 +398,12 @@ fn tables_that_cannot_take_part_are_refused_with_the_reason() {
     for (table, why) in [
         ("heap", "no primary key"),
         ("lower", "partial or over an expression"),
-        ("filled", "has rows already"),
-        ("refers", "by another key"),
-        ("absent", "no such table"),
-        ("seen", "no such table"),
-        ("forgets", "no ordinary one"),
-        ("heir", "no ordinary one"),
+        ("filled", "already has rows"),
+        ("refers", "by a key other"),
+        ("absent", "no such ordinary table"),
+        ("seen", "no such ordinary table"),
+        ("forgets", "no such ordinary table"),
+        ("heir", "no such ordinary table"),
     ] {
         match capture(&options, &[table]) {
             Err(StoreError::Table { name, why: found }) => {
@@ -427,7 +427,7 @@ fn what_cannot_be_captured_is_refused() {
 }
 
 #[test]
-fn a_store_that_is_removed_takes_its_rows_with_it_and_nothing_else() {
+fn removed_store_takes_only_its_own_rows() {
     let Some(server) = server() else { return };
     let mut site = Site::new(server, BANK, &TABLES);
     let insert =
@@ -455,7 +455,7 @@ fn a_store_that_is_removed_takes_its_rows_with_it_and_nothing_else() {
 }
 
 #[test]
-fn a_database_that_is_missing_is_made_and_one_that_is_there_is_left_alone() {
+fn missing_database_is_made_existing_is_left_alone() {
     let Some(server) = server() else { return };
     let options = Options::new(
         server.connection("made \"here\"").replace("dbname=made \"here\"", "dbname='made \"here\"'"),

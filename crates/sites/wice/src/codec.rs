@@ -19,7 +19,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::entry::{Body, Configuration, Entry, LogEntry, Past};
-use crate::ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
+use crate::ids::{CertifierTerm, ClusterId, ClusterSet, Era, SiteId, Term, TransactionId, Version};
 use crate::item::{Change, Key, KeyRange, Value, Write};
 use crate::message::{AbortReason, Message, Status};
 use crate::site::{Base, Stored};
@@ -35,7 +35,7 @@ pub enum DecodeError {
     #[error("not as long as it says")]
     Length,
     /// Of another format.
-    #[error("format {0}; this build reads {FORMAT}: run the same build at all sites")]
+    #[error("it has format {0}, but this build reads {FORMAT}: run the same build at all sites")]
     Format(u8),
     /// A kind nobody writes.
     #[error("{0} is no kind of {1}")]
@@ -112,7 +112,7 @@ macro_rules! fields {
 fields! {
     SiteId { cluster, number }
     Era { takeovers, number, by }
-    Reign { era, term }
+    CertifierTerm { era, term }
     TransactionId { client, sequence }
     Write { key, change }
     KeyRange { from, to }

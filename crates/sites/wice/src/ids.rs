@@ -127,7 +127,7 @@ pub struct Term(pub u64);
 
 /// A certifier's time in office: what it says is believed only by who asked in the same reign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Reign {
+pub struct CertifierTerm {
     /// The era that names its cluster.
     pub era: Era,
     /// Its term as that cluster's delegate.

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_to_be_read_counts_and_under_snapshot_isolation_nothing_is_said() {
+    fn declared_reads_count_only_when_serialisable() {
         let index = index(&[(1, Write::put("a2", "x"))]);
         let mut reader = writing(0, Write::put("z", "y"));
         reader.reads = vec![Key::from("a2")];

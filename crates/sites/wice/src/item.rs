@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_bytes_are_no_counter_and_a_value_is_read_as_what_it_was() {
+    fn sixteen_bytes_are_no_counter_values_keep_type() {
         let sixteen = Value::from("sixteen bytes...");
         assert_eq!((sixteen.as_bytes().len(), sixteen.as_counter()), (16, None));
         for value in [sixteen, Value::counter(-7), Value::new([])] {

@@ -13,7 +13,7 @@ pub mod transaction;
 pub mod witness;
 
 pub use entry::{Body, Configuration, Entry, LogEntry, Past};
-pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
+pub use ids::{CertifierTerm, ClusterId, ClusterSet, Era, SiteId, Term, TransactionId, Version};
 pub use index::INDEX_VERSIONS_MAX;
 pub use item::{Change, KEY_BYTES_MAX, Key, KeyRange, VALUE_BYTES_MAX, Value, Write};
 pub use message::{AbortReason, Message, Status};

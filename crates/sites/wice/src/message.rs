@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::entry::{Configuration, Entry, Past};
-use crate::ids::{Era, Reign, SiteId, Term, TransactionId, Version};
+use crate::ids::{CertifierTerm, Era, SiteId, Term, TransactionId, Version};
 use crate::transaction::Transaction;
 
 /// How a cluster stands, as its delegate says it to every site.
@@ -56,14 +56,14 @@ pub enum Message {
     /// Initiator to certifier: may this commit?
     Certify {
         /// Whom it takes the receiver for.
-        reign: Reign,
+        reign: CertifierTerm,
         /// The transaction.
         transaction: Transaction,
     },
     /// Certifier to initiator: no. (Yes is told by the stream.)
     Abort {
         /// The reign that was asked.
-        reign: Reign,
+        reign: CertifierTerm,
         /// Which transaction.
         id: TransactionId,
         /// Which attempt.

@@ -81,16 +81,16 @@ pub struct Transaction {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Malformed {
     /// A key of no bytes, or of too many.
-    #[error("a key of {0} bytes; 1 to {KEY_BYTES_MAX} are possible")]
+    #[error("a key has {0} bytes: 1 to {KEY_BYTES_MAX} are allowed")]
     Key(usize),
     /// A value of too many bytes.
-    #[error("a value of {0} bytes; at most {VALUE_BYTES_MAX} are possible")]
+    #[error("a value has {0} bytes: at most {VALUE_BYTES_MAX} are allowed")]
     Value(usize),
     /// Too much in all.
-    #[error("a transaction of {0} bytes; at most {TRANSACTION_BYTES_MAX} are possible: split it")]
+    #[error("the transaction has {0} bytes: at most {TRANSACTION_BYTES_MAX} are allowed; split it")]
     Transaction(usize),
     /// The same item twice.
-    #[error("an item is changed twice in one transaction: merge the changes into one")]
+    #[error("the transaction changes an item twice: merge the changes")]
     Twice,
 }
 

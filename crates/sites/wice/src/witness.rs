@@ -34,17 +34,17 @@ pub struct Declaration {
 pub enum NotGranted {
     /// Another was, from the same count on or a later one.
     #[error(
-        "the witness has granted to {} that it goes on without {}. If that is not so yet, it has to be declared there; then look again",
+        "the witness has granted {} to continue without {}. Declare that there if it is not done yet; then check `pares site status`",
         .0.by, names(.0.lost)
     )]
     Other(Declaration),
     /// What eras below this count have granted, this register does not know.
     #[error(
-        "the witness began behind takeover {0}, and does not know who was granted one before: this cluster is behind the others"
+        "the witness's register began after takeover {0}, so it does not know earlier grants: this cluster lags behind the others"
     )]
     Before(u32),
     /// A cluster cannot go on without itself, and not without nobody.
-    #[error("a cluster goes on without others, and not without itself")]
+    #[error("a cluster cannot continue without itself")]
     Own,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pares_wice::codec::Coded;
 use pares_wice::{
-    AbortReason, ClusterId, Effects, Entry, Era, LogEntry, LogRole, Message, Notice, Outcome, Reign,
+    AbortReason, CertifierTerm, ClusterId, Effects, Entry, Era, LogEntry, LogRole, Message, Notice, Outcome,
     Settings, Site, SiteId, Status, Term, Transaction, TransactionId, Value, Version, Write,
 };
 
@@ -82,7 +82,7 @@ impl Here {
 
     /// An initiator that does not know how things are asks.
     fn asked(&mut self) {
-        let reign = Reign { era: Era::default(), term: Term(1) };
+        let reign = CertifierTerm { era: Era::default(), term: Term(1) };
         let transaction = self.transaction();
         self.site.receive(BESIDE, Message::Certify { reign, transaction }, &mut self.wanted);
     }
@@ -128,7 +128,7 @@ impl Here {
 }
 
 #[test]
-fn what_cannot_become_stable_is_refused_before_it_fills_the_memory() {
+fn unstable_transactions_refused_before_memory_fills() {
     let mut here = Here::new();
     for _ in 0..100 {
         here.submit();
@@ -171,7 +171,7 @@ fn a_log_that_does_not_commit_is_not_filled() {
 }
 
 #[test]
-fn what_is_stable_is_kept_for_others_and_remembered_within_bounds() {
+fn stable_versions_kept_and_remembered_in_bounds() {
     let mut here = Here::new();
     for serial in 1..=200 {
         here.submit();
@@ -190,7 +190,7 @@ fn questions_that_come_early_are_kept_within_bounds() {
     let era = Era { takeovers: 0, number: 1, by: ClusterId(0) };
     for _ in 0..400 {
         let transaction = here.transaction();
-        let early = Message::Certify { reign: Reign { era, term: Term(1) }, transaction };
+        let early = Message::Certify { reign: CertifierTerm { era, term: Term(1) }, transaction };
         here.site.receive(BESIDE, early, &mut here.wanted);
     }
     assert!((15 << 20..=16 << 20).contains(&here.site.held().early));

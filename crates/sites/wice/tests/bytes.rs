@@ -6,13 +6,13 @@ use std::sync::Arc;
 use expect_test::expect;
 use pares_wice::codec::{Coded, DecodeError, FORMAT};
 use pares_wice::{
-    AbortReason, Body, ClusterId, ClusterSet, Configuration, Entry, Era, Key, KeyRange, LogEntry, Message,
-    Past, Reign, SiteId, Status, Term, Transaction, TransactionId, Value, Version, Write,
+    AbortReason, Body, CertifierTerm, ClusterId, ClusterSet, Configuration, Entry, Era, Key, KeyRange,
+    LogEntry, Message, Past, SiteId, Status, Term, Transaction, TransactionId, Value, Version, Write,
 };
 use proptest::prelude::*;
 
 const ERA: Era = Era { takeovers: 1, number: 3, by: ClusterId(1) };
-const REIGN: Reign = Reign { era: ERA, term: Term(9) };
+const REIGN: CertifierTerm = CertifierTerm { era: ERA, term: Term(9) };
 const ID: TransactionId = TransactionId { client: 7, sequence: 8 };
 const CONFIGURATION: Configuration = Configuration { era: ERA, certifier: ClusterId(1), live: ClusterSet(2) };
 

@@ -124,7 +124,7 @@ fn granted(takeovers: u32, by: ClusterId, lost: ClusterId) -> Command {
 
 /// Each renewal in vain counted up in the certifier's log; so it came to a count that another had gone on beyond.
 #[test]
-fn a_renewal_counts_when_all_that_live_have_promised_it_and_not_before() {
+fn renewal_counts_only_with_all_live_promises() {
     let mut certifier = Delegate::of(A, 2);
     let mut other = Delegate::of(B, 2);
     certifier.hears(B, says(B));
@@ -162,7 +162,7 @@ fn who_has_gone_on_alone_promises_no_renewal_of_that_count() {
 
 /// B has gone on alone with a grant that the witness has forgotten, and A, which does not hear of it, renews again and again.
 #[test]
-fn renewals_in_vain_lead_to_no_count_at_which_the_next_register_grants() {
+fn failed_renewals_never_reach_next_register_count() {
     let (mut in_vain, mut alone) = (Delegate::of(A, 2), Delegate::of(B, 2));
     alone.told(granted(0, B, A)).unwrap();
     alone.commit();
@@ -209,7 +209,7 @@ fn come_to(log: &[LogEntry], cut: usize, witnessed: bool) -> Base {
 
 /// B and D have each taken over from A, without a witness, and C has promised both one after the other. Under a witness it would have passed over the second.
 #[test]
-fn what_a_log_held_before_there_was_a_witness_means_the_same_under_one() {
+fn log_from_before_witness_keeps_its_meaning() {
     let begins = |cluster| {
         let (era, body) = (taking_over(cluster).era, Body::Configure(taking_over(cluster)));
         let entry = Entry { version: Version(1), era: Era::default(), body };
@@ -247,7 +247,7 @@ fn where_there_is_a_witness_its_rule_is_written_into_the_log() {
 
 /// The log decides, and it may hold another era first.
 #[test]
-fn what_was_granted_is_void_when_the_count_has_passed_before_the_log_has_it() {
+fn grant_is_void_once_its_count_has_passed() {
     let mut delegate = Delegate::of(B, 2);
     delegate.told(granted(0, B, A)).unwrap();
     let fence = delegate.wanted.proposed.pop().unwrap();
@@ -264,7 +264,7 @@ fn what_was_granted_is_void_when_the_count_has_passed_before_the_log_has_it() {
 }
 
 #[test]
-fn who_has_promised_a_count_to_another_does_not_come_to_it_by_a_grant() {
+fn promised_cluster_cannot_reach_count_by_grant() {
     let mut delegate = Delegate::of(B, 2);
     let era = Era { takeovers: 1, number: 1, by: A };
     assert!(delegate.promises(A, Configuration { era, certifier: A, live: ClusterSet(3) }).is_some());
@@ -275,7 +275,7 @@ fn who_has_promised_a_count_to_another_does_not_come_to_it_by_a_grant() {
 }
 
 #[test]
-fn a_renewal_in_vain_can_be_ended_by_declaring_lost_who_does_not_answer() {
+fn failed_renewal_ends_by_declaring_silent_cluster_lost() {
     let mut certifier = Delegate::of(A, 2);
     certifier.told(Command::Renew).unwrap();
     certifier.commit();
@@ -298,7 +298,7 @@ fn who_renews_keeps_its_office_until_the_era_has_begun() {
 
 /// A declared C lost; B, which had not heard so, was told that A is lost, and then delivered A's era: in B's era C counted among the living again, and nobody had admitted it.
 #[test]
-fn who_was_declared_lost_does_not_live_again_by_a_takeover_that_was_decided_before() {
+fn lost_cluster_not_revived_by_earlier_takeover() {
     let lost = |cluster| Command::DeclareLost(ClusterSet::default().with(cluster));
     let mut certifier = Delegate::where_it_is(A, 3, false);
     let mut next = Delegate::where_it_is(B, 3, false);

@@ -56,7 +56,7 @@ fn heard(site: &Site) -> Vec<Term> {
 /// Its log counts its terms anew. A site that hears of the loss only after it has connected again would take all it says for late, and
 /// nothing would be stable there again.
 #[test]
-fn what_a_lost_cluster_said_before_does_not_outdate_what_it_says_when_it_is_back() {
+fn old_words_of_lost_cluster_do_not_outdate_new_ones() {
     let sites = (0..3).map(|cluster| SiteId::new(cluster, 0)).collect();
     let mut site = Site::new(Settings::new(SiteId::new(1, 0), sites), ClusterId(2));
     says(&mut site, 9, 0);

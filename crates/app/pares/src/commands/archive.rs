@@ -22,7 +22,7 @@ pub struct Args {
     /// A directory, or s3://BUCKET/PREFIX (keys, region and endpoint from AWS_... in the environment)
     #[arg(long, required = true)]
     to: Option<String>,
-    /// This day only; else all closed days that are not there yet
+    /// This day only [default: all closed days that are not archived yet]
     #[arg(long)]
     day: Option<BusinessDay>,
     /// The system's directory
@@ -35,21 +35,21 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Make a directory that can be read like a system's out of archived days
+    /// Make a readable system directory from archived days
     Restore {
-        /// Where they were archived
+        /// The archive
         #[arg(long)]
         from: String,
-        /// A directory that is empty, or not there yet
+        /// An empty or new directory
         #[arg(long)]
         into: PathBuf,
-        /// Whose days
+        /// The recorder whose days to restore
         #[arg(long, default_value_t = 0)]
         recorder: u16,
-        /// The first day; else the first there is
+        /// The first day [default: the first archived]
         #[arg(long)]
         first: Option<BusinessDay>,
-        /// The last day; else the last there is
+        /// The last day [default: the last archived]
         #[arg(long)]
         last: Option<BusinessDay>,
     },
@@ -58,7 +58,7 @@ enum What {
 /// Arguments of `pares backup`.
 #[derive(clap::Args)]
 pub struct BackupArgs {
-    /// A directory that is empty, or not there yet
+    /// An empty or new directory
     to: PathBuf,
     /// The system's directory; it may be running
     #[arg(long, default_value = "pares-data")]
@@ -68,9 +68,9 @@ pub struct BackupArgs {
 /// Arguments of `pares restore`.
 #[derive(clap::Args)]
 pub struct RestoreArgs {
-    /// What `pares backup` made
+    /// A directory that `pares backup` made
     from: PathBuf,
-    /// The new system's directory: empty, or not there yet
+    /// The new system's directory, empty or new
     #[arg(long, default_value = "pares-data")]
     dir: PathBuf,
 }
@@ -159,7 +159,7 @@ pub fn restore_system(args: &RestoreArgs) -> CommandResult {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&keys);
     made.map_err(CommandError::io("making the directory of keys"))?;
     text::print(&format!(
-        "keys/ is in no backup: put operator.key, and with TLS ca.pem and ca.key.pem, into {} before the first start",
+        "a backup does not contain keys/: put operator.key, and with TLS ca.pem and ca.key.pem, into {} before the first start",
         keys.display()
     ));
     Ok(())

@@ -9,9 +9,9 @@ use crate::error::CommandResult;
 /// Arguments of `pares certificate`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Who is to show it: letters, digits and dashes, such as member-7
+    /// The certificate's name: letters, digits and dashes, such as member-7
     name: String,
-    /// For how many days it is believed
+    /// Validity, days
     #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     days: u32,
     /// The system's directory

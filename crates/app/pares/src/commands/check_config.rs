@@ -1,26 +1,27 @@
 //! `pares check-config`: whether a configuration is legal, and what a production system must think about.
 
+#[cfg(feature = "sites")]
 mod sites;
 
 use std::fmt::Display;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use pares_node::config::{
-    self, ClientCertificates, DurabilitySetting, FeedConfig, SignOnSetting, TlsSetting,
-};
+use pares_config::{ClientCertificates, DurabilitySetting, FeedConfig, SignOnSetting, TlsSetting};
+use pares_node::config;
 use pares_node::{Layout, SystemConfig};
+#[cfg(feature = "sites")]
 use pares_operator::OperatorError;
-use pares_site::SitesConfig;
-use pares_site::config::SITES_FILE;
+#[cfg(feature = "sites")]
+use pares_site::{SitesConfig, config::SITES_FILE};
 use serde_json::json;
 
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 
 /// Arguments of `pares check-config`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The configuration, `pares.toml` of an exchange or `sites.toml` of sites, or the directory that has one; by default that of the system
+    /// The configuration: `pares.toml` of an exchange, `sites.toml` of sites, or a directory with one [default: the system's]
     file: Option<PathBuf>,
     /// The system's directory
     #[arg(long, default_value = "pares-data")]
@@ -56,16 +57,7 @@ pub fn run(args: &Args) -> CommandResult {
         Some(file) => file.clone(),
         None => of_system(&args.dir),
     };
-    let (what, points) = match sites::is_of_sites(&file) {
-        true => {
-            let config = SitesConfig::read(&file).map_err(OperatorError::from)?;
-            (sites::named(&config), sites::points(&config))
-        }
-        false => {
-            let config = config::load(&file)?;
-            ("an exchange".to_owned(), of_exchange(&config, file.parent().unwrap_or(Path::new("."))))
-        }
-    };
+    let (what, points) = checked(&file)?;
     if args.json {
         let points = points.iter().map(|point| {
             json!({ "setting": point.setting, "in_force": point.in_force, "safe": point.is_safe, "why": point.why })
@@ -78,10 +70,25 @@ pub fn run(args: &Args) -> CommandResult {
     Ok(())
 }
 
+/// What a file is of, and what to think about.
+fn checked(file: &Path) -> Result<(String, Vec<Point>), CommandError> {
+    #[cfg(feature = "sites")]
+    if sites::is_of_sites(file) {
+        let config = SitesConfig::read(file).map_err(OperatorError::from)?;
+        return Ok((sites::named(&config), sites::points(&config)));
+    }
+    let config = config::load(file)?;
+    Ok(("an exchange".to_owned(), of_exchange(&config, file.parent().unwrap_or(Path::new(".")))))
+}
+
 /// The configuration in a system's directory.
 fn of_system(dir: &Path) -> PathBuf {
-    let (exchange, sites) = (dir.join("pares.toml"), dir.join(SITES_FILE));
-    if sites.exists() && !exchange.exists() { sites } else { exchange }
+    let exchange = dir.join("pares.toml");
+    #[cfg(feature = "sites")]
+    if !exchange.exists() && dir.join(SITES_FILE).exists() {
+        return dir.join(SITES_FILE);
+    }
+    exchange
 }
 
 /// What an exchange must think about.
@@ -90,7 +97,7 @@ fn of_exchange(config: &SystemConfig, dir: &Path) -> Vec<Point> {
 }
 
 fn print(head: &str, points: &[Point]) {
-    pares_text::say!("{head}. In earnest think about:");
+    pares_text::say!("{head}. Before production, consider:");
     for point in points {
         let mark = if point.is_safe { "ok   " } else { "LOOK " };
         pares_text::say!("{mark} {} = {}", point.setting, point.in_force);
@@ -110,28 +117,28 @@ fn record(config: &SystemConfig, dir: &Path) -> Vec<Point> {
             "durability",
             durability,
             config.durability == DurabilitySetting::Disk,
-            "with `os` a loss of power takes the last seconds of what members were told",
+            "with `os`, a power loss can lose the last seconds of answers already sent to members",
         ),
         Point::new(
             "quorum",
             format_args!("{} of {} recorders", config.quorum, config.recorders),
             config.quorum >= 2,
-            "with 1, what one recorder alone had is lost with its disk; 2 of 3 survive any one disk",
+            "with 1, the loss of one disk can lose records; 2 of 3 recorders survive the loss of any one disk",
         ),
         Point::new(
             "recorders' disks",
             format_args!("{disks} for {} recorders", config.recorders),
             disks >= usize::from(config.recorders),
-            "recorders on one disk are lost together: mount, or link, each recorder-R from a disk of its own",
+            "recorders on one disk are lost together: mount or link each recorder-R from its own disk",
         ),
         Point::new(
             "retention_days",
             match config.retention_days {
-                0 => "0: the record is kept until it is moved away".to_owned(),
-                days => format!("{days}, of what is archived"),
+                0 => "0: recorders keep the record for ever".to_owned(),
+                days => format!("{days}, once archived"),
             },
             config.retention_days > 0,
-            "128 bytes a request and 48 a fill in each recorder's log: archive days and drop them, or size the disks",
+            "each recorder's log grows by 128 bytes per request and 48 per fill: archive and drop days, or provide the disk space",
         ),
     ]
 }
@@ -160,25 +167,25 @@ fn doors(config: &SystemConfig) -> Vec<Point> {
             "sign_on",
             if is_required { "required" } else { "open" },
             is_required,
-            "with `open` any client may name any member, the exchange included",
+            "with `open`, any client can sign on as any member, including the exchange",
         ),
         Point::new(
             "gateways, fix, ouch",
             format_args!("{exposed} of {ports} ports beyond this machine"),
             is_local || !config.gateways_exposed,
-            "`gateways_exposed` switches off what a gateway beyond this machine must have",
+            "`gateways_exposed` disables the checks for gateways that other machines can reach",
         ),
         Point::new(
             "tls",
             if tls { "on" } else { "off" },
             tls || is_local,
-            "without it everybody on the way reads and changes what passes",
+            "without it, anyone on the network path can read and change the traffic",
         ),
         Point::new(
             "client_certificates",
             if certificates { "required" } else { "none" },
             certificates || is_local,
-            "a certificate lets nobody in who was not given one; which member it names is not checked",
+            "only holders of a certificate can connect; its member name is not checked",
         ),
         Point::new(
             "tap",
@@ -187,7 +194,7 @@ fn doors(config: &SystemConfig) -> Vec<Point> {
                 false => "off".to_owned(),
             },
             config.tap,
-            "without it nothing but the record says what a member's connection said, and when",
+            "without it, only the record shows what a member's connection sent, and when",
         ),
     ]
 }
@@ -201,7 +208,7 @@ fn market_data(config: &SystemConfig) -> Vec<Point> {
             "[feed] tls",
             if is_on { "on" } else { "off" },
             is_on || is_local,
-            "without it everybody on the way changes snapshots and days; lines prove nothing either way",
+            "without it, anyone on the network path can forge snapshots and replays; multicast lines are never authenticated",
         )
     };
     config.feed.iter().map(point).collect()
@@ -214,19 +221,19 @@ fn limits(config: &SystemConfig) -> Vec<Point> {
             "session_rate_max",
             format_args!("{} a second, {} at once", config.session_rate_max, config.session_burst_max),
             config.session_rate_max != 0,
-            "0: one member's program may take all there is",
+            "0: one member's program can use the whole capacity",
         ),
         Point::new(
             "session_in_flight_max",
             format_args!("{} of {}", config.session_in_flight_max, config.in_flight_max),
             usize::from(config.session_in_flight_max) <= config.in_flight_max / 2,
-            "a session that may have all of a gateway's unanswered requests leaves the others none",
+            "one session can use up all of a gateway's in-flight requests",
         ),
         Point::new(
             "quorum_patience_ms",
             config.quorum_patience_ms,
             config.quorum_patience_ms != 0,
-            "0: members wait without a word while nothing can be recorded",
+            "0: members wait without an answer while recording is stalled",
         ),
     ]
 }

@@ -16,9 +16,9 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Answer as ISLD to TW42 (FIX 4.2) and TW44 (FIX 4.4), and send orders back as they came
+    /// Accept sessions TW42 (FIX 4.2) and TW44 (FIX 4.4) as ISLD, and echo orders
     ///
-    /// It runs the session layer that ships, for acceptance tests of FIX engines. Nothing of it reaches an exchange.
+    /// It runs the shipped session layer, for acceptance tests of FIX engines; nothing reaches an exchange.
     AtEcho {
         /// Where to listen; port 0 takes a free one
         #[arg(long, default_value = "127.0.0.1:9880")]

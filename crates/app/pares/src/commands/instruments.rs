@@ -19,7 +19,7 @@ use crate::utc;
 /// Arguments of `pares instruments`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Symbol or id: all rules of this one
+    /// Symbol or id; shows all rules of the instrument
     instrument: Option<String>,
     /// The system's directory; it may be running
     #[arg(long, default_value = "pares-data")]
@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> CommandResult {
     }
     if let (true, Some(asked)) = (all.is_empty(), &args.instrument) {
         return Err(CommandError::Usage(format!(
-            "no instrument is called `{asked}`; `pares instruments` lists them"
+            "there is no instrument `{asked}`; `pares instruments` lists them"
         )));
     }
     let shown = match (args.json, &args.instrument) {
@@ -212,7 +212,7 @@ mod tests {
     use pares_types::{InstrumentId, Rule, Symbol};
 
     #[test]
-    fn rows_of_ticks_are_shown_from_where_they_were_put_if_they_can_apply() {
+    fn tick_rows_shown_from_where_they_were_set() {
         let with = |instrument: Instrument, rule| instrument.with_rule(rule, false).unwrap();
         let range = |min, max| Rule::PriceRange { min: Price(min), max: Price(max) };
         let shown = |one: &Instrument| ticks(one).iter().map(plain).collect::<Vec<_>>().join(", ");

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use pares_door::{DEPTH, Levels, MarketBook, MarketView};
-use pares_node::config::FeedConfig;
+use pares_config::FeedConfig;
 use pares_node::{HostWorld, Layout, NodeId, SystemConfig};
+use pares_port::{DEPTH, Levels, MarketBook, MarketView};
 use pares_receiver::{
     BookNews, BookWatch, FeedLines, FeedReceiver, ReceivedBook, ReceiverConfig, Trust, WatchedBook,
 };

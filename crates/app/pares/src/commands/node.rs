@@ -1,7 +1,9 @@
 //! `pares node`: one node in this process.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use pares_doors::Doors;
 use pares_node::{Layout, NodeId, leftovers, process};
 
 use crate::commands::market;
@@ -10,12 +12,12 @@ use crate::error::CommandResult;
 /// Arguments of `pares node`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which node: gateway-0, venue-1, recorder-0, publisher-0, replayer-1, ...
+    /// The node: gateway-0, venue-1, recorder-0, publisher-0, replayer-1, ...
     node: NodeId,
     /// The system's directory
     #[arg(long, default_value = "pares-data")]
     dir: PathBuf,
-    /// Go on when the process that started this one ends
+    /// Continue when the parent process ends
     #[arg(long)]
     detached: bool,
 }
@@ -30,8 +32,9 @@ pub fn run(args: &Args) -> CommandResult {
     }
     let (node, layout) = (args.node, Layout::new(&args.dir));
     match node {
-        NodeId::Gateway(_) => {
-            process::run_in(node, &layout, market::world_of(node, &layout)?, |sockets| sockets)?
+        NodeId::Gateway(id) => {
+            let world = market::world_of(node, &layout)?;
+            process::run_gateway(id, &layout, world, Arc::new(Doors), |sockets| sockets)?
         }
         _ => pares_publisher::process::run(node, &layout)?,
     }

@@ -6,12 +6,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pares_node::config::TlsSetting;
-use pares_node::config::{DoorPort, FeedConfig, SignOnSetting};
+use pares_config::{FeedConfig, SignOnSetting, TlsSetting};
 use pares_node::lost::OnLoss;
 use pares_node::watched::Watched;
 use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
 use pares_os::{replace_file_unsynced, scheduling};
+use pares_port::DoorPort;
 
 use crate::error::{CommandError, CommandResult};
 use crate::text::count;
@@ -24,25 +24,25 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Arguments of `pares up`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The system's directory; created with a default configuration (`pares.toml`) if it does not exist
+    /// The system's directory; created with a default configuration (`pares.toml`) if missing
     #[arg(long, default_value = "pares-data")]
     dir: PathBuf,
-    /// With durability `disk`: start although more was recorded than any recorder's log holds, and give up what is lost for good
+    /// With durability `disk`: start even if recorded positions are in no recorder's log, and give them up permanently
     #[arg(long)]
     give_up_lost: bool,
-    /// Publish market data: a new system with `[feed]` in its pares.toml; one that has none gets it
+    /// Publish market data: adds `[feed]` to pares.toml if missing
     #[arg(long)]
     feed: bool,
-    /// Listen for FIX, at a free port of loopback for each gateway: a new system with `fix` in its pares.toml; one that has none gets it
+    /// Listen for FIX at a free loopback port for each gateway: adds `fix` to pares.toml if missing
     #[arg(long)]
     fix: bool,
-    /// Listen for OUCH, likewise with `ouch`. Passwords go there in the clear unless `tls` is on
+    /// Listen for OUCH in the same way: adds `ouch`. OUCH passwords are unencrypted unless `tls` is on
     #[arg(long)]
     ouch: bool,
-    /// Serve HTTP and WebSocket too, at this address of this machine, 127.0.0.1:8420 if none is said: a process of its own, as `pares web` is
+    /// Also serve HTTP, WebSocket and pages at this local address [default: 127.0.0.1:8420], in a process like `pares web`
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = super::web::LISTEN)]
     web: Option<SocketAddr>,
-    /// Keep what gateways' connections say, byte for byte, for `pares tap`: sets `tap = true` in pares.toml
+    /// Record the bytes of all gateway connections for `pares tap`: sets `tap = true` in pares.toml
     #[arg(long)]
     tap: bool,
 }
@@ -102,7 +102,7 @@ fn check_free(listen: SocketAddr) -> CommandResult {
 fn check_web(listen: SocketAddr, args: &Args) -> CommandResult {
     if !listen.ip().is_loopback() {
         let why = format!(
-            "--web serves this machine alone, and {listen} is more: `pares web --exchange DIR` has a certificate or a proxy"
+            "--web serves this machine only, and {listen} is reachable from others: use `pares web --exchange DIR` with a certificate or behind a proxy"
         );
         return Err(CommandError::Usage(why));
     }
@@ -114,7 +114,7 @@ fn check_web(listen: SocketAddr, args: &Args) -> CommandResult {
     let feed = config.feed.clone().or_else(|| args.feed.then(FeedConfig::default));
     let replayers = feed.iter().flat_map(|feed| &feed.replayers);
     match config.ports().chain(replayers).any(|port| takes(*port, listen)) {
-        true => Err(cannot_serve(listen, "a node of this system is to listen there")),
+        true => Err(cannot_serve(listen, "a node of this system is configured to listen there")),
         false => Ok(()),
     }
 }
@@ -171,19 +171,17 @@ fn tell(supervisor: &Supervisor) {
     tell_tls(config, layout);
     if config.tap {
         let dir = layout.root().display();
-        pares_text::tell!(
-            "the tap keeps what connections say; `pares tap list --dir {dir}` shows which there were"
-        );
+        pares_text::tell!("the tap records all connections; `pares tap list --dir {dir}` lists them");
     }
     for node in supervisor.missing() {
-        pares_text::tell!("{node} is not up yet; the others trade");
+        pares_text::tell!("{node} is not up yet; the others are trading");
     }
     for node in NodeId::all(config).into_iter().filter(|&node| supervisor.is_shut_out(node)) {
         pares_text::tell!("{node} is shut out and stays down until `pares admin readmit {node}`");
     }
     tell_sign_on(config, layout);
     pares_text::tell!(
-        "Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.",
+        "Ctrl-C stops everything. `pares stat --dir {}` shows the state.",
         layout.root().display()
     );
 }
@@ -219,7 +217,7 @@ fn tell_tls(config: &SystemConfig, layout: &Layout) {
     let key = keys.join("ca.key.pem");
     if key.exists() {
         pares_text::tell!(
-            "who has {} can be any gateway, replayer or member: keep it where nobody else reads",
+            "anyone who can read {} can impersonate any gateway, replayer or member: protect it",
             key.display()
         );
     }
@@ -229,15 +227,15 @@ fn tell_tls(config: &SystemConfig, layout: &Layout) {
 fn tell_sign_on(config: &SystemConfig, layout: &Layout) {
     match config.sign_on {
         SignOnSetting::Open => {
-            pares_text::tell!("sign-on is open: any client may name any member")
+            pares_text::tell!("sign-on is open: any client can sign on as any member")
         }
         SignOnSetting::Required if layout.operator_key().exists() => pares_text::tell!(
-            "sign-on needs a key; the operator's is {}. `pares admin --dir {} member add 1` lets a member in",
+            "sign-on needs a key; the operator's key is {}. `pares admin --dir {} member add 1` adds a member",
             layout.operator_key().display(),
             layout.root().display()
         ),
         SignOnSetting::Required => pares_text::tell!(
-            "sign-on needs a key, and the operator's is not at {}: bring it back, or name it with `pares admin --key FILE`",
+            "sign-on needs a key, and the operator's key is missing from {}: restore it, or name it with `pares admin --key FILE`",
             layout.operator_key().display()
         ),
     }
@@ -247,14 +245,14 @@ fn tell_sign_on(config: &SystemConfig, layout: &Layout) {
 fn tell_feed(config: &SystemConfig, layout: &Layout) {
     let Some(feed) = &config.feed else { return };
     pares_text::tell!(
-        "{} on lines {} and {}, shard S at the port S higher; `pares feed watch --dir {} SYMBOL` shows a book",
+        "{} on lines {} and {} (shard S uses the port S higher); `pares feed watch --dir {} SYMBOL` shows a book",
         count(feed.publishers.into(), "publisher"),
         feed.line_a,
         feed.line_b,
         layout.root().display()
     );
     for address in pares_node::config::replayers(layout, config) {
-        pares_text::tell!("a replayer answers at {address}, UDP and TCP");
+        pares_text::tell!("a replayer listens at {address}, UDP and TCP");
     }
 }
 

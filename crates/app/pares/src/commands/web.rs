@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pares_api::{ApiServer, ApiSettings, WebTransport};
-use pares_node::config::{SignOnSetting, TlsSetting};
+use pares_config::{SignOnSetting, TlsSetting};
 use pares_node::{Layout, SystemConfig, leftovers};
 use pares_os::scheduling::{self, Background};
 use pares_receiver::Trust;
@@ -27,28 +27,28 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Arguments of `pares web`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The exchange's directory: its gateways are found there
+    /// The exchange's directory, where its gateways publish their addresses
     #[arg(long, value_name = "DIR", default_value = "pares-data")]
     exchange: PathBuf,
-    /// Where members reach it; port 0 takes a free one
+    /// The address to listen at; port 0 chooses a free port
     #[arg(long, value_name = "ADDRESS", default_value = LISTEN)]
     listen: SocketAddr,
-    /// Its certificate, and those between it and its authority (PEM): with it it may be at any address
+    /// The server's certificate chain (PEM); allows any listening address
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The certificate's private key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Serve plain at any address: a proxy that speaks TLS is all that reaches it
+    /// Serve without TLS at any address, because only a TLS proxy can reach it
     #[arg(long, conflicts_with = "tls_cert")]
     plain_behind_proxy: bool,
-    /// A name besides those of this machine by which requests come, as often as there are names
+    /// Additional host name; repeatable
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
     /// Worker threads
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: u8,
-    /// Say where it listens in this file too
+    /// Also write the listening address to this file
     #[arg(long, value_name = "FILE", hide = true)]
     announce: Option<PathBuf>,
 }
@@ -104,7 +104,7 @@ fn check_exposure(args: &Args, config: &SystemConfig) -> CommandResult {
         return Ok(());
     }
     Err(CommandError::Usage(
-        "the exchange's sign-on is open, so that all who reach this server trade for any member: serve this machine alone, or set sign_on = \"required\" (or gateways_exposed = true, if that is meant) in its pares.toml".into(),
+        "the exchange's sign-on is open, so anyone who reaches this server can trade for any member: serve this machine only, or set sign_on = \"required\" (or gateways_exposed = true, to allow it) in its pares.toml".into(),
     ))
 }
 
@@ -119,7 +119,7 @@ fn announce(args: &Args, address: SocketAddr) {
     if let (Some(path), Some(Err(error))) = (announced, said) {
         // Where the one before it listened is true no more.
         let _ = std::fs::remove_file(path);
-        pares_text::aside!("pares: saying where it listens: {error}");
+        pares_text::aside!("pares: writing the listening address: {error}");
     }
 }
 

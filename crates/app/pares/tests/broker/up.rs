@@ -122,7 +122,7 @@ impl User {
 }
 
 #[test]
-fn a_broker_of_two_clusters_goes_on_when_its_parts_and_its_supervisor_are_killed() {
+fn two_cluster_broker_survives_kills_of_parts_and_supervisor() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("broker");
     let broker = Broker::up(&dir, &format!("--sites 2x3 --fronts 2 --desks 2 --durability os {}", http()));
@@ -159,7 +159,7 @@ fn a_broker_of_two_clusters_goes_on_when_its_parts_and_its_supervisor_are_killed
 }
 
 #[test]
-fn accounts_that_are_damaged_or_gone_are_said_to_be_and_not_begun_anew() {
+fn damaged_or_missing_accounts_are_reported_not_recreated() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("broker");
     let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
@@ -169,8 +169,8 @@ fn accounts_that_are_damaged_or_gone_are_said_to_be_and_not_begun_anew() {
     let (own, aside) = (dir.join("site-0-0"), scratch.path().join("aside"));
     std::fs::rename(&own, &aside).unwrap();
     let broker = Broker::up(&dir, "");
-    until("it says so", || broker.said().contains("no site takes part"));
-    assert!(broker.said().contains("has no past: its disk is empty"), "{}", broker.said());
+    until("it says so", || broker.said().contains("no site participates"));
+    assert!(broker.said().contains("is new: its disk is empty"), "{}", broker.said());
     drop(broker);
     std::fs::remove_dir_all(&own).unwrap();
     std::fs::rename(&aside, &own).unwrap();
@@ -189,11 +189,11 @@ fn accounts_that_are_damaged_or_gone_are_said_to_be_and_not_begun_anew() {
     let mut broker = Broker::up(&dir, "");
     assert_eq!(broker.ended().code(), Some(6), "{}", broker.said());
     let said = broker.said();
-    assert!(said.contains("has to be repaired") && said.contains("move the whole directory"), "{said}");
+    assert!(said.contains("needs repair") && said.contains("move the whole directory"), "{said}");
 }
 
 #[test]
-fn a_front_that_cannot_run_is_said_to_and_ends_the_broker_if_there_is_no_other() {
+fn failed_front_is_reported_and_last_one_ends_broker() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("broker");
     let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
@@ -211,7 +211,7 @@ fn a_front_that_cannot_run_is_said_to_and_ends_the_broker_if_there_is_no_other()
 }
 
 #[test]
-fn a_port_that_another_program_has_is_named_and_nothing_is_announced_there() {
+fn port_in_use_is_named_before_anything_is_announced() {
     let scratch = tempfile::tempdir().unwrap();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();
@@ -239,7 +239,7 @@ fn a_port_that_another_program_has_is_named_and_nothing_is_announced_there() {
 }
 
 #[test]
-fn a_broker_is_restored_elsewhere_from_its_backup_and_no_other_application_runs_on_its_accounts() {
+fn broker_restores_from_backup_and_keeps_accounts_private() {
     let scratch = tempfile::tempdir().unwrap();
     let done = |arguments: &[&str]| {
         let output = all_of_pares(scratch.path(), arguments);
@@ -272,7 +272,7 @@ fn a_broker_is_restored_elsewhere_from_its_backup_and_no_other_application_runs_
 }
 
 #[test]
-fn a_front_without_descriptors_says_so_once_and_goes_on_with_those_it_has() {
+fn front_out_of_descriptors_reports_once_and_serves() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("broker");
     let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
@@ -291,11 +291,11 @@ fn a_front_without_descriptors_says_so_once_and_goes_on_with_those_it_has() {
     allow(Some(3));
     let waiting: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(fronts[0]).unwrap()).collect();
     let log = || std::fs::read_to_string(dir.join("front-0.log")).unwrap();
-    until("it says so", || log().contains("no descriptor is left"));
+    until("it says so", || log().contains("no file descriptor is left"));
     (&stream).write_all(b"[1] ADD,al,1.00\n[2] ADD,al,1.00\n").unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "[1] OK cash 1.00");
     assert_eq!(lines.next().unwrap().unwrap(), "[2] OK cash 2.00");
-    assert_eq!(log().matches("no descriptor is left").count(), 1, "{}", log());
+    assert_eq!(log().matches("no file descriptor is left").count(), 1, "{}", log());
     allow(None);
     for stream in waiting {
         let greeting = BufReader::new(stream).lines().next().unwrap().unwrap();

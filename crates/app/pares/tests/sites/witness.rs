@@ -10,7 +10,7 @@ fn witness(dir: &Path) -> Running {
 }
 
 #[test]
-fn a_register_has_one_process_and_a_damaged_one_is_said_to_want_a_renewal() {
+fn witness_register_single_process_damaged_needs_renewal() {
     let scratch = tempfile::tempdir().unwrap();
     let [dir, other] = ["sites", "other"].map(|name| scratch.path().join(name));
     site("init --sites 1 --durability os --witness", &dir).unwrap();
@@ -21,7 +21,7 @@ fn a_register_has_one_process_and_a_damaged_one_is_said_to_want_a_renewal() {
         std::os::unix::fs::symlink(dir.join(name), other.join(name)).unwrap();
     }
     let said = site("witness", &other).unwrap_err();
-    assert!(said.contains("another process is the witness"), "{said}");
+    assert!(said.contains("another process runs the witness"), "{said}");
     drop(running);
     let mut register = std::fs::read(dir.join("witness/register")).unwrap();
     *register.last_mut().unwrap() ^= 1;
@@ -48,7 +48,7 @@ fn operate_elsewhere(config: &SitesConfig, dir: &Path, elsewhere: &Path) {
 }
 
 #[test]
-fn of_two_operators_who_declare_each_other_lost_the_witness_lets_one_go_on() {
+fn witness_lets_one_of_two_rival_operators_continue() {
     let scratch = tempfile::tempdir().unwrap();
     let [dir, elsewhere] = ["sites", "elsewhere"].map(|name| scratch.path().join(name));
     site("init --sites 1 --durability os --witness", &dir).unwrap();
@@ -69,9 +69,9 @@ fn of_two_operators_who_declare_each_other_lost_the_witness_lets_one_go_on() {
     let third = witness(&dir);
     site("lost 1 --yes", &dir).unwrap();
     let said = site("lost 0 --yes", &elsewhere).unwrap_err();
-    assert!(said.contains("granted to cluster 0 that it goes on without cluster 1"), "{said}");
+    assert!(said.contains("granted cluster 0 to continue without cluster 1"), "{said}");
     let said = site("lost 0 --yes --without-witness", &elsewhere).unwrap_err();
-    assert!(said.contains("its word counts"), "{said}");
+    assert!(said.contains("its decision counts"), "{said}");
     assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 70 left");
     drop(here);
     reach(&config, false, &dir);
@@ -99,14 +99,14 @@ fn of_two_operators_who_declare_each_other_lost_the_witness_lets_one_go_on() {
     drop(there);
     third.signal(Signal::STOP);
     let said = site("lost 1 --yes --without-witness --patience 5", &dir).unwrap_err();
-    assert!(said.contains("something listens there"), "a slow one may grant it yet: {said}");
+    assert!(said.contains("something listens at its address"), "a slow one may grant it yet: {said}");
     drop(third);
     site("lost 1 --yes --without-witness", &dir).unwrap();
     assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 10 left");
 }
 
 #[test]
-fn two_operators_without_a_witness_make_two_histories_and_every_command_says_so() {
+fn two_operators_without_witness_make_two_histories() {
     let scratch = tempfile::tempdir().unwrap();
     let [dir, elsewhere] = ["sites", "elsewhere"].map(|name| scratch.path().join(name));
     site("init --sites 1 --durability os", &dir).unwrap();

@@ -144,7 +144,7 @@ fn damaged_frames_are_rejected_or_close_the_connection() {
 }
 
 #[test]
-fn a_huge_frame_or_a_strange_version_or_kind_closes_the_connection() {
+fn huge_frame_or_unknown_version_closes_connection() {
     let exchange = Exchange::start(&small(1));
     let mut bystander = Bystander::new(&exchange);
     let address = exchange.addresses()[0];
@@ -222,7 +222,7 @@ fn a_request_before_the_sign_on_is_rejected() {
 }
 
 #[test]
-fn a_body_cut_short_or_out_of_range_is_rejected_and_the_connection_stays() {
+fn short_or_out_of_range_body_rejected_connection_stays() {
     let exchange = Exchange::start(&small(1));
     let mut stream = signed_on(exchange.addresses()[0], 7);
     let mut whole = Vec::new();

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pares_client::{ClientError, Update};
+use pares_config::DayConfig;
 use pares_log::MarksReader;
 use pares_node::SystemConfig;
-use pares_node::config::DayConfig;
 use pares_types::{
     ClientOrderId, ClientRequest, InstrumentId, NewOrder, Price, Quantity, Reason, RecorderId, ShardId, Side,
     Status, TimeInForce,
@@ -40,7 +40,7 @@ fn good_till_cancelled(name: u64, price: i64) -> ClientRequest {
 }
 
 #[test]
-fn a_day_is_ended_by_hand_reported_alike_by_all_recorders_and_followed_by_another() {
+fn day_ended_by_hand_reported_alike_and_followed() {
     let mut exchange = Exchange::start(&small(1));
     assert_eq!(json(&exchange, "admin day begin 2026-11-23").0, Some(0));
     let (mut seller, mut buyer) = (exchange.client(0, 7), exchange.client(0, 8));
@@ -126,7 +126,7 @@ fn closed_days_are_archived_and_read_again_from_the_archive() {
         assert_eq!(one["instruments"], system["instruments"]);
     }
     assert_eq!(json(&exchange, &of_archive).1["day"], "2026-11-24", "the last");
-    assert!(pares_in(&read, "day report").ends_with("recorder-1 does not have it here\n"));
+    assert!(pares_in(&read, "day report").ends_with("recorder-1 has no report of this day here\n"));
     std::fs::write(archive.join("recorder-0/2026-11-24/manifest.json"), "{}").unwrap();
     let (status, said) = pares(&exchange, &of_archive);
     assert!(status == Some(7) && said.contains("read out of recorder-1: they differ"), "{said}");
@@ -134,7 +134,7 @@ fn closed_days_are_archived_and_read_again_from_the_archive() {
     assert_eq!(pares(&exchange, &of_archive).0, Some(1), "the other is damaged");
     pares(&exchange, &format!("archive --to {}", archive.display()));
     std::fs::remove_dir_all(archive.join("recorder-1")).unwrap();
-    assert!(pares(&exchange, &of_archive).1.ends_with("recorder-1 does not have it here\n"));
+    assert!(pares(&exchange, &of_archive).1.ends_with("recorder-1 has no report of this day here\n"));
     assert_eq!(pares(&exchange, &format!("{of_archive} 2026-11-25")).0, Some(1));
 
     let up = Process::new(PROGRAM).args(["up", "--dir"]).arg(&read).output().unwrap();
@@ -323,7 +323,7 @@ fn wipe(exchange: &Exchange, ids: &[u16]) {
 }
 
 #[test]
-fn recorders_whose_disks_are_wiped_are_filled_with_what_the_others_have_not_dropped() {
+fn wiped_recorders_are_refilled_with_retained_records() {
     let mut exchange = four_days();
     let (scratch, dir) = (tempfile::tempdir().unwrap(), exchange.dir());
     let days = ["2026-11-23", "2026-11-24", "2026-11-25", "2026-11-26"];
@@ -394,7 +394,7 @@ fn lose_checkpoints_and_put_a_disk_back(exchange: &mut Exchange, old: &Path) {
     let (status, text) = pares(exchange, "stat");
     assert_eq!(status, Some(4), "{text}");
     eventually("the venues go on without those shards", || exchange.counter(venue(0), "shards_away") == 2);
-    assert!(exchange.complaints().contains("shard 1: no checkpoint of it can be read"));
+    assert!(exchange.complaints().contains("shard 1 cannot start: no checkpoint of it is readable"));
     assert!(checkpoints(exchange, 0).is_empty() && checkpoints(exchange, 1).is_empty());
     exchange.stop();
     let dir = exchange.layout().recorder_log(RecorderId(0));
@@ -404,7 +404,7 @@ fn lose_checkpoints_and_put_a_disk_back(exchange: &mut Exchange, old: &Path) {
 }
 
 #[test]
-fn disks_replaced_one_after_the_other_take_no_quiet_shards_state_with_them() {
+fn serial_disk_replacement_keeps_quiet_shard_state() {
     let mut exchange = Exchange::start(&SystemConfig { retention_days: 1, checkpoint_every: 8, ..small(1) });
     let mut member = exchange.client(0, 9);
     let mut order = good_till_cancelled(1, 2_230_000);

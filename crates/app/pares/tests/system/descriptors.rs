@@ -18,7 +18,7 @@ fn allow(process: Pid, most: Option<u64>) {
 }
 
 #[test]
-fn a_venue_whose_descriptors_were_out_reads_on_when_there_are_some() {
+fn venue_out_of_descriptors_resumes_reading_later() {
     let mut exchange = Exchange::start(&SystemConfig { venues: 1, ..small(1) });
     let process = pid_of(exchange.layout(), venue(0));
     allow(process, Some(3));
@@ -69,7 +69,7 @@ fn a_venue_of_ten_shards_needs_few_descriptors() {
 }
 
 #[test]
-fn a_replayer_takes_as_many_connections_as_it_may_have_descriptors_for() {
+fn replayer_limits_connections_to_its_descriptors() {
     let mut exchange = Exchange::start(&with_feed(small(1)));
     let replayer = NodeId::Replayer(ReplayerId(0));
     let _by_hand = by_hand(&mut exchange, replayer, "ulimit -Sn 64; ulimit -Hn 140");

@@ -116,7 +116,7 @@ fn check(exchange: &mut Exchange, floods: &[&Flood]) {
 }
 
 #[test]
-fn disk_full_under_the_gateways_log_rejects_requests_until_there_is_room() {
+fn full_gateway_disk_rejects_requests_until_room() {
     let config = SystemConfig { in_flight_max: 130_000, session_in_flight_max: 65_000, ..small(1) };
     let Some((mut exchange, disk)) = start(&config, 24, |layout| layout.gateway_log(GatewayId(0))) else {
         return;
@@ -143,7 +143,7 @@ fn disk_full_under_the_gateways_log_rejects_requests_until_there_is_room() {
 }
 
 #[test]
-fn disk_full_under_the_only_recorder_answers_nothing_until_there_is_room() {
+fn full_disk_of_only_recorder_stalls_until_room() {
     let config = SystemConfig { recorders: 1, ..small(1) };
     let Some((mut exchange, disk)) = start(&config, 24, |layout| layout.recorder_log(RecorderId(0))) else {
         return;
@@ -191,7 +191,7 @@ fn disk_full_under_one_of_two_venues_disturbs_nobody() {
 }
 
 #[test]
-fn disk_full_under_the_only_venue_answers_nothing_until_there_is_room() {
+fn full_disk_of_only_venue_stalls_until_room() {
     let config = SystemConfig { venues: 1, recorders: 1, ..small(1) };
     let Some((mut exchange, disk)) = start(&config, 24, |layout| layout.venue_log(VenueId(0))) else {
         return;
@@ -249,7 +249,7 @@ fn disk_full_under_a_tap_costs_the_tap_and_nothing_else() {
     (0..5).for_each(|_| sell());
     // The tap ends before that, and no entry of it says what was lost: the counters do, and the record.
     let (ok, said) = tap(&exchange, "reconcile");
-    let told = ["entries that gateways say they lost", "recorded requests in no tap"];
+    let told = ["entries that gateways report as lost", "recorded requests in no tap"];
     assert!(!ok && told.iter().all(|what| said.contains(what)), "{said}");
     disk.make_room();
     let mut before = lost();

@@ -3,15 +3,15 @@
 use std::net::SocketAddr;
 
 use pares_client::Client;
+use pares_config::FeedConfig;
 use pares_node::SystemConfig;
-use pares_node::config::FeedConfig;
 use pares_types::{MemberId, Side};
 
 use crate::common::exchange::{addresses, small};
 use crate::common::limit;
 use crate::common::process::Up;
 use crate::feed_tls::Watch;
-use crate::own_network;
+use pares_testbed::own_network;
 
 fn with_groups() -> SystemConfig {
     let group = |last, port| SocketAddr::from(([239, 192, 7, last], port));
@@ -26,8 +26,8 @@ fn with_groups() -> SystemConfig {
 }
 
 #[test]
-fn two_watch_the_groups_of_a_system_at_once_and_both_are_current() {
-    const TEST: &str = "feed_groups::two_watch_the_groups_of_a_system_at_once_and_both_are_current";
+fn two_watchers_of_multicast_groups_are_both_current() {
+    const TEST: &str = "feed_groups::two_watchers_of_multicast_groups_are_both_current";
     if !own_network::is_inside(TEST) {
         return;
     }
@@ -41,5 +41,5 @@ fn two_watch_the_groups_of_a_system_at_once_and_both_are_current() {
     buyer.submit_and_wait(&limit(2, 1, Side::Buy, 5, 2_230_000)).unwrap();
     said.extend(watches.iter_mut().map(|watch| watch.until(&["ALFA", "current", "bid 15 at 223.00"])));
     // Unlike an address of one receiver, a group is nobody's alone.
-    assert!(!said.iter().flatten().any(|line| line.contains("taken by another")), "{said:#?}");
+    assert!(!said.iter().flatten().any(|line| line.contains("in use by another")), "{said:#?}");
 }

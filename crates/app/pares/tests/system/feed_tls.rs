@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use pares_config::TlsSetting;
 use pares_feed::soup::{self, LoginRequest};
 use pares_member::market::{self, MarketConfig};
 use pares_member::sources::{MarketNews, MarketState};
-use pares_node::config::TlsSetting;
 use pares_node::{NodeId, SystemConfig, config};
 use pares_receiver::{FeedReceiver, ReceiverConfig, SubscriptionState, Trust};
 use pares_tls::{Authority, Lifetime, TlsFiles};
@@ -96,7 +96,7 @@ fn await_bid(exchange: &mut Exchange, receiver: &mut FeedReceiver, shares: u64) 
 }
 
 #[test]
-fn a_receiver_takes_snapshot_and_day_by_tls_alone_and_a_replayer_that_dies_is_not_missed() {
+fn tls_receiver_gets_snapshot_and_day_despite_dead_replayer() {
     let mut exchange = Exchange::start(&with_tls());
     let mut buyer = exchange.client(0, 7);
     let mut buy = |name| buyer.submit_and_wait(&limit(name, 1, Side::Buy, 10, 2_230_000)).unwrap();
@@ -176,11 +176,11 @@ fn a_members_server_that_cannot_take_the_market_says_why() {
     let _market = market::receive(&config, || {}, move |why| drop(complain.send(why))).unwrap();
     let why = said.recv_timeout(PATIENCE).unwrap();
     assert!(why.contains("shard 0") && why.contains("--feed-ca"), "{why}");
-    assert!(said.recv_timeout(Duration::from_secs(1)).is_err(), "it is said once");
+    assert!(said.recv_timeout(Duration::from_secs(1)).is_err(), "it is printed once");
 }
 
 #[test]
-fn who_comes_without_tls_is_told_that_he_is_not_authorized_and_gets_nothing() {
+fn plaintext_client_is_told_not_authorized_and_gets_nothing() {
     let exchange = Exchange::start(&with_tls());
     let mut stream = TcpStream::connect(replayers(&exchange)[0]).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -9,7 +9,7 @@ use crate::fix_market::Engine;
 use crate::sign_on::done;
 
 #[test]
-fn a_session_is_told_of_the_member_that_it_copies_and_asks_for_nothing() {
+fn drop_copy_receives_member_reports_and_sends_nothing() {
     let config = small(1);
     let exchange = Exchange::start(&SystemConfig { fix: config.gateways.clone(), ..config });
     for words in ["member add 7", "member add 9", "member copy 9 7 --session 1"] {

@@ -144,7 +144,7 @@ fn a_book_is_told_by_fix_and_then_what_changes_of_it() {
 }
 
 #[test]
-fn the_first_whole_book_has_the_last_trade_of_the_day_from_before_anybody_asked() {
+fn first_full_book_has_last_trade_from_before() {
     const TRADE: &str = "|268=1|269=2|270=5|271=10|";
     let mut config = with_feed(small(2));
     // One replayer tells both gateways: what one of them has been told, the other one can be.

@@ -70,7 +70,7 @@ fn with(exchange: &Exchange, options: Options) -> Client {
 }
 
 #[test]
-fn a_killed_gateway_leaves_nothing_that_was_guarded_through_it_and_the_rest() {
+fn killed_gateway_cancels_guarded_orders_only() {
     let mut exchange = Exchange::start(&small(2));
     let mut observer = exchange.client(1, 7);
     let mut client = exchange.client(0, 7);
@@ -115,7 +115,7 @@ fn a_session_that_ends_leaves_nothing_that_it_guarded() {
 }
 
 #[test]
-fn a_session_that_is_silent_for_three_heartbeats_ends_and_one_that_beats_does_not() {
+fn silent_session_ends_after_three_heartbeats() {
     let mut exchange = Exchange::start(&small(2));
     let mut observer = exchange.client(1, 7);
     let mut beats = Client::connect_with(
@@ -143,7 +143,7 @@ fn a_session_that_is_silent_for_three_heartbeats_ends_and_one_that_beats_does_no
 }
 
 #[test]
-fn a_timer_that_runs_out_cancels_what_is_guarded_and_the_session_goes_on() {
+fn expired_timer_cancels_guarded_orders_session_lives() {
     let mut exchange = Exchange::start(&small(2));
     let mut observer = exchange.client(1, 7);
     let mut client = exchange.client(0, 7);

@@ -11,7 +11,6 @@
 mod common;
 
 mod admin;
-mod asking;
 mod bad_input;
 mod days;
 mod decoders;
@@ -29,10 +28,9 @@ mod member;
 mod misuse;
 mod ouch;
 mod overload;
-#[path = "../../../../feed/receiver/tests/own_network/mod.rs"]
-mod own_network;
 mod publishers;
 mod python;
+mod queries;
 mod quickfixj;
 mod recorders;
 mod repair;

@@ -21,7 +21,7 @@ const TRIES: u64 = 50;
 const NAMES: u64 = 16_384;
 
 #[test]
-fn wrong_keys_at_rate_from_many_connections_let_nobody_in_and_lose_nothing() {
+fn wrong_keys_at_rate_sign_nobody_on_and_lose_nothing() {
     let exchange = Exchange::start(&required(1));
     done(&exchange, "member add 7");
     done(&exchange, "member add 8");
@@ -54,7 +54,7 @@ fn wrong_keys_at_rate_from_many_connections_let_nobody_in_and_lose_nothing() {
 }
 
 #[test]
-fn one_session_on_two_connections_is_one_at_each_gateway_and_executes_once() {
+fn session_on_two_gateways_executes_once() {
     let exchange = Exchange::start(&required(2));
     done(&exchange, "member add 7");
     let own = key(&exchange, 7, 1);

@@ -61,7 +61,7 @@ fn flood(client: &mut Client, next: &mut u64, last: u64) {
 }
 
 #[test]
-fn a_flooding_session_is_read_more_slowly_and_the_others_are_not() {
+fn flooding_session_is_read_slower_others_are_not() {
     const FLOOD: u64 = 20_000;
     let mut exchange = paced();
     let mut traders = traders(&exchange, 2);

@@ -186,7 +186,7 @@ fn segments(exchange: &Exchange, id: u16) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_publishers_log_that_is_damaged_or_gone_is_made_anew_out_of_the_record() {
+fn damaged_publisher_log_is_rebuilt_from_record() {
     let mut exchange = Exchange::start(&with_feed(small(1)));
     let mut buyer = exchange.client(0, 7);
     for name in 1..=20 {
@@ -225,7 +225,7 @@ fn stat(exchange: &Exchange) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_publisher_whose_log_is_taken_away_while_it_runs_makes_it_anew() {
+fn publisher_rebuilds_log_removed_while_running() {
     let mut exchange = Exchange::start(&with_feed(small(1)));
     let mut buyer = exchange.client(0, 7);
     buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
@@ -275,13 +275,13 @@ fn who_watches_an_instrument_that_is_not_there_is_told() {
     for (name, instrument) in [(1, 1), (2, 3)] {
         buyer.submit_and_wait(&limit(name, instrument, Side::Buy, 1, 2_230_000)).unwrap();
     }
-    eventually("it is told once all instruments came", || {
+    eventually("the reason is printed once all instruments are known", || {
         exchange.tick();
         let mut watch = Command::new(PROGRAM);
         watch.args(["feed", "watch", "NOBODY", "--tcp", "--plain", "--seconds", "2", "--dir"]);
         let told = watch.arg(exchange.layout().root()).output().unwrap().stderr;
         String::from_utf8_lossy(&told)
-            .contains("NOBODY is none of the 3 instruments that came: ALFA, BRAVO, CHARLIE")
+            .contains("NOBODY is not one of the 3 instruments received: ALFA, BRAVO, CHARLIE")
     });
 }
 
@@ -294,12 +294,12 @@ fn watch(args: &[&str]) -> (bool, String, String) {
 }
 
 #[test]
-fn who_watches_has_levels_and_ends_with_an_error_if_nothing_came() {
+fn watcher_shows_levels_and_fails_without_data() {
     let mut exchange = Exchange::start(&with_feed(small(1)));
     let root = exchange.layout().root().to_owned();
     let dir = ["--dir", root.to_str().unwrap()];
     let (is_good, _, why) = watch(&dir);
-    assert!(!is_good && why.contains("nothing came: is the system up?"), "{why}");
+    assert!(!is_good && why.contains("nothing received: check that the system is up"), "{why}");
     let mut buyer = exchange.client(0, 7);
     for name in 1..=3 {
         buyer.submit_and_wait(&limit(name, 1, Side::Buy, 10, 2_230_000 + 100 * name as i64)).unwrap();
@@ -315,7 +315,10 @@ fn who_watches_has_levels_and_ends_with_an_error_if_nothing_came() {
     });
     let replayer = replayers(&exchange)[0].to_string();
     let (is_good, _, why) = watch(&["NOBODY", "--replayer", &replayer]);
-    assert!(!is_good && why.contains("nothing came of NOBODY. Received: 1 shard, as --shards says"), "{why}");
+    assert!(
+        !is_good && why.contains("nothing received of NOBODY. Received shards: 1 shard (--shards)"),
+        "{why}"
+    );
     assert!(watch(&["ALFA", "--replayer", &replayer]).0);
 }
 
@@ -351,12 +354,12 @@ fn a_log_of_a_past_that_is_no_more_is_made_anew() {
     listener.await_bid(&mut exchange, 2_220_000, 3);
     assert_eq!(listener.bid(2_230_000), None, "what was, is no more");
     let complaints = exchange.complaints();
-    assert!(complaints.contains("were sent before"), "{complaints}");
+    assert!(complaints.contains("were already sent"), "{complaints}");
     assert!(!complaints.contains("panicked"), "{complaints}");
 }
 
 #[test]
-fn strangers_at_a_replayer_are_sent_away_and_nobody_else_notices() {
+fn unknown_replayer_clients_are_refused_unnoticed() {
     let mut exchange = Exchange::start(&with_feed(small(1)));
     let mut listener = Listener::new(&exchange, true);
     let [first, _] = replayers(&exchange)[..] else { panic!("two replayers") };

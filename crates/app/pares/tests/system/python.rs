@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use pares_config::{SignOnSetting, TlsSetting};
 use pares_node::SystemConfig;
-use pares_node::config::{SignOnSetting, TlsSetting};
 use pares_types::{GatewayId, ShardId};
 
 use crate::common::exchange::{PROGRAM, addresses, small, with_feed};
@@ -115,7 +115,7 @@ fn the_python_client_trades_through_a_fresh_pares_up() {
 }
 
 #[test]
-fn the_python_receiver_is_never_wrong_while_publishers_and_a_replayer_are_killed() {
+fn python_receiver_stays_right_while_publishers_die() {
     if !has_python() {
         return;
     }

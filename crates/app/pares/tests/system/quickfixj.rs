@@ -158,7 +158,8 @@ fn fix_addresses(exchange: &Exchange) -> Vec<SocketAddr> {
 }
 
 #[test]
-fn quickfixj_enters_orders_loses_its_gateways_and_goes_on_at_the_next() {
+#[ignore = "all: an engine of others, built by Maven; the same sessions are proved byte by byte"]
+fn quickfixj_continues_at_next_gateway_after_kill() {
     const ORDERS: u64 = 10_000;
     const KILLED_AT: [u64; 3] = [2_500, 5_000, 7_500];
     let Some(class_path) = class_path() else { return };
@@ -209,6 +210,7 @@ fn quickfixj_enters_orders_loses_its_gateways_and_goes_on_at_the_next() {
 }
 
 #[test]
+#[ignore = "all: an engine of others, built by Maven; the same sessions are proved byte by byte"]
 fn quickfixj_is_told_the_market() {
     let Some(class_path) = class_path() else { return };
     let exchange = Exchange::start(&with_feed(system()));
@@ -224,6 +226,7 @@ fn quickfixj_is_told_the_market() {
 }
 
 #[test]
+#[ignore = "all: an engine of others, built by Maven; the same sessions are proved byte by byte"]
 fn quickfixj_is_told_the_trades_of_the_member_that_it_copies() {
     let Some(class_path) = class_path() else { return };
     let exchange = Exchange::start(&system());

@@ -129,11 +129,11 @@ fn refused_without(nodes: &[NodeId]) {
 }
 
 #[test]
-fn without_a_recorder_new_requests_are_refused_with_a_reason_and_served_again_by_themselves() {
+fn without_recorder_requests_refused_then_served() {
     refused_without(&[recorder(0), recorder(1)]);
 }
 
 #[test]
-fn without_a_venue_new_requests_are_refused_with_a_reason_and_served_again_by_themselves() {
+fn without_venue_requests_refused_then_served() {
     refused_without(&[venue(0), venue(1)]);
 }

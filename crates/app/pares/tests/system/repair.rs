@@ -64,7 +64,7 @@ fn lasts(places: &Places) -> Vec<(ShardId, Position)> {
 }
 
 #[test]
-fn a_recorder_whose_bits_rot_under_load_makes_its_log_anew_and_nobody_notices() {
+fn recorder_with_bit_rot_rebuilds_log_unnoticed() {
     let mut exchange = Exchange::start(&small(1));
     let mut traders = load::traders(&exchange, 4);
     load::trade(&mut exchange, &mut traders, 24_000);
@@ -102,7 +102,7 @@ fn aside(log: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn a_recorder_killed_again_and_again_while_it_repairs_itself_loses_nothing() {
+fn recorder_killed_during_repair_loses_nothing() {
     let mut exchange = Exchange::start(&small(1));
     let mut traders = load::traders(&exchange, 4);
     load::trade(&mut exchange, &mut traders, 8_000);
@@ -128,7 +128,7 @@ fn a_recorder_killed_again_and_again_while_it_repairs_itself_loses_nothing() {
 }
 
 #[test]
-fn two_logs_damaged_at_different_places_repair_each_other_at_the_start() {
+fn two_damaged_logs_repair_each_other_at_start() {
     let mut exchange = Exchange::start(&small(1));
     let mut traders = load::traders(&exchange, 4);
     load::trade(&mut exchange, &mut traders, 3_000);
@@ -150,7 +150,7 @@ fn two_logs_damaged_at_different_places_repair_each_other_at_the_start() {
 }
 
 #[test]
-fn what_no_recorder_has_any_more_comes_from_the_venues_or_is_named() {
+fn records_lost_by_recorders_come_from_venues_or_are_named() {
     let mut exchange = Exchange::start(&small(1));
     let mut traders = load::traders(&exchange, 4);
     load::trade(&mut exchange, &mut traders, 1_000);
@@ -187,7 +187,7 @@ fn what_no_recorder_has_any_more_comes_from_the_venues_or_is_named() {
 
 /// Every reader has passed the record: only the gateway that is asked once more for the answer meets the damage.
 #[test]
-fn a_repeat_whose_record_is_rotten_everywhere_has_it_repaired_and_is_answered() {
+fn repeat_of_rotten_record_is_repaired_and_answered() {
     let mut exchange = Exchange::start(&small(1));
     let mut member = exchange.client(0, 7);
     let request = limit(1, 1, Side::Sell, 100, 1_000_000);

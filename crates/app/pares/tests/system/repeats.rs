@@ -102,7 +102,7 @@ fn wipe(exchange: &mut Exchange, traders: &mut [Trader], id: u16) {
 }
 
 #[test]
-fn a_repeat_gets_the_first_answer_after_each_recorder_lost_its_disk() {
+fn repeat_gets_first_answer_after_all_recorders_lost_disks() {
     let mut exchange = Exchange::start(&small(1));
     let mut traders = load::traders(&exchange, 4);
     let mut member = exchange.client(0, 70);
@@ -155,7 +155,7 @@ fn a_repeat_in_flight_joins_it_and_the_last_to_ask_is_answered() {
 }
 
 #[test]
-fn one_name_at_two_gateways_in_the_same_instant_is_executed_once() {
+fn one_name_at_two_gateways_at_once_executes_once() {
     let mut exchange = Exchange::start(&small(2));
     let mut clients = [exchange.client(0, 7), exchange.client(1, 7)];
     const NAMES: u64 = 500;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pares_client::Client;
-use pares_node::config::DurabilitySetting;
+use pares_config::DurabilitySetting;
 use pares_node::lost::OnLoss;
 use pares_node::{Supervisor, SystemConfig};
 use pares_types::{Epoch, GatewayId, MemberId, Quantity, Side, Status};
@@ -50,7 +50,7 @@ fn everything_restarted_together_loses_nothing_acknowledged() {
 }
 
 #[test]
-fn everything_restarted_together_loses_nothing_acknowledged_on_disk() {
+fn full_restart_loses_nothing_acknowledged_on_disk() {
     trade_while_restarting(&SystemConfig { durability: DurabilitySetting::Disk, ..small(1) }, 2);
 }
 
@@ -106,12 +106,12 @@ fn lose_log_of_first(exchange: &mut Exchange) {
         assert!(!exchange.supervisor().is_up(gateway(0)), "it goes on from nothing");
         let deaths = exchange.supervisor().tick();
         let mut said = deaths.into_iter().filter_map(|death| death.complaint);
-        said.any(|said| said.contains("its log was lost"))
+        said.any(|said| said.contains("that log was lost"))
     });
 }
 
 #[test]
-fn a_gateway_whose_log_was_lost_does_not_start_before_everything_is_started_anew() {
+fn gateway_with_lost_log_waits_for_system_restart() {
     let mut exchange = Exchange::start(&small(2));
     let order = |name| limit(name, 1, Side::Buy, 5, 20_000);
     exchange.client(0, 7).submit_and_wait(&order(1)).unwrap();
@@ -142,7 +142,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn old_logs_of_all_recorders_are_refused_until_the_operator_gives_up_what_is_lost() {
+fn old_logs_refused_until_operator_gives_up_losses() {
     let config = SystemConfig { durability: DurabilitySetting::Disk, ..small(1) };
     let mut exchange = Exchange::start(&config);
     let order = |name| limit(name, 1, Side::Buy, 5, 20_000);

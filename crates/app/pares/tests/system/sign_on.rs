@@ -8,8 +8,8 @@ use std::time::Duration;
 use pares_client::{
     Client, ClientError, ClientRequest, Credential, KeyFile, Options, Secret, Update, Verifier,
 };
+use pares_config::SignOnSetting;
 use pares_node::SystemConfig;
-use pares_node::config::SignOnSetting;
 use pares_types::{
     ClientOrderId, Command, Entry, GatewayId, InstrumentId, Key, MemberId, Reason, Registration, Side, Status,
 };
@@ -269,7 +269,7 @@ fn a_position_is_limited_at_every_gateway_and_after_its_death() {
 }
 
 #[test]
-fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom() {
+fn rights_limits_four_eyes_set_live_and_recorded() {
     let exchange = Exchange::start(&required(1));
     done(&exchange, "member add 7");
     let mut client = known(&exchange, 0, &key(&exchange, 7, 1));
@@ -336,12 +336,12 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
 }
 
 #[test]
-fn an_operator_without_a_key_and_one_who_blocks_nobody_are_told_so() {
+fn operator_without_key_or_unknown_member_gets_warning() {
     let exchange = Exchange::start(&required(1));
     let key = exchange.layout().operator_key();
     std::fs::rename(&key, key.with_extension("away")).unwrap();
     let (ok, said) = admin(&exchange, "block 77");
-    assert!(!ok && said.contains("operator.key is not there"), "{said}");
+    assert!(!ok && said.contains("operator.key is missing"), "{said}");
     std::fs::rename(key.with_extension("away"), &key).unwrap();
     let said = done(&exchange, "block 77");
     assert!(said.contains("no member 77"), "{said}");
@@ -352,7 +352,7 @@ fn an_operator_without_a_key_and_one_who_blocks_nobody_are_told_so() {
 
 /// A gateway stands still, and its operators ask elsewhere for something else. What they asked it before is never done.
 #[test]
-fn what_an_operator_asks_a_gateway_that_stands_still_undoes_nothing() {
+fn operator_request_at_stalled_gateway_undoes_nothing() {
     let mut exchange = Exchange::start(&required(2));
     done(&exchange, "member add 7");
     let own = key(&exchange, 7, 1);
@@ -417,7 +417,7 @@ fn without_answers(gateway: SocketAddr) -> SocketAddr {
 }
 
 #[test]
-fn what_a_gateway_does_not_answer_is_asked_again_elsewhere_and_done_once() {
+fn unanswered_operator_request_is_repeated_and_done_once() {
     let exchange = Exchange::start(&required(2));
     let published = exchange.layout().gateway_address(GatewayId(0));
     let address = std::fs::read_to_string(&published).unwrap();
@@ -428,5 +428,5 @@ fn what_a_gateway_does_not_answer_is_asked_again_elsewhere_and_done_once() {
     let added = ["register member 7: added", "register member 7 session 1: new key (ed25519)"];
     assert_eq!(asked(&exchange), [added[0], added[1], "block member 7"]);
     let (ok, said) = admin(&exchange, &format!("unblock 7 --gateway {deaf}"));
-    assert!(!ok && said.contains("may be done yet"), "{said}");
+    assert!(!ok && said.contains("or later, until another operator request"), "{said}");
 }

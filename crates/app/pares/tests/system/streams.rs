@@ -100,7 +100,7 @@ fn every_gateway_tells_the_same_numbers_after_restarts_too() {
 }
 
 #[test]
-fn who_was_away_is_told_what_it_missed_and_then_what_happens_without_a_gap() {
+fn returning_member_gets_missed_then_live_without_gap() {
     let mut exchange = Exchange::start(&small(2));
     let (mut seller, mut buyer) = (exchange.client(0, 7), exchange.client(0, 8));
     for name in 1..=300 {

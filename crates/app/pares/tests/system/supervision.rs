@@ -1,6 +1,7 @@
 //! `pares up` as a user runs it: what it leaves behind (nothing), and what it costs when nothing happens.
 
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pares_client::Client;
@@ -40,6 +41,8 @@ fn ctrl_c_stops_everything() {
 #[test]
 fn a_terminal_that_closes_stops_everything() {
     let dir = tempfile::tempdir().unwrap();
+    // Under `nohup` children ignore the signal too; one that is handled is not inherited as ignored.
+    let _restored = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default()).unwrap();
     let mut up = Up::start(dir.path(), &small(1));
     let nodes = up.nodes();
     // A terminal hangs up on all that it shows at once.
@@ -61,7 +64,7 @@ fn ctrl_c_stops_even_what_is_stopped() {
 }
 
 #[test]
-fn a_node_that_cannot_be_waited_for_keeps_no_other_from_being_stopped() {
+fn unwaitable_node_does_not_block_stopping_others() {
     let mut exchange = Exchange::start(&small(1));
     let nodes =
         exchange.roles().into_iter().map(|role| (role, pid_of(exchange.layout(), role))).collect::<Vec<_>>();
@@ -85,7 +88,7 @@ fn the_supervisor_is_killed_and_leaves_no_orphan() {
 }
 
 #[test]
-fn the_supervisor_is_killed_and_leaves_no_orphan_even_if_a_node_is_stopped() {
+fn killed_supervisor_leaves_no_orphan_even_if_stopped() {
     let dir = tempfile::tempdir().unwrap();
     let mut up = Up::start(dir.path(), &small(1));
     let nodes = up.nodes();
@@ -108,7 +111,7 @@ fn the_supervisor_is_killed_and_the_next_start_works_at_once() {
 }
 
 #[test]
-fn a_supervisor_whose_output_nobody_takes_any_more_starts_again_what_dies() {
+fn supervisor_with_blocked_output_still_restarts_nodes() {
     let dir = tempfile::tempdir().unwrap();
     // Its output is closed once it is up.
     let mut up = Up::start(dir.path(), &small(1));
@@ -148,7 +151,7 @@ fn a_taken_address_is_named_with_the_setting_that_chooses_it() {
         said.contains(&format!("gateway-0: cannot listen at {address}: Address already in use")),
         "{said}"
     );
-    assert!(said.contains("`gateways` in pares.toml chooses the address"), "{said}");
+    assert!(said.contains("Change the address: `gateways` in pares.toml"), "{said}");
 }
 
 #[test]

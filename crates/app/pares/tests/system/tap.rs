@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pares_log::{Config, Writer};
 use pares_node::SystemConfig;
-use pares_tap::{TapDoor, TapHead, TapKind, TapLoss};
+use pares_port::{TapDoor, TapHead, TapKind, TapLoss};
 use pares_text::moment;
 use pares_types::{GatewayId, RecorderId, Side};
 use serde_json::Value;
@@ -236,7 +236,7 @@ fn a_tap_with_damage_in_it_is_not_all_there() {
     bytes[at - 8] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
     let (ok, said) = tap(&exchange, "reconcile");
-    assert!(!ok && said.contains("1 taps that cannot be read to their ends"), "{said}");
+    assert!(!ok && said.contains("1 taps that cannot be read to the end"), "{said}");
     assert!(!said.contains("0 bytes of the taps missing"), "{said}");
     let (ok, [listed, complaint]) = tap_apart(&exchange, "list --json");
     assert!(!ok && complaint.contains("no intact record"), "{complaint}");
@@ -245,7 +245,7 @@ fn a_tap_with_damage_in_it_is_not_all_there() {
 }
 
 #[test]
-fn a_gateway_that_is_there_no_more_and_a_damaged_recorder_keep_nothing_from_reconcile() {
+fn reconcile_survives_removed_gateway_and_damaged_recorder() {
     let config = SystemConfig { tap: true, recorders: 2, ..small(2) };
     let mut exchange = Exchange::start(&config);
     exchange.client(1, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
@@ -271,7 +271,7 @@ fn a_gateway_that_is_there_no_more_and_a_damaged_recorder_keep_nothing_from_reco
     assert!(ok && said.contains(reconciled) && said.contains("recorder-0"), "{said}");
     damaged(1);
     let (ok, said) = tap(&exchange, "reconcile");
-    assert!(!ok && said.contains("no recorder's log can be read to its end"), "{said}");
+    assert!(!ok && said.contains("no recorder's log can be read to the end"), "{said}");
 }
 
 /// A tap that says it was there, and has nothing.
@@ -290,7 +290,7 @@ fn what_is_recorded_and_in_no_tap_is_a_difference() {
     writer.publish();
     drop(writer);
     let (ok, said) = tap(&exchange, "reconcile");
-    let listed = said.lines().filter(|line| line.ends_with("is recorded, and in no tap")).count();
+    let listed = said.lines().filter(|line| line.ends_with("is recorded, but in no tap")).count();
     assert!(!ok && listed == 20 && said.contains("5 more differences of member 7"), "{said}");
     assert!(said.contains("25 differences"), "{said}");
 }
@@ -308,7 +308,7 @@ fn what_a_tap_lost_is_said_by_reconcile() {
     writer.publish();
     drop(writer);
     let (ok, said) = tap(&exchange, "reconcile");
-    assert!(!ok && said.contains("3 entries that gateways say they lost, 77 bytes"), "{said}");
+    assert!(!ok && said.contains("3 entries that gateways report as lost, 77 bytes"), "{said}");
 }
 
 /// What came in while no tap was there is no difference when a tap has a report of it.
@@ -331,7 +331,7 @@ fn a_tap_that_was_switched_off_for_a_while_makes_no_differences() {
     });
     let (ok, said) = tap(&exchange, "reconcile");
     assert!(ok && said.contains("1 recorded requests are in no tap"), "{said}");
-    assert!(said.contains("in 2 lives of its gateway"), "{said}");
+    assert!(said.contains("in 2 runs of its gateway"), "{said}");
 }
 
 /// tshark finds the messages of FIX and the packets of Soup.

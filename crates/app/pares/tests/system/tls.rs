@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use pares_client::{Client, ClientError, Options, Tls};
-use pares_node::config::{ClientCertificates, TlsSetting};
+use pares_config::{ClientCertificates, TlsSetting};
 use pares_node::{SystemConfig, keys};
 use pares_tls::{Authority, Connection, Lifetime, TlsFiles, TlsStream, Trust};
 use pares_types::{ClientOrderId, GatewayId, MemberId, Reason, Reply, Side, Status};
@@ -67,7 +67,7 @@ fn an_order_over_tls_through_a_fresh_pares_up() {
 }
 
 #[test]
-fn a_member_trades_with_its_certificate_and_is_refused_without_with_an_old_one_and_with_anothers() {
+fn member_trades_with_own_certificate_only() {
     let exchange = Exchange::start(&mutual());
     let mut bystander = Bystander::new(&exchange);
     let layout = exchange.layout();
@@ -123,7 +123,7 @@ fn a_client_refuses_a_gateway_of_another_authority_or_name() {
 }
 
 #[test]
-fn a_gateway_whose_certificate_has_expired_gets_another_at_the_next_start() {
+fn gateway_with_expired_certificate_gets_new_at_start() {
     let mut exchange = Exchange::start(&with_tls());
     exchange.stop();
     let keys = exchange.layout().keys();
@@ -159,13 +159,13 @@ fn a_client_with_tls_at_a_port_without_is_told_what_to_look_at() {
     Authority::in_dir(elsewhere.path(), "pares").unwrap();
     let tls = Tls::of_exchange(&elsewhere.path().join("ca.pem")).unwrap();
     let error = exchange.connect(0, 7, Some(tls)).err().expect("refused");
-    assert!(error.to_string().contains("is that a port that speaks TLS?"), "{error}");
+    assert!(error.to_string().contains("check that the port uses TLS"), "{error}");
     bystander.trades();
     assert_eq!(exchange.counter(gateway(0), "malformed_connections"), 1);
 }
 
 #[test]
-fn garbage_in_the_handshake_closes_the_connection_and_nobody_else_notices() {
+fn garbage_in_handshake_closes_only_that_connection() {
     let exchange = Exchange::start(&with_tls());
     let mut bystander = Bystander::new(&exchange);
     let hello = hello(&exchange);
@@ -207,7 +207,7 @@ fn a_handshake_without_end_is_closed() {
 }
 
 #[test]
-fn half_handshakes_are_closed_in_the_end_and_leave_room_for_those_who_trade() {
+fn half_handshakes_time_out_and_leave_room() {
     // Sixteen strangers at a time.
     let exchange = Exchange::start(&SystemConfig { sessions_max: 64, ..with_tls() });
     let mut bystander = Bystander::new(&exchange);
@@ -234,7 +234,7 @@ fn half_handshakes_are_closed_in_the_end_and_leave_room_for_those_who_trade() {
 }
 
 #[test]
-fn new_keys_without_end_end_the_connection_and_nobody_else_notices() {
+fn endless_key_updates_end_only_that_connection() {
     let exchange = Exchange::start(&with_tls());
     let mut bystander = Bystander::new(&exchange);
     let mut stream = shaken(&exchange);
@@ -274,7 +274,7 @@ fn damaged_records_end_the_connection_and_nobody_else_notices() {
 }
 
 #[test]
-fn a_certificate_is_issued_to_nobody_whose_name_is_the_systems_own() {
+fn certificate_in_a_reserved_name_is_refused() {
     let exchange = Exchange::start(&with_tls());
     assert!(keys::issue(exchange.layout(), "gateway-0", 1).is_err());
     exchange.client(0, 7);

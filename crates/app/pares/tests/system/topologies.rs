@@ -1,6 +1,6 @@
 //! Systems of other shapes than the usual.
 
-use pares_node::config::DurabilitySetting;
+use pares_config::DurabilitySetting;
 use pares_node::{NodeId, SystemConfig};
 
 use crate::common::exchange::{Exchange, gateway, small, venue};

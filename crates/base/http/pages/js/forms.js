@@ -12,8 +12,8 @@ const LOOKS = {
 };
 /** How fields are read, by kind: gives the value, or throws words. */
 const READERS = {
-  code: (text) => asIs(/^\d{6}$/, text, 'A code has six digits.'),
-  whole: (text) => asIs(/^[1-9]\d{0,14}$/, text, 'That is a whole number, from 1.'),
+  code: (text) => asIs(/^\d{6}$/, text, 'A code must have six digits.'),
+  whole: (text) => asIs(/^[1-9]\d{0,14}$/, text, 'Enter a whole number from 1.'),
 };
 /** What refusals say, `[field, words]`; and who else hears of problems. */
 let inWords = (problem) => ['', problem.message];
@@ -120,7 +120,7 @@ export function form({ id, fields, button, estimate, submit, isQuiet = false, is
   const run = async (values) => {
     clearTimeout(silence);
     try {
-      const words = await submit(values, () => setText(done, 'No answer yet; asking again …'));
+      const words = await submit(values, () => setText(done, 'No answer yet; trying again …'));
       setText(done, words ?? '');
       silence = setTimeout(() => setText(done, ''), SAID_MS);
       if (words) say(words);
@@ -153,7 +153,7 @@ export function action({ id, label, isQuiet = false, describedBy, work, error })
   button.addEventListener('click', () => busy(button, async () => {
     setText(error, '');
     try {
-      const words = await work(() => setText(error, 'No answer yet; asking again …'));
+      const words = await work(() => setText(error, 'No answer yet; trying again …'));
       if (words) say(words);
       setText(error, '');
     } catch (problem) {

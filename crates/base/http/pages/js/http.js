@@ -50,7 +50,7 @@ export function leave() {
 /** Does `once` again until it is answered, all tries are over, or who asks has left. `waiting` hears of each try that was not answered. */
 export async function untilAnswered(once, waiting) {
   const asked = turn;
-  const stay = () => { if (turn !== asked) throw new Error('Who asked this has signed out.'); };
+  const stay = () => { if (turn !== asked) throw new Error('You have signed out.'); };
   const attempt = async () => {
     stay();
     const answer = await once();

@@ -12,7 +12,7 @@ use crate::rig::{Ear, HIGH, SYSTEM, Site, Told, certificates, high, shown, until
 
 both_ways! {
     an_application_and_a_site_exchange_frames
-    an_application_that_does_not_read_is_closed_and_the_others_are_not
+    client_that_does_not_read_is_closed_others_stay
     more_applications_than_allowed_are_closed_at_once
     all_applications_together_have_a_bound
     an_id_is_not_used_again
@@ -70,7 +70,7 @@ fn an_application_and_a_site_exchange_frames(tls: bool) {
     assert_eq!(two.receive().unwrap(), b"still here");
 }
 
-fn an_application_that_does_not_read_is_closed_and_the_others_are_not(tls: bool) {
+fn client_that_does_not_read_is_closed_others_stay(tls: bool) {
     let mut site = Site::open(high(tls));
     let (mut deaf, deaf_id) = connect(&mut site, tls);
     let (mut other, other_id) = connect(&mut site, tls);
@@ -79,7 +79,7 @@ fn an_application_that_does_not_read_is_closed_and_the_others_are_not(tls: bool)
         site.links.send_client(deaf_id, &[7; 1 << 20]) == Err(SendError::Full)
     });
     site.step_until(
-        |told| matches!(told, Told::ClientGone(id, why) if *id == deaf_id && why.contains("wait to be read")),
+        |told| matches!(told, Told::ClientGone(id, why) if *id == deaf_id && why.contains("unread")),
     );
     assert_eq!(site.links.counts().clients_slow, 1);
     site.links.send_client(other_id, b"you read").unwrap();
@@ -122,7 +122,7 @@ fn all_applications_together_have_a_bound(tls: bool) {
         let (_, id) = sends.next().unwrap();
         site.links.send_client(*id, &[7; 100_000]) == Err(SendError::Full)
     });
-    site.step_until(|told| matches!(told, Told::ClientGone(_, why) if why.contains("wait to be read")));
+    site.step_until(|told| matches!(told, Told::ClientGone(_, why) if why.contains("unread")));
     site.links.send_client(other_id, b"you read").unwrap();
     site.links.flush();
     assert_eq!(other.receive().unwrap(), b"you read", "who holds little is served");
@@ -210,7 +210,7 @@ fn turned_away(site: &mut Site, trust: Trust) -> io::Error {
 }
 
 #[test]
-fn an_application_without_a_certificate_of_the_systems_authority_is_not_heard() {
+fn client_without_system_certificate_gets_no_hearing() {
     let mut site = Site::open(high(true));
     let said = turned_away(&mut site, Trust::load(&certificates().join("ca.pem")).unwrap());
     assert!(
@@ -240,12 +240,12 @@ fn what_is_no_tls_is_answered_by_an_alert() {
         site.step();
         thread.is_finished()
     });
-    assert!(thread.join().unwrap().to_string().contains("speaks TLS"));
+    assert!(thread.join().unwrap().to_string().contains("requires TLS"));
     assert!(site.failed_with("TLS: "));
 }
 
 #[test]
-fn who_is_revoked_is_disconnected_and_stays_out_and_others_do_not() {
+fn revoked_client_is_disconnected_others_stay() {
     let dir = tempfile::tempdir().unwrap();
     issue(dir.path(), SYSTEM, &[HIGH]).unwrap();
     let mut trusts = ["client-one", "client-two"].map(|name| {

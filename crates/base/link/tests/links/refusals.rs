@@ -18,7 +18,7 @@ use crate::rig::{
 };
 
 both_ways! {
-    a_site_whose_settings_differ_where_all_must_agree_is_refused_and_the_setting_is_named
+    site_with_differing_settings_is_refused_by_name
     rubbish_is_refused_and_costs_the_others_nothing
     half_a_hello_and_then_silence_is_dropped
     strangers_without_end_do_not_keep_a_site_out
@@ -26,12 +26,12 @@ both_ways! {
     no_bytes_of_a_stranger_bring_a_site_down
 }
 
-fn a_site_whose_settings_differ_where_all_must_agree_is_refused_and_the_setting_is_named(tls: bool) {
+fn site_with_differing_settings_is_refused_by_name(tls: bool) {
     let agreed = |value: &str| vec![Agreed { name: "certifier", value: value.into() }];
     let mut b = Site::open(LinksConfig { agreed: agreed("1"), ..high(tls) });
     let mut a = Site::open(LinksConfig { agreed: agreed("0"), ..low(b.address(), tls) });
     let named =
-        |told: &Told| matches!(told, Told::Failed(_, why) if why.contains("`certifier` is not \"1\""));
+        |told: &Told| matches!(told, Told::Failed(_, why) if why.contains("`certifier` differs from \"1\""));
     until(|| {
         a.step();
         b.step();
@@ -57,6 +57,11 @@ fn framed(payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// The hello that site `from` of a system sends to site `to`.
+fn hello(from: u16, to: u16, system: &str) -> Vec<u8> {
+    framed(&Hello { speaks: SPEAKS, understands: UNDERSTANDS, from, to, system, digests: &[] }.encode())
+}
+
 /// What is refused with words that contain `text`.
 fn is_refused(site: &mut Site, bytes: &[u8], text: &str) {
     let before = site.links.counts().refused;
@@ -68,16 +73,17 @@ fn is_refused(site: &mut Site, bytes: &[u8], text: &str) {
 
 fn rubbish_is_refused_and_costs_the_others_nothing(tls: bool) {
     let (mut a, mut b) = pair(tls);
-    is_refused(&mut b, b"GET / HTTP/1.1\r\n\r\n", "a frame of");
-    is_refused(&mut b, &u32::MAX.to_le_bytes(), "a frame of 4294967295 bytes");
+    is_refused(&mut b, b"GET / HTTP/1.1\r\n\r\n", "a frame has");
+    is_refused(&mut b, &u32::MAX.to_le_bytes(), "a frame has 4294967295 bytes");
     is_refused(&mut b, &framed(b"not a hello at all"), "not a hello");
     is_refused(&mut b, &framed(b"PLNK\x09\x00 of a later version"), "version 9");
-    let hello = |from, to, system| {
-        framed(&Hello { speaks: SPEAKS, understands: UNDERSTANDS, from, to, system, digests: &[] }.encode())
-    };
     is_refused(&mut b, &hello(LOW, HIGH, "another"), "\"another\"");
-    is_refused(&mut b, &hello(LOW, LOW, SYSTEM), "wants site 0");
-    is_refused(&mut b, &hello(HIGH + 1, HIGH, SYSTEM), "it is site 257, which is not named");
+    is_refused(&mut b, &hello(LOW, LOW, SYSTEM), "wants to reach site 0");
+    is_refused(
+        &mut b,
+        &hello(HIGH + 1, HIGH, SYSTEM),
+        "it is site 257, which is not in this site's configuration",
+    );
     // A hello's beginning and then TLS, or the other way round, is no better.
     let mixed = [&framed(b"PLNK")[..], &[0x16, 3, 1]].concat();
     is_refused(&mut b, &mixed, "not a hello");
@@ -89,17 +95,7 @@ fn half_a_hello_and_then_silence_is_dropped(tls: bool) {
     let mut settings = high(tls);
     settings.hello_max = Duration::from_millis(20);
     let mut b = Site::open(settings);
-    let hello = framed(
-        &Hello {
-            speaks: SPEAKS,
-            understands: UNDERSTANDS,
-            from: LOW,
-            to: HIGH,
-            system: SYSTEM,
-            digests: &[],
-        }
-        .encode(),
-    );
+    let hello = hello(LOW, HIGH, SYSTEM);
     let half_of_tls = &[0x16, 0x03, 0x01, 0x02, 0x00][..if tls { 5 } else { 1 }];
     for part in [&hello[..0], &hello[..1], &hello[..hello.len() - 1], half_of_tls] {
         b.ear.0.clear();
@@ -135,7 +131,7 @@ fn the_same_site_connecting_again_replaces_its_old_connection(tls: bool) {
     step_both(&mut again, &mut b, |_, b| b.frames() == [b"mine"]);
     let told = [
         Told::Connected(LOW),
-        Told::Disconnected(LOW, "the same site connected anew".to_owned()),
+        Told::Disconnected(LOW, "the same site connected again".to_owned()),
         Told::Connected(LOW),
         Told::Frame(LOW, b"mine".to_vec()),
     ];
@@ -147,17 +143,7 @@ fn no_bytes_of_a_stranger_bring_a_site_down(tls: bool) {
     let (mut a, b) = pair(tls);
     let b = RefCell::new(b);
     // Of another system: rubbish now and then is the byte that was missing.
-    let hello = framed(
-        &Hello {
-            speaks: SPEAKS,
-            understands: UNDERSTANDS,
-            from: LOW,
-            to: HIGH,
-            system: "another",
-            digests: &[],
-        }
-        .encode(),
-    );
+    let hello = hello(LOW, HIGH, "another");
     let mut runner = TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
     // Rubbish alone, after the beginning of TLS, and in place of some of a hello.
     let rubbish = (0..3usize, proptest::collection::vec(any::<u8>(), 0..300));
@@ -182,7 +168,7 @@ fn no_bytes_of_a_stranger_bring_a_site_down(tls: bool) {
 fn a_site_that_must_use_tls_and_does_not_is_refused() {
     let mut b = Site::open(high(true));
     let mut a = Site::open(low(b.address(), false));
-    step_both(&mut a, &mut b, |a, b| b.failed_with("came without: refused") && !a.ear.0.is_empty());
+    step_both(&mut a, &mut b, |a, b| b.failed_with("connected without it: refused") && !a.ear.0.is_empty());
     assert!(matches!(&a.ear.0[0], Told::Failed(Some(HIGH), _)));
     assert_eq!(b.links.counts().connected, 0);
 }
@@ -191,7 +177,9 @@ fn a_site_that_must_use_tls_and_does_not_is_refused() {
 fn tls_where_there_is_no_certificate_is_refused() {
     let mut b = Site::open(high(false));
     let mut a = Site::open(low(b.address(), true));
-    step_both(&mut a, &mut b, |_, b| b.failed_with("TLS came where none is configured"));
+    step_both(&mut a, &mut b, |_, b| {
+        b.failed_with("the other end uses TLS, but this site is not configured for it")
+    });
     assert_eq!((a.links.counts().connected, b.links.counts().connected), (0, 0));
 }
 
@@ -286,10 +274,7 @@ fn liar_with_certificate_of(
         .unwrap();
     let name = ServerName::try_from(pares_link::site_name(to, SYSTEM)).unwrap();
     let mut tls = rustls::ClientConnection::new(settings.into(), name).unwrap();
-    let hello =
-        Hello { speaks: SPEAKS, understands: UNDERSTANDS, from: claimed, to, system: SYSTEM, digests: &[] }
-            .encode();
-    tls.writer().write_all(&framed(&hello)).unwrap();
+    tls.writer().write_all(&hello(claimed, to, SYSTEM)).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nonblocking(true).unwrap();
     move || tls.complete_io(&mut stream).map(|_| ())
@@ -317,7 +302,7 @@ fn a_configuration_that_contradicts_itself_is_refused() {
 
 /// Whatever answers at the address of a peer.
 #[test]
-fn whoever_answers_a_dial_with_rubbish_is_refused_and_dialled_again() {
+fn garbage_answer_to_dial_is_refused_and_redialled() {
     let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut a = Site::open(low(impostor.local_addr().unwrap(), false));
     impostor.set_nonblocking(true).unwrap();
@@ -343,7 +328,7 @@ fn own_copy(dir: &std::path::Path, number: u16) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_site_that_is_revoked_is_let_go_and_comes_back_with_a_new_certificate() {
+fn revoked_site_is_dropped_and_returns_recertified() {
     let dir = tempfile::tempdir().unwrap();
     issue(dir.path(), SYSTEM, &[LOW, HIGH]).unwrap();
     let (own_low, own_high) = (own_copy(dir.path(), LOW), own_copy(dir.path(), HIGH));
@@ -358,7 +343,7 @@ fn a_site_that_is_revoked_is_let_go_and_comes_back_with_a_new_certificate() {
     let text = std::fs::read(&list).unwrap();
     std::fs::write(own_high.path().join("revoked.pem"), &text[..60]).unwrap();
     b.step_until(
-        |told| matches!(told, Told::Failed(None, why) if why.contains("what was read before holds")),
+        |told| matches!(told, Told::Failed(None, why) if why.contains("the list read before stays in use")),
     );
     assert!(b.links.is_connected(LOW));
     std::fs::write(own_high.path().join("revoked.pem"), &text).unwrap();

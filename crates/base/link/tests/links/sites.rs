@@ -10,14 +10,14 @@ use crate::rig::{HIGH, LOW, PATIENCE, Site, Told, high, low, pair, step_both, un
 
 both_ways! {
     frames_arrive_in_order_both_ways
-    a_frame_of_the_greatest_length_arrives_and_one_more_byte_is_not_taken
+    frame_of_maximum_length_arrives_longer_is_refused
     a_site_that_restarts_is_found_again
     a_site_that_does_not_read_is_let_go_with_bounded_memory
     a_site_called_dead_is_connected_anew
     a_site_that_comes_late_is_dialled_until_it_is_there
-    a_black_hole_between_sites_gives_back_what_was_sent_when_it_heals
+    black_hole_delivers_held_data_when_it_heals
     sites_find_each_other_again_after_a_cut
-    a_site_behind_a_black_hole_is_given_up_and_dialled_until_it_answers
+    site_behind_black_hole_is_given_up_and_redialled
 }
 
 fn frames_arrive_in_order_both_ways(tls: bool) {
@@ -33,7 +33,7 @@ fn frames_arrive_in_order_both_ways(tls: bool) {
     }
 }
 
-fn a_frame_of_the_greatest_length_arrives_and_one_more_byte_is_not_taken(tls: bool) {
+fn frame_of_maximum_length_arrives_longer_is_refused(tls: bool) {
     let (mut a, mut b) = pair(tls);
     let payload: Vec<u8> = (0..pares_link::FRAME_MAX).map(|i| (i * 7 + i / 251) as u8).collect();
     assert_eq!(a.links.send(HIGH, &[0; pares_link::FRAME_MAX + 1]), Err(SendError::TooLong));
@@ -75,7 +75,7 @@ fn a_site_that_does_not_read_is_let_go_with_bounded_memory(tls: bool) {
     };
     assert_eq!(refused, SendError::Full);
     assert!(sent >= 11, "{sent}");
-    a.step_until(|told| matches!(told, Told::Disconnected(HIGH, why) if why.contains("wait to be read")));
+    a.step_until(|told| matches!(told, Told::Disconnected(HIGH, why) if why.contains("unread")));
     assert_eq!(a.links.backlog(HIGH), 0);
     // Both begin anew.
     step_both(&mut a, &mut b, |a, b| a.links.is_connected(HIGH) && b.links.counts().connected == 2);
@@ -112,7 +112,7 @@ fn connected(a: &Site, b: &Site) -> bool {
     a.links.is_connected(HIGH) && b.links.is_connected(LOW)
 }
 
-fn a_black_hole_between_sites_gives_back_what_was_sent_when_it_heals(tls: bool) {
+fn black_hole_delivers_held_data_when_it_heals(tls: bool) {
     let (mut a, mut b, proxy) = distant(tls, PATIENCE);
     step_both(&mut a, &mut b, connected);
     proxy.handle().black_hole();
@@ -148,7 +148,7 @@ fn sites_find_each_other_again_after_a_cut(tls: bool) {
     step_both(&mut a, &mut b, |a, _| a.frames() == [b"back again"]);
 }
 
-fn a_site_behind_a_black_hole_is_given_up_and_dialled_until_it_answers(tls: bool) {
+fn site_behind_black_hole_is_given_up_and_redialled(tls: bool) {
     let (mut a, mut b, proxy) = distant(tls, Duration::from_millis(200));
     proxy.handle().black_hole();
     step_both(&mut a, &mut b, |a, _| a.failed_with("no hello"));

@@ -45,7 +45,7 @@ fn prepared(dir: &Path) {
 }
 
 #[test]
-fn a_death_after_any_step_leaves_both_logs_and_the_next_opening_goes_on() {
+fn death_after_any_step_keeps_both_logs_usable() {
     let (mut steps, mut done) = (0, false);
     while !done {
         let dir = tempfile::tempdir().unwrap();
@@ -66,7 +66,7 @@ fn a_death_after_any_step_leaves_both_logs_and_the_next_opening_goes_on() {
 }
 
 #[test]
-fn a_death_before_the_new_log_is_whole_leaves_the_damaged_one_as_it_was() {
+fn death_before_new_log_complete_keeps_damaged_one() {
     let dir = tempfile::tempdir().unwrap();
     prepared(dir.path());
     write(dir.path(), 50..51);

@@ -140,7 +140,6 @@ pub(crate) fn payloads(dir: &Path) -> Vec<Vec<u8>> {
     all
 }
 
-/// The file of the segment that begins at `base`.
 pub(crate) fn segment_file(dir: &Path, base: u64) -> PathBuf {
     dir.join(format!("{base:020}.seg"))
 }
@@ -151,12 +150,10 @@ pub(crate) fn lose_power(dir: &Path) {
     marks.write_all_at(&[0xaa; 16], 32).unwrap();
 }
 
-/// Overwrites bytes of a segment file.
 pub(crate) fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
     std::fs::File::options().write(true).open(path).unwrap().write_all_at(bytes, at).unwrap();
 }
 
-/// Flips one bit of a file.
 pub(crate) fn flip_bit(path: &Path, at: u64) {
     let mut byte = [0];
     std::fs::File::open(path).unwrap().read_exact_at(&mut byte, at).unwrap();

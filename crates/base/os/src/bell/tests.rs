@@ -67,7 +67,7 @@ fn a_pipe_nobody_drains_does_not_block_its_ringers() {
 }
 
 #[test]
-fn a_ringer_that_was_stopped_while_waking_cannot_clear_a_later_nap() {
+fn ringer_stopped_while_waking_cannot_clear_later_nap() {
     let dir = tempfile::tempdir().unwrap();
     let bells = Bells::create(dir.path()).unwrap();
     let mut bell = bells.listen(1, BellKind::Fifo).unwrap();

@@ -86,7 +86,7 @@ fn bytes_arrive_in_order_however_little_room_there_is() {
 }
 
 #[test]
-fn a_read_that_is_short_has_met_the_end_and_one_does_a_bounded_amount_of_work() {
+fn short_read_marks_end_and_read_work_is_bounded() {
     let (mut client, mut server) = connected(1 << 30);
     let sent = numbered(10_000);
     // A record for each byte.

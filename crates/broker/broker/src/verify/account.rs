@@ -184,7 +184,7 @@ impl ReplayedAccount {
         }
         self.cash_cents += step.moved;
         if self.cash_cents < 0 {
-            return step.wrong("spends cash that is not there");
+            return step.wrong("spends more cash than the account has");
         }
         if let Some(order) = step.order.filter(|_| step.is_system) {
             return self.order_happened(step, order);
@@ -215,7 +215,7 @@ impl ReplayedAccount {
         let triggers = if is_sell { &mut self.sales } else { &mut self.reserves };
         let trigger = triggers.remove(&symbol);
         let Some(Trigger { amount, shares: reserved, price: Some(armed) }) = trigger else {
-            return step.wrong("fires what is not armed");
+            return step.wrong("fires a trigger that is not armed");
         };
         if is_sell {
             if reserved != shares || price < armed {
@@ -245,7 +245,7 @@ impl ReplayedAccount {
                 let held = held(step)?;
                 let cost = i128::from(held.cents);
                 if i128::from(step.amount()?) > self.cash_cents - step.moved {
-                    return step.wrong("for more cash than there is");
+                    return step.wrong("for more cash than the account has");
                 }
                 self.buys.push(held);
                 step.moves(-cost)
@@ -338,7 +338,7 @@ impl ReplayedAccount {
         match has.checked_sub(shares) {
             Some(0) => drop(self.shares.remove(symbol)),
             Some(left) => drop(self.shares.insert(symbol.to_owned(), left)),
-            None => return step.wrong("gives shares that are not there"),
+            None => return step.wrong("sells more shares than the account has"),
         }
         Ok(())
     }

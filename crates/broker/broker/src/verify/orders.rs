@@ -62,7 +62,7 @@ impl ReplayedAccount {
                     OrderHappened::Traded => self.order_traded(step, &mut placed, shares, cents)?,
                     OrderHappened::Void => self.order_void(step, &mut placed, shares, cents)?,
                     OrderHappened::Accepted if shares > placed.left => {
-                        return step.wrong("more is accepted than is held");
+                        return step.wrong("accepts more than is held");
                     }
                     OrderHappened::Accepted => step.moves(0)?,
                     _ => self.order_released(step, &mut placed, shares)?,
@@ -131,7 +131,7 @@ impl ReplayedAccount {
         cents: u64,
     ) -> Result<(), String> {
         if shares > placed.filled {
-            return step.wrong("what did not trade is void");
+            return step.wrong("voids a trade that did not happen");
         }
         placed.filled -= shares;
         if placed.is_buy {
@@ -150,7 +150,7 @@ impl ReplayedAccount {
         let symbol = step.stock()?;
         let owed = self.owed_shares.get(&symbol).copied().unwrap_or_default();
         if shares > owed || i128::from(cents) > self.owed_cents {
-            return step.wrong("repays what was not owed");
+            return step.wrong("repays more than was owed");
         }
         self.owed_shares.insert(symbol.clone(), owed - shares);
         self.owed_cents -= i128::from(cents);

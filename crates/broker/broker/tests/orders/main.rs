@@ -80,7 +80,7 @@ fn limits_count_what_is_open() {
 }
 
 #[test]
-fn the_kill_switch_cancels_what_waits_and_wishes_cancels_for_the_rest() {
+fn kill_switch_cancels_waiting_and_requests_other_cancels() {
     let mut broker = Broker::new();
     let routed = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
     broker.name(&routed);
@@ -122,7 +122,7 @@ fn an_earlier_router_is_not_heard_and_no_message_counts_twice() {
 }
 
 #[test]
-fn a_router_whose_clock_is_ahead_takes_no_customer_along_and_keeps_no_seat() {
+fn router_with_fast_clock_affects_no_customer() {
     let mut broker = Broker::new();
     let buy = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
     let waits = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
@@ -145,7 +145,7 @@ fn a_router_whose_clock_is_ahead_takes_no_customer_along_and_keeps_no_seat() {
 }
 
 #[test]
-fn the_loss_of_a_day_is_not_forgotten_when_a_clock_goes_back_to_the_day_before() {
+fn daily_loss_survives_clock_going_back_a_day() {
     let mut broker = Broker::new();
     let limits = CustomerLimits { loss_max: 1_000, ..CustomerLimits::default() };
     broker.ask(OrderAsked::Limit { user: jo(), limits, by: max() });
@@ -255,7 +255,7 @@ fn cash_that_a_void_sale_left_owed_is_paid_from_whatever_comes() {
 }
 
 #[test]
-fn shares_that_a_void_purchase_left_owed_are_taken_from_whatever_comes() {
+fn shares_owed_for_void_purchase_are_taken_from_income() {
     let mut broker = Broker::new();
     let buy = broker.place(TradeWay::Buy, 100, 1_000).unwrap();
     broker.name(&buy);
@@ -312,7 +312,7 @@ fn limits_stand_in_the_log_with_who_set_them() {
 }
 
 #[test]
-fn only_a_supervisor_sets_limits_and_blocks_when_it_is_executed_and_never_of_himself() {
+fn only_supervisor_at_execution_sets_others_limits() {
     let mut broker = Broker::new();
     broker.command("ADD,max,1.00");
     let limits = CustomerLimits { open_max: 3, ..CustomerLimits::default() };
@@ -352,7 +352,7 @@ fn what_is_refused_stands_in_the_log_with_its_reason() {
     for said in [
         "order not placed: 101 ABC at 10.00: insufficient shares",
         "order not cancelled: 7: there is no such order",
-        "not done: supervised by max: blocked: no account holds so much",
+        "not done: supervised by max: blocked: the amount exceeds the maximum of an account",
     ] {
         let element = format!("<errorMessage>{said}</errorMessage>");
         assert_eq!(log.matches(&element).count(), 1, "{said}, in {log}");
@@ -362,7 +362,7 @@ fn what_is_refused_stands_in_the_log_with_its_reason() {
 }
 
 #[test]
-fn the_newest_orders_come_first_whatever_their_numbers_and_a_page_reads_no_others() {
+fn newest_orders_page_first_and_reads_nothing_else() {
     let mut broker = Broker::new();
     let mut placed = Vec::new();
     for count in 0..250 {

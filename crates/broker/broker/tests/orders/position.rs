@@ -158,7 +158,7 @@ impl Position {
 
 proptest! {
     #[test]
-    fn an_order_is_taken_exactly_if_all_that_is_open_stays_within_the_limit(
+    fn order_accepted_exactly_within_open_limit(
         steps in prop::collection::vec((0_u8..8, any::<u8>(), any::<usize>(), 1_u64..30), 1..60)
     ) {
         let mut jo = Position::new();

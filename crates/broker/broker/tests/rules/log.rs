@@ -38,7 +38,8 @@ fn elements_are_written_as_the_sample_shows_them() {
     assert!(text.starts_with(begin), "{text}");
     assert!(text.contains("<cryptokey>&lt;k&amp;y&gt;=</cryptokey>"), "{text}");
     assert!(text.contains("<username>j&amp;o</username>"), "{text}");
-    let end = "\t\t<errorMessage>the user has no account</errorMessage>\n\t</errorEvent>\n</log>\n";
+    let end =
+        "\t\t<errorMessage>the user has no account: add cash first</errorMessage>\n\t</errorEvent>\n</log>\n";
     assert!(text.ends_with(end), "{text}");
 }
 

@@ -48,7 +48,7 @@ fn all() -> Vec<PersonAsked> {
 }
 
 #[test]
-fn what_is_asked_about_people_is_read_back_and_writes_no_item_of_an_account_or_a_log() {
+fn people_requests_never_write_accounts_or_logs() {
     let mut items = Items::default();
     for (time_ms, asked) in (1..).zip(all()) {
         let request = request(asked, time_ms);
@@ -62,7 +62,7 @@ fn what_is_asked_about_people_is_read_back_and_writes_no_item_of_an_account_or_a
 }
 
 #[test]
-fn a_name_is_taken_by_an_account_and_not_by_a_command_that_was_refused() {
+fn name_is_taken_by_account_not_by_refused_command() {
     let mut items = Items::default();
     let command = |number: u64, line: &str| {
         let line = WorkloadLine::parse(format!("[{number}] {line}").as_bytes()).unwrap();
@@ -83,7 +83,7 @@ fn a_name_is_taken_by_an_account_and_not_by_a_command_that_was_refused() {
 }
 
 #[test]
-fn another_password_ends_all_sessions_and_one_that_fitted_the_old_one_signs_nobody_in() {
+fn new_password_ends_sessions_and_old_proofs() {
     let mut items = Items::default();
     for asked in &all()[..3] {
         execute(&request(asked.clone(), 1), &mut items).unwrap();
@@ -101,7 +101,7 @@ fn another_password_ends_all_sessions_and_one_that_fitted_the_old_one_signs_nobo
 }
 
 #[test]
-fn of_two_supervisors_who_take_the_right_from_each_other_one_keeps_it() {
+fn rival_supervisors_leave_one_with_the_right() {
     let mut items = Items::default();
     let people = ["ann", "bob"].map(|name| UserName::new(name).unwrap());
     for name in people.clone() {
@@ -120,7 +120,7 @@ fn of_two_supervisors_who_take_the_right_from_each_other_one_keeps_it() {
 }
 
 #[test]
-fn a_password_changed_by_its_owner_ends_the_other_sessions_and_goes_with_the_one_before() {
+fn own_password_change_ends_other_sessions() {
     let mut items = Items::default();
     for asked in &all()[..3] {
         execute(&request(asked.clone(), 1), &mut items).unwrap();

@@ -44,7 +44,7 @@ fn add(count: u64) -> BrokerRequest {
 }
 
 #[test]
-fn a_number_is_executed_once_and_its_repeats_have_the_first_reply() {
+fn number_executes_once_and_repeats_get_first_reply() {
     let mut both = Both::default();
     assert_eq!(both.run(&add(1)), cash(500));
     assert_eq!(both.run(&add(2)), cash(1_000));
@@ -63,7 +63,7 @@ fn a_number_is_executed_once_and_its_repeats_have_the_first_reply() {
 }
 
 #[test]
-fn a_command_without_the_one_before_it_leaves_no_trace_and_is_executed_behind_it() {
+fn command_before_its_predecessor_waits_without_trace() {
     let mut both = Both::default();
     assert_eq!(both.run(&add(2)), BrokerReply::Early);
     assert!(attempt(&both.shelves, &add(2)).unwrap().1.is_empty());
@@ -79,7 +79,7 @@ fn a_command_without_the_one_before_it_leaves_no_trace_and_is_executed_behind_it
 }
 
 #[test]
-fn a_number_in_a_gap_below_the_latest_was_overtaken_and_not_executed() {
+fn number_in_passed_gap_is_overtaken_not_executed() {
     let mut both = Both::default();
     both.run(&request(1, 5, 0, "ADD,jo,5.00"));
     assert_eq!(both.run(&request(1, 3, 0, "ADD,jo,5.00")), BrokerReply::Overtaken);
@@ -89,7 +89,7 @@ fn a_number_in_a_gap_below_the_latest_was_overtaken_and_not_executed() {
 }
 
 #[test]
-fn another_command_under_a_known_number_is_not_told_the_firsts_reply() {
+fn different_command_under_known_number_gets_no_reply() {
     let mut both = Both::default();
     both.run(&add(1));
     both.run(&request(1, 2, 1, "BUY,jo,S,1.00"));
@@ -151,7 +151,7 @@ fn a_name_stands_for_one_command_in_whatever_session_it_comes() {
 }
 
 #[test]
-fn a_hit_is_in_the_log_once_though_two_fronts_bring_it_and_also_with_what_is_repeated() {
+fn quote_from_two_fronts_is_logged_once() {
     let mut both = Both::default();
     let stock = StockSymbol::new("S").unwrap();
     let with = |server_ms, request| BrokerRequest { quote: Some(hit(stock, 100, server_ms)), ..request };

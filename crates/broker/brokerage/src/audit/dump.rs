@@ -22,12 +22,12 @@ const WAIT_MAX: Duration = Duration::from_millis(50);
 /// Arguments of `pares broker audit dump`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// The file; it has its name when it is whole
+    /// The file to write; it appears under this name when complete
     file: PathBuf,
-    /// Where the broker's sites and fronts are written down
+    /// The broker's directory
     #[arg(long, default_value = "broker-data")]
     dir: PathBuf,
-    /// Overwrite the file if it is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> BrokerageResult {
     let file = args.file.display();
     if args.file.exists() && !args.force {
         return Err(BrokerageError::Usage(format!(
-            "{file} is there already: name another file, or say --force"
+            "{file} already exists: name another file, or use --force"
         )));
     }
     let access = front::access(&args.dir)?;
@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> BrokerageResult {
     for front in BrokerPlaces::of(&args.dir)?.fronts {
         if !note(front).map_err(BrokerageError::io("asking fronts"))? {
             pares_text::tell!(
-                "the front at {front} has not said within 10 s that its hits are noted: those that it has not noted are missing"
+                "the front at {front} did not confirm within 10 s that its quotes are stored: unstored quotes are missing from the log"
             );
         }
     }

@@ -81,10 +81,10 @@ impl Lives {
     /// What is said of a death.
     pub(super) fn told(&self, part: BrokerPart, how: ExitStatus, pause: Duration, last: &str) -> String {
         let is_damaged = self.0.get(&part).is_some_and(|life| life.is_damaged);
-        let repaired = if is_damaged { ", and has to be repaired" } else { "" };
+        let repaired = if is_damaged { ", and needs repair" } else { "" };
         let seconds = pause.as_secs_f64();
-        let last = if last.is_empty() { String::new() } else { format!(". Its last words: {last}") };
-        format!("{part} ended ({how}){repaired}; it is started again in {seconds:.0} s{last}")
+        let last = if last.is_empty() { String::new() } else { format!(". Its last output: {last}") };
+        format!("{part} ended ({how}){repaired}; restarting it in {seconds:.0} s{last}")
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_dies_again_and_again_waits_longer_and_one_good_life_ends_that() {
+    fn repeated_death_backs_off_until_one_good_run() {
         let mut life = Life { began: Instant::now(), deaths: 0, has_served: false, is_damaged: false };
         let short = Duration::from_millis(300);
         let pauses: Vec<u64> = (0..9).map(|_| life.died(short, false).as_millis() as u64).collect();

@@ -71,7 +71,7 @@ impl BrokerPlaces {
     /// [`BrokerageError::Usage`]: who does, and what to do.
     pub fn are_free(&self) -> BrokerageResult {
         const MOVED: &str =
-            "end the program that has it, or move broker.toml away: then desks and fronts get other ports";
+            "stop the program that uses it, or move broker.toml away, so that desks and fronts get new ports";
         const NAMED: &str = "name another with --http, as in --http 127.0.0.1:9080";
         let all = [
             ("desk", &self.desks, MOVED),
@@ -95,7 +95,7 @@ impl BrokerPlaces {
         let text = pares_os::read_file(path).map_err(BrokerageError::io(format!("reading {shown}")))?;
         let is_damaged = |why: &dyn std::fmt::Display| {
             failed(format!(
-                "{shown} is damaged ({why}): move it away, and it is made again, with other ports"
+                "{shown} is damaged ({why}): move it away; the next start creates a new one, with other ports"
             ))
         };
         let text = String::from_utf8(text).map_err(|_| is_damaged(&"it is no text"))?;
@@ -125,7 +125,7 @@ fn is_free(address: SocketAddr) -> std::io::Result<()> {
 fn pages_from(http: SocketAddr, fronts: usize) -> Result<Vec<SocketAddr>, BrokerageError> {
     let at = |front: u16| Some(SocketAddr::new(http.ip(), http.port().checked_add(front)?));
     let pages: Option<Vec<_>> = (0..=u16::MAX).take(fronts).map(at).collect();
-    pages.ok_or_else(|| BrokerageError::Usage(format!("there are no {fronts} ports from {http} on")))
+    pages.ok_or_else(|| BrokerageError::Usage(format!("there are not {fronts} ports from {http} on")))
 }
 
 /// The sites of the broker in `dir`.
@@ -136,14 +136,14 @@ pub fn sites_of(dir: &Path) -> Result<SitesConfig, BrokerageError> {
     let (file, shown) = (dir.join(SITES_FILE), dir.display());
     if !file.exists() {
         return Err(BrokerageError::Usage(format!(
-            "there is no broker in {shown}: name its directory with --dir, or make one with `pares broker up --dir {shown}`"
+            "there is no broker in {shown}: name its directory with --dir, or create one with `pares broker up --dir {shown}`"
         )));
     }
     let config = SitesConfig::load(dir).map_err(failed)?;
     match config.system == BROKER {
         true => Ok(config),
         false => Err(BrokerageError::Usage(format!(
-            "{} is of the system {:?}, which is no broker: `pares broker up --dir DIR` makes one",
+            "{} belongs to the system {:?}, which is not a broker: create one with `pares broker up --dir DIR`",
             file.display(),
             config.system
         ))),
@@ -221,13 +221,13 @@ impl BrokerPlan {
         if let Some(found) = used_site(dir)? {
             let dir = dir.display();
             return Err(BrokerageError::Usage(format!(
-                "{dir} has no {SITES_FILE}, and a site has run there ({found}): bring the file back, or begin in another --dir"
+                "{dir} has no {SITES_FILE}, but data of a site ({found}): restore the file, or use another --dir"
             )));
         }
         if dir.join(BROKER_FILE).exists() {
             let dir = dir.display();
             return Err(BrokerageError::Usage(format!(
-                "{dir} has a {BROKER_FILE} and no {SITES_FILE}: bring that back, or begin in another --dir"
+                "{dir} has a {BROKER_FILE} but no {SITES_FILE}: restore it, or use another --dir"
             )));
         }
         let config = self.configuration()?;
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_move_and_stay_where_they_are_and_a_port_of_another_program_is_named() {
+    fn pages_port_persists_and_conflict_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let (_, mut places) = plan().settle(dir.path()).unwrap();
         let other = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -327,11 +327,11 @@ mod tests {
         assert!(sites_of(dir.path()).is_ok());
         config.system = "bank".into();
         std::fs::write(dir.path().join(SITES_FILE), config.to_text()).unwrap();
-        assert!(why().contains("no broker"), "{}", why());
+        assert!(why().contains("is not a broker"), "{}", why());
     }
 
     #[test]
-    fn a_directory_that_is_half_there_or_damaged_is_refused_and_stays_as_it_is() {
+    fn partial_or_damaged_directory_is_refused_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let (sites, broker) = (dir.path().join(SITES_FILE), dir.path().join(BROKER_FILE));
         plan().settle(dir.path()).unwrap();
@@ -351,13 +351,13 @@ mod tests {
             assert!(why.contains("sites.toml"), "{damaged:?}: {why}");
         }
         std::fs::write(&sites, config.replace("\"broker\"", "\"bank\"")).unwrap();
-        assert!(refused(dir.path()).contains("\"bank\", which is no broker"));
+        assert!(refused(dir.path()).contains("\"bank\", which is not a broker"));
         std::fs::remove_file(&sites).unwrap();
-        assert!(refused(dir.path()).contains("a broker.toml and no sites.toml"));
+        assert!(refused(dir.path()).contains("a broker.toml but no sites.toml"));
         std::fs::write(dir.path().join("site-0-0/place"), "").unwrap();
-        assert!(refused(dir.path()).contains("a site has run there (site-0-0)"));
+        assert!(refused(dir.path()).contains("data of a site (site-0-0)"));
         std::fs::remove_file(&broker).unwrap();
-        assert!(refused(dir.path()).contains("a site has run there (site-0-0)"));
+        assert!(refused(dir.path()).contains("data of a site (site-0-0)"));
         assert!(!sites.exists() && !broker.exists());
     }
 }

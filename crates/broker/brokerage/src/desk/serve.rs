@@ -33,13 +33,13 @@ const WAIT_MAX: Duration = Duration::from_millis(10);
 /// Arguments of `pares broker desk`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// Where fronts reach it
+    /// The address to listen at for fronts
     #[arg(long, default_value = "127.0.0.1:4500", value_parser = on_loopback)]
     listen: SocketAddr,
-    /// The quote server that it asks
+    /// The quote server's address
     #[arg(long, default_value = "127.0.0.1:4444", value_name = "ADDRESS")]
     quote_server: SocketAddr,
-    /// End when the process of this number, which started this one, ends
+    /// End when this parent process ends
     #[arg(long, hide = true)]
     with_parent: Option<u32>,
 }
@@ -113,7 +113,7 @@ impl Serving {
     fn say(&mut self, is_unreached: bool) {
         if std::mem::replace(&mut self.is_unreached, is_unreached) != is_unreached {
             let how = if is_unreached {
-                "cannot be reached: commands that need a quote are refused"
+                "cannot be reached: refusing commands that need a quote"
             } else {
                 "answers again"
             };

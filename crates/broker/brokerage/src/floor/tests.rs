@@ -54,7 +54,7 @@ const HOUR_MS: u64 = 3_600_000;
 type Answer = fn(&str) -> String;
 
 #[test]
-fn whatever_the_quote_server_says_that_is_no_quote_is_one_hit_and_a_refusal() {
+fn invalid_quote_answers_cost_one_hit_and_a_refusal() {
     is_refused_by_one_hit("an end without a word", |_, _| ());
     let answers: [(&str, Answer); 9] = [
         ("garbage", |_| "<html>502 Bad Gateway</html>\n".into()),
@@ -74,7 +74,7 @@ fn whatever_the_quote_server_says_that_is_no_quote_is_one_hit_and_a_refusal() {
 }
 
 #[test]
-fn a_server_that_says_half_a_quote_and_no_more_is_given_up_after_one_hit() {
+fn server_stuck_mid_quote_is_given_up_after_one_hit() {
     is_refused_by_one_hit("half a quote", |stream, _| {
         stream.write_all(b"1.00,S,j").unwrap();
         // It stays open, until the front has had enough.

@@ -38,13 +38,13 @@ impl ClockSaid {
         }
         let way = if ahead_ms > 0 { "ahead of" } else { "behind" };
         let seconds = ahead_ms.unsigned_abs() / 1_000;
-        let off = format!("the clock is {seconds} s and more {way} the quote server's");
+        let off = format!("the clock is at least {seconds} s {way} the quote server's");
         Some(match said {
-            Said::Right => "the clock is the quote server's again".to_owned(),
+            Said::Right => "the clock agrees with the quote server's again".to_owned(),
             Said::Off => off,
-            Said::FarOff if self.is_trusted => format!("{off}: it is trusted, and commands are taken"),
+            Said::FarOff if self.is_trusted => format!("{off}: accepting commands because of --trust-clock"),
             Said::FarOff => {
-                format!("{off}: set it, or trust it by --trust-clock; until then no commands are taken")
+                format!("{off}: refusing commands; set the clock, or trust it with --trust-clock")
             }
         })
     }
@@ -60,16 +60,18 @@ mod tests {
     }
 
     #[test]
-    fn a_front_whose_clock_is_far_off_says_whether_it_takes_commands() {
+    fn front_with_wrong_clock_reports_whether_it_accepts() {
         assert_eq!(
             lines(false, &[31_000]),
             [
-                "the clock is 31 s and more ahead of the quote server's: set it, or trust it by --trust-clock; until then no commands are taken"
+                "the clock is at least 31 s ahead of the quote server's: refusing commands; set the clock, or trust it with --trust-clock"
             ]
         );
         assert_eq!(
             lines(true, &[-31_000]),
-            ["the clock is 31 s and more behind the quote server's: it is trusted, and commands are taken"]
+            [
+                "the clock is at least 31 s behind the quote server's: accepting commands because of --trust-clock"
+            ]
         );
     }
 
@@ -77,7 +79,7 @@ mod tests {
     fn a_line_is_said_when_it_changes() {
         let lines = lines(false, &[0, 5_000, 5_001, 9_000, 30_000, 31_000, 90_000, -31_000, -7_000, 0, 0]);
         assert_eq!(lines.len(), 4, "{lines:?}");
-        assert!(lines[0].contains("5 s and more ahead of") && lines[1].contains("31 s"), "{lines:?}");
-        assert!(lines[2].contains("7 s and more behind"), "{lines:?}");
+        assert!(lines[0].contains("5 s ahead of") && lines[1].contains("31 s"), "{lines:?}");
+        assert!(lines[2].contains("7 s behind"), "{lines:?}");
     }
 }

@@ -171,7 +171,7 @@ impl Loaders {
             match self.port.conn(number)?.line(LINE_MAX) {
                 Ok(Some(line)) => self.heard(number, LoaderLine::parse(&line), floor)?,
                 Ok(None) => return self.has_read(number),
-                Err(_) => return self.dismiss(number, "a line has 1,024 bytes at most"),
+                Err(_) => return self.dismiss(number, "a line may have at most 1,024 bytes"),
             }
         }
         Some(())
@@ -218,16 +218,16 @@ impl Loaders {
             LoaderLine::Session(session) => {
                 // In the middle it would be a session that begins with a command of another.
                 if loader.is_busy() || !loader.latest.is_empty() {
-                    return self.dismiss(number, "a session is said before its first command");
+                    return self.dismiss(number, "a session must be named before its first command");
                 }
                 if !floor.front.may_go_on(session) {
-                    return self.dismiss(number, &format!("session {session} was given out to nobody"));
+                    return self.dismiss(number, &format!("session {session} was never assigned"));
                 }
                 loader.session = Some(session);
             }
             LoaderLine::Note => loader.wants_note = true,
             LoaderLine::Wrong(refusal) => self.port.writer(number)?.push(refused(0, refusal).as_bytes()),
-            LoaderLine::Foreign => return self.dismiss(number, "this is no line of a loader"),
+            LoaderLine::Foreign => return self.dismiss(number, "the line is not a loader's"),
             LoaderLine::Command(line, after) => {
                 if let Some(why) = out_of_order(&line, after) {
                     self.port.writer(number)?.push(lost(line.number, &why).as_bytes());
@@ -379,11 +379,9 @@ fn out_of_order(line: &WorkloadLine, after: Option<u64>) -> Option<String> {
     let number = line.number;
     match after.filter(|_| line.command.user.is_some()) {
         _ if number >= COMMANDS_OF_SESSION => {
-            Some("the numbers of a session are below 16777216: go on in a new one".into())
+            Some("a session's numbers must be below 16777216: continue in a new session".into())
         }
-        Some(after) if after >= number => {
-            Some(format!("its number is not above {after}, which it is to come after"))
-        }
+        Some(after) if after >= number => Some(format!("its number must be above {after}, which it follows")),
         _ => None,
     }
 }
@@ -391,7 +389,7 @@ fn out_of_order(line: &WorkloadLine, after: Option<u64>) -> Option<String> {
 /// What is said of a command that was given up.
 fn given_up(number: u64) -> String {
     format!(
-        "line {number} was given up: the line before it has not come, or the sites do not take it; say it again on another connection, behind the line before it"
+        "line {number} was given up, because the previous line is missing, or the sites reject it: repeat it on another connection, after the previous line"
     )
 }
 

@@ -164,7 +164,7 @@ impl WebCalls {
         match number {
             Some(number) => drop(self.direct.insert(number, tell)),
             // Who asked may be gone.
-            None => drop(tell.send(Err(Unavailable::Busy("the sites owe it answers".into())))),
+            None => drop(tell.send(Err(Unavailable::Busy("the sites have not answered it yet".into())))),
         }
     }
 
@@ -174,7 +174,7 @@ impl WebCalls {
         let Some(tell) = self.open.remove(&told.arrival) else { return };
         let late = || {
             Unavailable::Silent(
-                "it was given up: the command before it did not come, or sites do not take it".into(),
+                "it was given up, because the previous command is missing, or the sites reject it".into(),
             )
         };
         let reply = told.reply.clone().ok_or_else(late);

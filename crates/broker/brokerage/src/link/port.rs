@@ -128,7 +128,7 @@ impl Port {
     fn not_accepted(&mut self, error: &io::Error) {
         if descriptors::are_out(error) && !std::mem::replace(&mut self.is_out, true) {
             pares_text::tell!(
-                "no descriptor is left: who connects waits until one of {} connections ends (`ulimit -n` says how many there may be)",
+                "no file descriptor is left: new connections wait until one of {} connections ends (raise `ulimit -n`)",
                 self.conns.len()
             );
         }

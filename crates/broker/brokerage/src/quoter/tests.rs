@@ -39,7 +39,7 @@ fn asked(listener: &TcpListener) -> (TcpStream, String) {
 }
 
 #[test]
-fn a_thousand_questions_at_once_are_all_answered_and_each_costs_once() {
+fn thousand_concurrent_quotes_answered_and_charged_once() {
     let settings = StandInSettings { seed: 4, is_instant: true, bad_per_mille: 0 };
     let server = QuoteServer::start(ANY.parse().unwrap(), settings).unwrap();
     let quoter = Quoter::start(server.address(), None, || ()).unwrap();
@@ -51,7 +51,7 @@ fn a_thousand_questions_at_once_are_all_answered_and_each_costs_once() {
 }
 
 #[test]
-fn a_question_without_an_answer_is_asked_again_and_a_connection_that_ends_is_not_its_end() {
+fn unanswered_quote_is_repeated_on_new_connection() {
     let listener = TcpListener::bind(ANY).unwrap();
     let server = listener.local_addr().unwrap();
     let quoter = Quoter::start(server, Some(Duration::from_millis(5)), || ()).unwrap();
@@ -79,7 +79,7 @@ fn a_question_whose_connections_have_all_ended_has_no_answer() {
 }
 
 #[test]
-fn a_question_that_one_connection_brought_and_the_next_did_not_was_asked() {
+fn quote_request_lost_with_connection_counts_as_asked() {
     let listener = TcpListener::bind(ANY).unwrap();
     let server = listener.local_addr().unwrap();
     let (tell, told) = channel();

@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use pares_broker::{AuditReport, UserCommand, UserName, Verb, dump_path};
-use pares_operator::sites::Speech;
+use pares_operator::sites::ChildOutput;
 use pares_site::Access;
 use tempfile::TempDir;
 
 use self::loading::{Heard, Replied, Sent, start};
-use super::blows::{Blows, Struck};
+use super::faults::{Faults, Struck};
 use super::flood::{Flood, FloodSeen};
 use super::gaps::Gaps;
 use super::lines::NumberedLines;
@@ -53,9 +53,7 @@ struct Dealt {
 /// Runs it.
 pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     if args.hedge_ms.is_some() {
-        return Err(BrokerageError::Usage(
-            "--hedge-ms is for a front that asks the quote server itself, without desks".into(),
-        ));
+        return Err(BrokerageError::Usage("--hedge-ms needs a front without desks".into()));
     }
     let server = match args.quote_server {
         Some(_) => None,
@@ -74,7 +72,7 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
         }
         _ => {
             let kept = scratch.keep();
-            failed(format!("{error}; what all processes said is kept in {}", kept.display()))
+            failed(format!("{error}; the output of all processes is kept in {}", kept.display()))
         }
     })
 }
@@ -98,14 +96,14 @@ fn measure_in(
     let (config, places) = plan.settle(dir)?;
     let logs = args.logs.clone().unwrap_or_else(|| dir.join("logs"));
     let told = ToldBesides { logs: Some(logs.clone()), ..ToldBesides::default() };
-    let mut children = Children::start(dir, Speech::File, &config, places, told)?;
+    let mut children = Children::start(dir, ChildOutput::File, &config, places, told)?;
     let mut apart = Apart {
         children: &mut children,
         dir,
         written: dealt.written.as_ref().map(|name| logs.join(dump_path(None, name))),
         is_quiet: args.json,
         stop: &args.stop,
-        blows: None,
+        faults: None,
         gaps: Gaps::default(),
         replies: Replies::default(),
         off: 0,
@@ -166,7 +164,7 @@ struct Apart<'a> {
     /// Standard output is for figures alone.
     is_quiet: bool,
     stop: &'a AtomicBool,
-    blows: Option<Blows>,
+    faults: Option<Faults>,
     gaps: Gaps,
     replies: Replies,
     /// Accounts that are not what the log says.
@@ -197,10 +195,10 @@ impl Apart<'_> {
             start(order, lines, window.max(1), tell.clone())?;
         }
         drop(tell);
-        self.blows = args.blows.map(|plan| Ok(Blows::new(plan, self.access()?))).transpose()?;
+        self.faults = args.faults.map(|plan| Ok(Faults::new(plan, self.access()?))).transpose()?;
         self.follow(&told, &mut tally)?;
         flood.map_or(Ok(()), |flood| self.end_flood(flood))?;
-        let struck = self.blows.take().map(|blows| blows.end(self.children)).transpose()?;
+        let struck = self.faults.take().map(|faults| faults.end(self.children)).transpose()?;
         let (tell, told) = channel();
         start(fronts.clone(), dealt.dumps, 1, tell)?;
         self.follow(&told, &mut tally)?;
@@ -267,8 +265,8 @@ impl Apart<'_> {
 
     fn look(&mut self) -> BrokerageResult {
         goes_on(self.stop)?;
-        if let Some(blows) = &mut self.blows {
-            blows.look(self.children, &mut self.gaps)?;
+        if let Some(faults) = &mut self.faults {
+            faults.look(self.children, &mut self.gaps)?;
         }
         for dead in self.children.revive()? {
             if !self.is_quiet {
@@ -308,7 +306,7 @@ impl Apart<'_> {
             }
             match told.recv_timeout(LOOK) {
                 Ok(Heard { replies, gap, ended, has_moved }) => {
-                    if self.blows.is_some() {
+                    if self.faults.is_some() {
                         self.gaps.heard(gap, ended, has_moved);
                     }
                     for Replied { number, verb, took, is_done } in replies {

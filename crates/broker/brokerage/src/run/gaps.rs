@@ -1,7 +1,7 @@
 //! How long users had commands and no reply, and which blow that was.
 //!
-//! A gap is seen by a loader, and not by who deals blows. The one that it belongs to is the latest before its middle: a gap that a blow falls into late had another cause.
-//! So no gap counts before the first blow, when sites begin, nor any when blows have ended: the whole log as a file takes its time.
+//! A gap is seen by a loader, and not by who causes faults. The one that it belongs to is the latest before its middle: a gap that a fault falls into late had another cause.
+//! So no gap counts before the first fault, when sites begin, nor any when faults have ended: the whole log as a file takes its time.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// A way to hit parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum BlowKind {
+pub(crate) enum FaultKind {
     /// A front is killed.
     Front,
     /// A desk is killed.
@@ -29,7 +29,7 @@ pub(crate) enum BlowKind {
     SilentSite,
 }
 
-impl BlowKind {
+impl FaultKind {
     /// Whether parts are stopped, and live.
     pub(crate) fn is_silence(self) -> bool {
         matches!(self, Self::SilentCertifier | Self::SilentDesk | Self::SilentSite)
@@ -70,8 +70,8 @@ impl GapTimes {
     }
 }
 
-struct Blow {
-    kind: BlowKind,
+struct Fault {
+    kind: FaultKind,
     at: Instant,
     /// The longest gap of users whose front lived.
     longest: Duration,
@@ -80,7 +80,7 @@ struct Blow {
 /// See the [module](self).
 #[derive(Default)]
 pub(crate) struct Gaps {
-    struck: Vec<Blow>,
+    struck: Vec<Fault>,
     /// The longest of users whose front lived, but for silence.
     pub(crate) longest: Duration,
     /// The longest of them while something was silent.
@@ -91,8 +91,8 @@ pub(crate) struct Gaps {
 
 impl Gaps {
     /// Something was killed or stopped at that moment, later than all before.
-    pub(crate) fn struck(&mut self, kind: BlowKind, at: Instant) {
-        self.struck.push(Blow { kind, at, longest: Duration::ZERO });
+    pub(crate) fn struck(&mut self, kind: FaultKind, at: Instant) {
+        self.struck.push(Fault { kind, at, longest: Duration::ZERO });
     }
 
     /// A loader had commands and no reply for so long, until `ended`; `has_moved` if its front was lost meanwhile.
@@ -109,7 +109,7 @@ impl Gaps {
 
     /// Of each kind of blow.
     pub(crate) fn by_kind(&self) -> BTreeMap<&'static str, GapTimes> {
-        let mut times: BTreeMap<BlowKind, Vec<Duration>> = BTreeMap::new();
+        let mut times: BTreeMap<FaultKind, Vec<Duration>> = BTreeMap::new();
         for blow in &self.struck {
             times.entry(blow.kind).or_default().push(blow.longest);
         }
@@ -128,12 +128,12 @@ mod tests {
         let (mut gaps, began) = (Gaps::default(), Instant::now());
         let heard = |gaps: &mut Gaps, gap: u32, ended: u32| gaps.heard(gap * MS, began + ended * MS, false);
         heard(&mut gaps, 400, 500); // none was struck before
-        gaps.struck(BlowKind::Site, began + 600 * MS);
+        gaps.struck(FaultKind::Site, began + 600 * MS);
         heard(&mut gaps, 60, 610); // it was nearly over
         heard(&mut gaps, 20, 630);
-        gaps.struck(BlowKind::Site, began + 700 * MS);
+        gaps.struck(FaultKind::Site, began + 700 * MS);
         heard(&mut gaps, 100, 790);
-        gaps.struck(BlowKind::SilentDesk, began + 800 * MS);
+        gaps.struck(FaultKind::SilentDesk, began + 800 * MS);
         heard(&mut gaps, 300, 1_200);
         gaps.heard(900 * MS, began + 1_500 * MS, true);
         let by_kind = gaps.by_kind();

@@ -46,9 +46,9 @@ impl NumberedLines {
 
     fn told(&self, file: &Path) -> Vec<String> {
         let file = file.display();
-        let line = |(number, why): &(u64, Refusal)| format!("{file}, line {number} is no command: {why}");
+        let line = |(number, why): &(u64, Refusal)| format!("{file}, line {number} is not a command: {why}");
         let more = self.unreadable - self.named.len() as u64;
-        let more = (more > 0).then(|| format!("{file}: {more} more lines are no commands"));
+        let more = (more > 0).then(|| format!("{file}: {more} more lines are not commands"));
         self.named.iter().map(line).chain(more).collect()
     }
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_three_lines_that_are_no_command_are_named_and_empty_ones_are_not() {
+    fn first_three_bad_lines_are_named_empty_ones_are_not() {
         let mut lines = NumberedLines::default();
         for line in ["[1] ADD,jo,1.00", "ADD,jo,1.00", "", "[4] STEAL,jo", "[5] ADD,jo,1.00", "x", "y"] {
             lines.parse(line.as_bytes());

@@ -165,7 +165,7 @@ fn a_site_that_is_slow_is_asked_for_each_request_once() {
 }
 
 #[test]
-fn what_a_site_had_that_dies_waits_for_the_next_that_certifies_and_goes_there_in_order() {
+fn dead_site_requests_move_in_order_to_next_certifier() {
     let mut stage = asked();
     stage.sites[0] = Scripted::new(None);
     stage.reports(1, 5);
@@ -183,7 +183,7 @@ fn what_a_site_had_that_dies_waits_for_the_next_that_certifies_and_goes_there_in
 }
 
 #[test]
-fn a_site_that_is_silent_loses_its_requests_as_soon_as_another_has_followed_it_and_not_before() {
+fn silent_site_loses_requests_only_after_successor() {
     let mut stage = asked();
     stage.sites[0].is_silent = true;
     stage.reports(1, 5);
@@ -208,7 +208,7 @@ fn what_two_sites_answer_is_answered_once_in_either_order() {
 }
 
 #[test]
-fn what_comes_while_no_site_certifies_stays_behind_what_came_before() {
+fn requests_without_certifier_keep_their_order() {
     let mut stage = asked();
     stage.sites[0] = Scripted::new(None);
     stage.reports(1, 2);
@@ -219,7 +219,7 @@ fn what_comes_while_no_site_certifies_stays_behind_what_came_before() {
 }
 
 #[test]
-fn where_no_site_that_is_reached_certifies_requests_go_to_one_that_takes_part() {
+fn unreachable_certifier_requests_go_to_participant() {
     let mut stage = Stage::new(&[None]);
     stage.submit_three();
     stage.until(|stage| stage.sites[0].asked.len() == 3);
@@ -227,7 +227,7 @@ fn where_no_site_that_is_reached_certifies_requests_go_to_one_that_takes_part() 
 }
 
 #[test]
-fn a_site_that_says_it_certifies_in_an_earlier_term_gets_nothing() {
+fn certifier_of_earlier_term_gets_no_requests() {
     let mut stage = Stage::new(&[Some(1), Some(2)]);
     stage.until(|stage| stage.sites.iter().all(|site| site.reported > 3));
     stage.submit_three();

@@ -39,7 +39,7 @@ impl Args {
         let Some((option, _, has)) = odd.into_iter().find(|(_, is_odd, _)| *is_odd) else { return Ok(()) };
         let dir = self.dir.display();
         Err(BrokerageError::Usage(format!(
-            "{dir} is there already, with {has}, and stays so: leave {option} out, or name another --dir"
+            "{dir} already exists with {has}, which cannot change: leave {option} out, or name another --dir"
         )))
     }
 }

@@ -104,7 +104,7 @@ fn a_server_that_fails_is_not_asked_again_at_once() {
 }
 
 #[test]
-fn a_watched_stock_is_asked_for_when_its_quote_ends_and_no_longer_when_nobody_watches() {
+fn watched_stock_is_quoted_on_expiry_until_unwatched() {
     let mut at = Asked::default();
     at.desk.watch(stock("S"), &user("jo"), NOON);
     at.tick(NOON);
@@ -125,7 +125,7 @@ fn a_watched_stock_is_asked_for_when_its_quote_ends_and_no_longer_when_nobody_wa
 }
 
 #[test]
-fn a_question_that_did_not_reach_the_server_costs_nothing_and_pauses_its_stock() {
+fn unsent_quote_request_is_free_and_pauses_its_stock() {
     let mut at = Asked::default();
     at.want("jo", NOON);
     at.arrived(1, Err(QuoteFault::Unreached), NOON + 1);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use pares_broker::{HitName, QuoteBrought, StockQuote, StockSymbol, UserName};
 
-use super::words::{ToDesk, ToFront};
+use super::frames::{ToDesk, ToFront};
 use crate::line::{QuoteFault, read_reply, reply_line};
 
 /// What desks say.
@@ -63,7 +63,8 @@ impl DeskCalls {
 
     /// Asks the stock's desk, as soon as one is connected.
     pub fn ask(&mut self, question: u64, symbol: StockSymbol, user: UserName, calls: &mut Vec<DeskCall>) {
-        self.open.insert(question, Question { symbol, user, at: None });
+        let before = self.open.insert(question, Question { symbol, user, at: None });
+        assert!(before.is_none(), "the number of a question is given once");
         self.send_what_waits(calls);
     }
 
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn stocks_are_spread_over_desks_and_a_desk_that_dies_moves_its_own_alone() {
+    fn dead_desk_moves_only_its_own_stocks() {
         let symbols = (b'A'..=b'Z').flat_map(|a| (b'A'..=b'Z').map(move |b| [a, b]));
         let symbols: Vec<_> =
             symbols.map(|letters| StockSymbol::new(str::from_utf8(&letters).unwrap()).unwrap()).collect();
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_waits_for_a_desk_and_goes_to_the_next_when_that_one_is_lost() {
+    fn quote_request_moves_to_next_desk_on_loss() {
         let (symbol, user) = (StockSymbol::new("S").unwrap(), UserName::new("jo").unwrap());
         let (mut calls, mut said) = (DeskCalls::new([1, 2]), Vec::new());
         calls.ask(7, symbol, user.clone(), &mut said);

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_broker::{HitName, QuoteBrought, StockQuote, StockSymbol};
 
-use super::words::{ToDesk, ToFront};
+use super::frames::{ToDesk, ToFront};
 use crate::desk::{DeskEffect, QuoteDesk, QuoteStanding};
 use crate::line::QuoteFault;
 
@@ -75,7 +75,8 @@ impl SharedDesk {
 
     /// A front has connected.
     pub fn come(&mut self, front: FrontNumber, effects: &mut Vec<SharedEffect>) {
-        self.fronts.insert(front);
+        let is_new = self.fronts.insert(front);
+        assert!(is_new, "the number of a connection is never used again");
         effects.push(SharedEffect::Say(front, ToFront::Desk { number: self.number }));
         for (count, unnoted) in self.unnoted.iter_mut().filter(|(_, unnoted)| unnoted.with.is_none()) {
             unnoted.with = Some(front);
@@ -164,6 +165,7 @@ impl SharedDesk {
     /// Keeps a hit until it is noted, if there is one; its count.
     fn keep(&mut self, brought: &QuoteBrought, with: Option<FrontNumber>) -> Option<u64> {
         let count = brought.hit?.count;
+        assert!(brought.hit.is_some_and(|hit| hit.desk == self.number), "a desk keeps its own hits");
         self.unnoted.insert(count, Unnoted { quote: brought.quote.clone(), with });
         Some(count)
     }
@@ -176,6 +178,7 @@ impl SharedDesk {
         now_ms: u64,
         effects: &mut Vec<SharedEffect>,
     ) {
+        assert!(self.fronts.contains(&front), "who is answered is connected");
         let word = match self.desk.claim(symbol, now_ms) {
             None => ToFront::None { question, fault: self.fault },
             Some(brought) => {

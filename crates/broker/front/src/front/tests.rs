@@ -4,7 +4,7 @@ mod clock;
 mod moments;
 
 use pares_broker::{
-    ArmedPage, ArmedTrigger, BrokerRead, CommandName, HitName, LapsingPage, LapsingStack, Refusal,
+    ArmedPage, ArmedTrigger, BrokerRead, CommandName, HitName, LapsingPage, PendingExpiry, Refusal,
     StockQuote, TradeWay, WorkloadLine, number_in_session, session_of_front,
 };
 use pares_wice::TransactionId;
@@ -123,7 +123,7 @@ impl At {
             price_cents: *price_cents,
         };
         let triggers = armed.iter().map(trigger).collect();
-        let stack = |(name, way, placed_ms): &(&str, TradeWay, u64)| LapsingStack {
+        let stack = |(name, way, placed_ms): &(&str, TradeWay, u64)| PendingExpiry {
             user: user(name),
             way: *way,
             placed_ms: *placed_ms,
@@ -182,7 +182,7 @@ fn verb(request: &BrokerRequest) -> Verb {
 }
 
 #[test]
-fn each_command_names_its_users_one_before_and_nobody_waits_for_another() {
+fn commands_name_predecessor_and_do_not_wait_for_others() {
     let mut at = At::new();
     for line in ["ADD,jo,5.00", "ADD,al,5.00", "DISPLAY_SUMMARY,jo", "DISPLAY_SUMMARY,al"] {
         at.line(line);
@@ -198,7 +198,7 @@ fn each_command_names_its_users_one_before_and_nobody_waits_for_another() {
 }
 
 #[test]
-fn a_command_that_came_too_early_is_sent_again_when_the_one_before_is_done() {
+fn early_command_is_resent_after_its_predecessor() {
     let mut at = At::new();
     (0..4).for_each(|_| at.line("ADD,jo,5.00"));
     let first = at.submitted.remove(0);
@@ -218,7 +218,7 @@ fn a_command_that_came_too_early_is_sent_again_when_the_one_before_is_done() {
 }
 
 #[test]
-fn a_quote_is_asked_for_when_the_command_arrives_and_holds_up_its_user_alone() {
+fn quote_is_requested_on_arrival_and_blocks_one_user() {
     let mut at = At::new();
     at.line("ADD,jo,5.00");
     at.line("BUY,jo,S,5.00");
@@ -236,7 +236,7 @@ fn a_quote_is_asked_for_when_the_command_arrives_and_holds_up_its_user_alone() {
 }
 
 #[test]
-fn a_user_behind_a_slow_quote_with_ten_thousand_commands_holds_up_none_of_ninety_nine_others() {
+fn ten_thousand_commands_behind_quote_block_no_others() {
     let (mut at, mut feed, mut users) = (At::new(), FairFeed::new(1_000), Vec::new());
     let read = |feed: &mut FairFeed<String>, user: &UserName, verb: &str| {
         feed.push(Some(user), format!("{verb},{user},{}", if verb == "QUOTE" { "S" } else { "5.00" }));
@@ -271,7 +271,7 @@ fn a_user_behind_a_slow_quote_with_ten_thousand_commands_holds_up_none_of_ninety
 }
 
 #[test]
-fn a_command_goes_on_without_a_quote_when_the_server_does_not_answer() {
+fn command_continues_without_quote_from_silent_server() {
     let mut at = At::new();
     at.line("BUY,jo,S,5.00");
     at.tick(crate::QUOTE_LIMIT_MS);
@@ -337,7 +337,7 @@ fn nothing_is_handed_on_before_the_front_has_its_number() {
 }
 
 #[test]
-fn a_command_of_a_session_has_its_senders_number_and_a_name_goes_along() {
+fn session_command_has_sender_number_and_name() {
     let mut at = At::new();
     at.of_session(7, 3, "ADD,jo,5.00");
     let session = session_of_front(1, 0);
@@ -358,7 +358,7 @@ fn a_command_of_a_session_has_its_senders_number_and_a_name_goes_along() {
 }
 
 #[test]
-fn a_command_whose_one_before_is_elsewhere_comes_again_after_pauses_and_holds_up_no_other_session() {
+fn command_with_predecessor_elsewhere_retries_alone() {
     let mut at = At::new();
     at.tick(0);
     at.of_session(7, 3, "ADD,jo,5.00");
@@ -387,7 +387,7 @@ fn a_command_whose_one_before_is_elsewhere_comes_again_after_pauses_and_holds_up
 
 /// Who broke off comes back with all that has no reply, and the front still has one of these, which was early.
 #[test]
-fn what_was_early_and_comes_again_behind_the_one_before_it_holds_up_nobody() {
+fn early_command_after_predecessor_blocks_nobody() {
     let mut at = At::new();
     at.tick(0);
     at.of_session(7, 6, "ADD,jo,5.00");
@@ -407,7 +407,7 @@ fn what_was_early_and_comes_again_behind_the_one_before_it_holds_up_nobody() {
 }
 
 #[test]
-fn a_request_that_sites_never_take_is_given_up_with_what_waits_for_it_and_its_user_goes_on() {
+fn never_accepted_request_is_given_up_user_continues() {
     let mut at = At::new();
     for line in ["ADD,jo,5.00", "ADD,jo,6.00", "ADD,al,1.00"] {
         at.line(line);
@@ -427,7 +427,7 @@ fn a_request_that_sites_never_take_is_given_up_with_what_waits_for_it_and_its_us
 }
 
 #[test]
-fn a_command_whose_one_before_never_comes_is_given_up_with_all_behind_it_and_its_hit_is_noted() {
+fn missing_predecessor_gives_up_chain_and_stores_hit() {
     let mut at = At::new();
     at.of_session(7, 3, "QUOTE,jo,S");
     at.quote(1, "S", 100);
@@ -458,7 +458,7 @@ fn a_command_whose_one_before_never_comes_is_given_up_with_all_behind_it_and_its
 }
 
 #[test]
-fn a_hit_is_said_to_be_noted_when_the_request_that_carried_it_has_its_reply() {
+fn hit_is_stored_once_its_request_has_a_reply() {
     let mut at = At::new();
     at.line("QUOTE,jo,S");
     at.line("QUOTE,al,S");

@@ -3,7 +3,8 @@
 use pares_broker::{
     Asked, BrokerReply, CommandName, UserCommand, UserName, Verb, WorkloadLine, number_in_session,
 };
-use pares_front::{CommandOrder, SeededDraw};
+use pares_front::CommandOrder;
+use pares_random::Random;
 
 /// A command of a client.
 #[derive(Clone, Debug)]
@@ -74,7 +75,7 @@ impl Client {
     }
 
     /// Thinks of another command, the `count`-th of all clients'.
-    pub(crate) fn think(&mut self, count: u64, draw: &mut SeededDraw) {
+    pub(crate) fn think(&mut self, count: u64, draw: &mut Random) {
         let unanswered = self.given.iter().filter(|given| given.told.is_none()).count();
         if self.left == 0 || unanswered > 6 {
             return;

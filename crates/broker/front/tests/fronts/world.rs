@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use pares_broker::{
     Asked, BrokerRead, BrokerReply, BrokerRequest, HitName, QuoteBrought, StockQuote, StockSymbol, UserName,
 };
-use pares_front::{Arrival, BrokerFront, FrontEffect, QuoteFault, SeededDraw};
+use pares_front::{Arrival, BrokerFront, FrontEffect, QuoteFault};
+use pares_random::Random;
 use pares_wice::TransactionId;
 
 use crate::accounts::{Accounts, Broken};
@@ -54,7 +55,7 @@ struct Desk {
 
 /// See the [module](self).
 pub(crate) struct World {
-    draw: SeededDraw,
+    draw: Random,
     pub(crate) now_ms: u64,
     /// By time and order; whom of the fronts it concerns, and in which life.
     events: BTreeMap<(u64, u64), (usize, u64, Event)>,
@@ -82,7 +83,7 @@ pub(crate) struct Moments {
 
 impl World {
     pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Self {
-        let mut draw = SeededDraw::new(seed);
+        let mut draw = Random::new(seed);
         let fronts = 2 + draw.below(2) as usize;
         let names = [("jo", true), ("jo", true), ("al", true), ("jo", false), ("al", false)];
         let mut world = Self::with_fronts(draw, &names, broken, fronts, TROUBLE_MS);
@@ -94,11 +95,11 @@ impl World {
     /// In which nothing goes wrong, and every user is one client, who stays at his front.
     pub(crate) fn calm(seed: u64, fronts: usize) -> Self {
         let names = [("jo", true), ("al", true), ("bo", true), ("cy", true), ("di", true), ("ed", true)];
-        Self::with_fronts(SeededDraw::new(seed), &names, None, fronts, 0)
+        Self::with_fronts(Random::new(seed), &names, None, fronts, 0)
     }
 
     fn with_fronts(
-        draw: SeededDraw,
+        draw: Random,
         names: &[(&str, bool)],
         broken: Option<Broken>,
         fronts: usize,

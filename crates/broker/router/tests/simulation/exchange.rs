@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pares_random::Random;
 use pares_types::{
     Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, GatewayId, InstrumentId, NewOrder, OrderId,
     OrderKind, Position, Price, Quantity, Reason, Reply, RequestId, Role, ShardId, Side, Status, TimeInForce,
     Trade, TradeBusted,
 };
-
-use crate::world::Draw;
 
 pub(crate) const SHARDS: u32 = 2;
 
@@ -62,7 +61,7 @@ impl Exchange {
     }
 
     /// A request comes to a gateway: what its session is told besides the stream.
-    pub(crate) fn take(&mut self, request: &ClientRequest, draw: &mut Draw) -> Option<Reply> {
+    pub(crate) fn take(&mut self, request: &ClientRequest, draw: &mut Random) -> Option<Reply> {
         let name = request.client_order_id();
         if draw.below(60) == 0 && self.old.insert(name.0) && !self.answers.contains_key(&name.0) {
             self.never += u64::from(matches!(request, ClientRequest::Enter { .. }));
@@ -86,7 +85,7 @@ impl Exchange {
         name: ClientOrderId,
         instrument: InstrumentId,
         order: &NewOrder,
-        draw: &mut Draw,
+        draw: &mut Random,
     ) -> Option<Reply> {
         let is_plug = order.quantity.is_zero();
         match draw.below(20) {
@@ -149,7 +148,7 @@ impl Exchange {
     }
 
     /// Some of it trades, at its limit or better, at a price with parts of a cent.
-    fn trade(&mut self, name: u64, draw: &mut Draw) {
+    fn trade(&mut self, name: u64, draw: &mut Random) {
         let Some(live) = self.live.get_mut(&name) else { return };
         let quantity = 1 + draw.below(live.left);
         live.left -= quantity;
@@ -197,7 +196,7 @@ impl Exchange {
     }
 
     /// Another program signs on as the member, and trades.
-    pub(crate) fn trade_of_another(&mut self, draw: &mut Draw) {
+    pub(crate) fn trade_of_another(&mut self, draw: &mut Random) {
         let name = 1 << 48 | 1 << 47;
         let (instrument, side) = (InstrumentId(1), Side::Buy);
         self.live.insert(name, Live { instrument, side, limit: 50_000, left: 10 });
@@ -207,7 +206,7 @@ impl Exchange {
     }
 
     /// Something happens that no customer asked for.
-    pub(crate) fn happen(&mut self, draw: &mut Draw) {
+    pub(crate) fn happen(&mut self, draw: &mut Random) {
         self.position += 1;
         match draw.below(12) {
             0 if !self.trades.is_empty() => self.void(draw),
@@ -222,12 +221,12 @@ impl Exchange {
         }
     }
 
-    fn any(&self, draw: &mut Draw) -> Option<u64> {
+    fn any(&self, draw: &mut Random) -> Option<u64> {
         let at = draw.below(self.live.len().max(1) as u64) as usize;
         self.live.keys().nth(at).copied()
     }
 
-    fn void(&mut self, draw: &mut Draw) {
+    fn void(&mut self, draw: &mut Random) {
         let at = draw.below(self.trades.len() as u64) as usize;
         let trade = self.trades.swap_remove(at);
         self.voids += 1;

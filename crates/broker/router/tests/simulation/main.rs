@@ -8,12 +8,14 @@ mod accounts;
 mod exchange;
 mod world;
 
+use std::collections::BTreeMap;
+
 use world::{Broken, World};
 
 /// So many steps, with faults; then it is healed, and what is left is finished.
 const STEPS: u64 = 3_000;
 
-fn run(seed: u64, broken: Broken) -> Result<world::Figures, String> {
+fn run(seed: u64, broken: Broken) -> Result<BTreeMap<&'static str, u64>, String> {
     let mut world = World::new(seed, broken);
     for _ in 0..STEPS {
         world.step()?;
@@ -23,29 +25,15 @@ fn run(seed: u64, broken: Broken) -> Result<world::Figures, String> {
 }
 
 #[test]
-fn a_router_that_dies_at_any_step_loses_nothing_and_does_nothing_twice() {
-    let mut sum = world::Figures::default();
+fn router_death_at_any_step_loses_and_doubles_nothing() {
+    let mut sum = BTreeMap::new();
     for seed in 1..=100 {
         let figures = run(seed, Broken::Nothing).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
-        sum.add(&figures);
+        figures.into_iter().for_each(|(what, count)| *sum.entry(what).or_insert(0) += count);
     }
     // The faults and the cases that matter did happen.
-    let Figures { orders, trades, deaths, repeats, voids, plugs, never, cancelled } = sum;
-    for (what, count) in [
-        ("orders", orders),
-        ("trades", trades),
-        ("deaths of routers", deaths),
-        ("repeats", repeats),
-        ("void trades", voids),
-        ("names used up", plugs),
-        ("names that were too old", never),
-        ("cancelled", cancelled),
-    ] {
-        assert!(count > 50, "{count} {what}");
-    }
+    assert!(sum.len() == 8 && sum.values().all(|count| *count > 50), "{sum:?}");
 }
-
-use world::Figures;
 
 /// How many of so many seeds find a fault out.
 fn found(broken: Broken) -> usize {
@@ -71,6 +59,6 @@ fn a_router_that_names_anew_what_it_repeats_is_found_out() {
 }
 
 #[test]
-fn a_hold_that_is_released_when_a_gateway_turns_its_order_away_is_found_out() {
+fn hold_released_on_gateway_refusal_is_detected() {
     assert!(found(Broken::ReleasesAtOnce) > 0);
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use pares_broker::{
     BrokerReply, CustomerLimits, CustomerOrderId, OrderAsked, OrderLife, OrderStage, OrderTerms, TradeWay,
 };
+use pares_random::Random;
 use pares_router::{ListedStock, ROUTER_SILENT_MS, Router, RouterEffect};
 use pares_types::{ClientOrderId, ClientRequest, InstrumentId, Reason, Reply};
 
@@ -13,18 +14,6 @@ use crate::exchange::{Done, Exchange, SHARDS, shard_of};
 
 /// Every other router's clock is so far ahead, and that of the last one is not.
 const AHEAD_MS: u64 = 36_000_000;
-
-/// Numbers from a seed.
-pub(crate) struct Draw(u64);
-
-impl Draw {
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
 
 /// What is done wrong, to see that it is found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,32 +27,6 @@ pub(crate) enum Broken {
     ReleasesAtOnce,
     /// Another program trades as the member.
     IsTwo,
-}
-
-/// What has happened.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Figures {
-    pub(crate) orders: u64,
-    pub(crate) trades: u64,
-    pub(crate) deaths: u64,
-    pub(crate) repeats: u64,
-    pub(crate) voids: u64,
-    pub(crate) plugs: u64,
-    pub(crate) never: u64,
-    pub(crate) cancelled: u64,
-}
-
-impl Figures {
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.orders += other.orders;
-        self.trades += other.trades;
-        self.deaths += other.deaths;
-        self.repeats += other.repeats;
-        self.voids += other.voids;
-        self.plugs += other.plugs;
-        self.never += other.never;
-        self.cancelled += other.cancelled;
-    }
 }
 
 /// A router's process: what it wants done lies in order.
@@ -81,7 +44,7 @@ struct Instance {
 }
 
 pub(crate) struct World {
-    draw: Draw,
+    draw: Random,
     broken: Broken,
     now_ms: u64,
     accounts: Accounts,
@@ -100,7 +63,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64, broken: Broken) -> Self {
         let mut world = Self {
-            draw: Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            draw: Random::new(seed),
             broken,
             now_ms: 1_000_000,
             accounts: Accounts::new(),
@@ -412,16 +375,9 @@ impl World {
         streams && { orders }.all(|(_, order)| order.has_ended() || is_open(&order))
     }
 
-    /// Each order is there as the accounts say, and every cent and every share is accounted for.
-    pub(crate) fn check(&self) -> Result<Figures, String> {
-        let mut figures = Figures {
-            deaths: self.deaths,
-            repeats: self.exchange.repeats,
-            voids: self.exchange.voids,
-            plugs: self.exchange.plugs,
-            never: self.exchange.never,
-            ..Figures::default()
-        };
+    /// Each order is there as the accounts say, and every cent and every share is accounted for. What has happened.
+    pub(crate) fn check(&self) -> Result<BTreeMap<&'static str, u64>, String> {
+        let [mut orders, mut trades, mut cancelled] = [0; 3];
         let mut known = BTreeSet::new();
         for index in 0..USERS {
             let latest_ms = self.accounts.summary(&user(index)).account.latest_ms;
@@ -437,11 +393,21 @@ impl World {
                 if order.name > 0 && !known.insert(order.name) {
                     return Err(format!("two orders have the name {}", order.name));
                 }
-                figures.orders += 1;
-                figures.trades += u64::from(order.filled > 0);
-                figures.cancelled += u64::from(order.state == OrderStage::Cancelled);
+                orders += 1;
+                trades += u64::from(order.filled > 0);
+                cancelled += u64::from(order.state == OrderStage::Cancelled);
             }
         }
+        let figures = BTreeMap::from([
+            ("orders", orders),
+            ("trades", trades),
+            ("cancelled", cancelled),
+            ("deaths of routers", self.deaths),
+            ("repeats", self.exchange.repeats),
+            ("void trades", self.exchange.voids),
+            ("names used up", self.exchange.plugs),
+            ("names that were too old", self.exchange.never),
+        ]);
         let others = self.exchange.live.keys().chain(self.exchange.done.keys());
         match { others }.find(|name| !known.contains(*name)) {
             Some(name) => Err(format!("nobody ordered {name}")),

@@ -105,7 +105,7 @@ function start(isFirst) {
 teachForms();
 api.hearDoubts(([name, fields]) => {
   const of = [name.replaceAll('-', ' '), fields.symbol, fields.amount ?? fields.price ?? fields.limit].filter(Boolean).join(' ');
-  tell({ kind: 'doubt', text: `Whether “${of}” was executed before is not known: no answer came. The history says. What you send now is another command.` });
+  tell({ kind: 'doubt', text: `There was no answer to “${of}”, so its outcome is unknown: see the history. Sending it now makes a new command.` });
 });
 listen('session', () => start(false));
 for (const topic of ['account', 'feed']) listen(topic, drawTop);

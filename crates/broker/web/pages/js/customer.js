@@ -32,19 +32,19 @@ async function read(body, name) {
 function totals(now) {
   const line = (words, value) => el('div', {}, el('dt', {}, words), el('dd', {}, value));
   const result = now.result.startsWith('-') ? `−${dollarsOf(now.result.slice(1))}` : dollarsOf(now.result);
-  return el('dl', { class: 'totals' }, line('Open orders', grouped(now.open_orders)), line('Result of the day on the exchange', result),
+  return el('dl', { class: 'totals' }, line('Open orders', grouped(now.open_orders)), line('Day’s profit or loss on the exchange', result),
     line('Owed for void trades', dollarsOf(now.owed)), line(now.name, now.is_blocked ? 'Blocked: no orders' : 'May place orders'));
 }
 
 function killSwitch(body, { name, is_blocked: isBlocked }) {
   const error = errorPlace();
-  const label = isBlocked ? `Let ${name} place orders again` : `Block ${name} and cancel all orders`;
+  const label = isBlocked ? `Unblock ${name}` : `Block ${name} and cancel all orders`;
   return el('div', { class: 'buttons' }, action({
     id: 'kill', label, error,
     work: async () => {
       await api.kill(name, !isBlocked);
       await read(body, name);
-      return isBlocked ? `${name} may place orders again.` : `${name} is blocked; what is open is being cancelled.`;
+      return isBlocked ? `${name} may place orders again.` : `${name} is blocked; all open orders are being cancelled.`;
     },
   }), error);
 }

@@ -62,7 +62,7 @@ async function read(shown, body, before) {
   shown.entries = before ? [...shown.entries, ...page.entries] : page.entries;
   shown.before = page.before;
   const more = shown.before != null && action({
-    id: 'older', label: 'Show older ones', isQuiet: true,
+    id: 'older', label: 'Show older', isQuiet: true,
     work: async () => { await read(shown, body, shown.before); say(`${shown.entries.length} entries.`); },
   });
   refill(body, table('History, newest first', COLUMNS, shown.entries.map(cells), 'Nothing here yet.'), more);

@@ -11,14 +11,14 @@ const TITLES = { fired: 'Trigger fired', lapsed: 'Lapsed', settled: 'Done', orde
 const SIDES = { buy: ['bought', 'buy'], sell: ['sold', 'sell'] };
 
 const ENDS = {
-  traded: 'The order goes on.', filled: 'The order is filled.', void: 'It goes back.', reduced: 'will not trade',
+  traded: 'The rest stays open.', filled: 'The order is filled.', void: 'It is reversed.', reduced: 'will not trade',
   cancelled: 'was cancelled', expired: 'has expired', refused: 'was refused by the exchange',
 };
 
 function orderWords({ what, side, symbol, shares, amount, reason }) {
   const [done] = SIDES[side];
   const of = `${sharesText(shares)} of ${symbol}`;
-  if (what === 'repaid') return `What a void trade in ${symbol} left owed was paid: ${shares ? sharesText(shares) : dollarsOf(amount)}.`;
+  if (what === 'repaid') return `The debt from a void trade in ${symbol} was paid: ${shares ? sharesText(shares) : dollarsOf(amount)}.`;
   if (what === 'void') return `The exchange has declared void a trade of ${of} for ${dollarsOf(amount)}. ${ENDS.void}`;
   if (what === 'traded' || what === 'filled') return `You ${done} ${of} for ${dollarsOf(amount)}. ${ENDS[what]}`;
   return `An order to ${side} ${of} at ${dollarsOf(amount)} ${ENDS[what]}${reason ? `: ${spoken(reason)}` : ''}.`;
@@ -31,7 +31,7 @@ export function wordsOf(notice) {
   const what = notice.shares == null ? '' : ` ${sharesText(notice.shares)}${of}`;
   const amount = notice.amount == null ? '' : ` for ${dollarsOf(notice.amount)}`;
   if (notice.kind === 'fired') return `A ${side} trigger fired: ${done}${what || of}${amount}.`;
-  if (notice.kind === 'lapsed') return `A pending ${side}${of} was not confirmed within 60 seconds. It was given back, nothing was traded.`;
+  if (notice.kind === 'lapsed') return `A pending ${side}${of} was not confirmed within 60 seconds. It was released, and nothing traded.`;
   if (notice.kind === 'order') return orderWords(notice);
   return notice.text ?? `${what}${amount}`.trim();
 }

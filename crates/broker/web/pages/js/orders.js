@@ -48,7 +48,7 @@ export function orders(hear) {
 
 async function readAll(shown, open, all, error, apart) {
   const [working] = await Promise.all([api.orders({ open: true }), readWanted(shown)]);
-  setText(apart, working.has_router === false ? 'This broker is not connected to an exchange: an order waits until it is.' : '');
+  setText(apart, working.has_router === false ? 'This broker is not connected to an exchange. Orders wait until it is.' : '');
   refill(open, working.orders.length ? el('ul', { class: 'plain' }, working.orders.map((order) => item(order, error)))
     : el('p', { class: 'muted' }, 'No order is open.'));
   drawAll(shown, all);
@@ -68,7 +68,7 @@ async function readWanted(shown) {
 
 function drawAll(shown, all) {
   const more = shown.before != null && action({
-    id: 'older-orders', label: 'Show older ones', isQuiet: true,
+    id: 'older-orders', label: 'Show older', isQuiet: true,
     work: async () => {
       shown.wanted += LIMIT;
       await readWanted(shown);
@@ -80,7 +80,7 @@ function drawAll(shown, all) {
 }
 
 const nameOf = ({ side, shares, symbol, limit }) => `${side === 'buy' ? 'Buy' : 'Sell'} ${grouped(shares)} ${symbol} at ${dollarsOf(limit)}`;
-const stateOf = (order) => (order.is_cancelling ? 'Being cancelled; it may trade until then' : STATES[order.state]);
+const stateOf = (order) => (order.is_cancelling ? 'Being cancelled; may still trade' : STATES[order.state]);
 
 function item(order, error) {
   const { number, filled, left, held, symbol } = order;
@@ -92,7 +92,7 @@ function item(order, error) {
     work: async (waiting) => {
       try {
         const now = await api.cancelOrder(number, waiting);
-        return now.is_cancelling ? 'The cancel is on its way.' : 'The order is cancelled.';
+        return now.is_cancelling ? 'The cancel was sent.' : 'The order is cancelled.';
       } finally {
         await refresh();
       }
@@ -113,7 +113,7 @@ function cells(order) {
 function orderTicket(hear) {
   const stock = field({ id: 'order-stock', name: 'symbol', label: 'Stock', kind: 'symbol', value: state.symbol });
   const shares = field({ id: 'order-shares', name: 'shares', label: 'Shares', kind: 'whole' });
-  const limit = field({ id: 'order-limit', name: 'limit', label: 'Limit: dollars for a share', kind: 'money' });
+  const limit = field({ id: 'order-limit', name: 'limit', label: 'Limit price, dollars per share', kind: 'money' });
   const { element, way } = sides();
   const once = el('input', { type: 'checkbox', id: 'order-once' });
   const made = form({
@@ -128,10 +128,10 @@ function orderTicket(hear) {
     },
   });
   made.element.prepend(element);
-  made.element.querySelector('.estimate').before(el('div', { class: 'check' }, once, el('label', { for: 'order-once' }, 'Cancel what does not trade at once')));
+  made.element.querySelector('.estimate').before(el('div', { class: 'check' }, once, el('label', { for: 'order-once' }, 'Cancel what does not trade at once (IOC)')));
   hear('account', made.redo);
   return card('Place an order', 'order-card', made.element,
-    el('p', { class: 'hint' }, 'It trades on the exchange at your limit or better. Quotes are another server’s prices.'));
+    el('p', { class: 'hint' }, 'The order trades on the exchange, at your limit price or better. Quotes are prices of another server.'));
 }
 
 function estimate(way, { symbol, shares, limit }) {

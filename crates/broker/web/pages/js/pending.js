@@ -51,7 +51,7 @@ function item(of, row, isNewest, clocks, error) {
     ` at ${dollars(each)}: `, el('strong', {}, dollarsOf(row.amount)));
   const buttons = isNewest
     ? el('div', { class: 'buttons' }, settle(of, 'commit', id, row, error), settle(of, 'cancel', id, row, error))
-    : el('p', { class: 'hint' }, 'Can be confirmed when the newer ones are gone.');
+    : el('p', { class: 'hint' }, 'You can confirm it when the newer ones are done.');
   return el('li', {}, words, el('div', { class: 'clock' }, bar, left), buttons);
 }
 
@@ -79,7 +79,7 @@ function clock(id, row, left, bar) {
   return () => {
     const seconds = Math.ceil((row.until_ms - api.nowMs()) / 1000);
     bar.value = Math.min(HELD_S, Math.max(0, seconds));
-    setText(left, seconds > 0 ? `${seconds} s left` : 'over; it is being given back');
+    setText(left, seconds > 0 ? `${seconds} s left` : 'expired; being released');
     if (!warned.has(id) && seconds > 0 && seconds <= WARNED_AT_S) {
       warned.add(id);
       say(`${seconds} seconds left to confirm ${row.symbol}.`);

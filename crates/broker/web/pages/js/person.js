@@ -13,19 +13,19 @@ export function person() {
 
 function password() {
   const before = field({ id: 'password-now', name: 'password', label: 'Your password', kind: 'secret', autocomplete: 'current-password' });
-  const wanted = field({ id: 'password-new', name: 'new', label: 'The new one', kind: 'secret', autocomplete: 'new-password', hint: '10 characters at least' });
+  const wanted = field({ id: 'password-new', name: 'new', label: 'New password', kind: 'secret', autocomplete: 'new-password', hint: 'At least 10 characters' });
   const change = form({
-    id: 'password', fields: [before, wanted], button: 'Change it', isQuiet: true,
+    id: 'password', fields: [before, wanted], button: 'Change password', isQuiet: true,
     submit: async (values) => {
       if ([...values.new].length < 10) throw new api.Problem(422, { reason: 'bad-new-password' });
       await api.setPassword(values.password, values.new);
       change.clear();
-      return 'Your password is changed. Everywhere else you are signed out.';
+      return 'Your password is changed. All other sessions are signed out.';
     },
   });
   const out = action({ id: 'sign-out-all', label: 'Sign out everywhere', isQuiet: true, work: async () => { await api.signOutAll(); signedOut(); } });
   return card('Password and sessions', 'password-card', change.element,
-    el('p', {}, 'If you think that somebody else is signed in as you, change your password; or end all sessions, this one too:'), out);
+    el('p', {}, 'If someone else may be signed in as you, change your password, or end all sessions, including this one:'), out);
 }
 
 function factor() {
@@ -40,18 +40,18 @@ function factor() {
     },
   });
   const password = field({ id: 'totp-password', name: 'password', label: 'Your password', kind: 'secret', autocomplete: 'current-password' });
-  const code = field({ id: 'totp-end-code', name: 'code', label: 'A code of now', kind: 'code' });
+  const code = field({ id: 'totp-end-code', name: 'code', label: 'Current code', kind: 'code' });
   const end = form({
-    id: 'totp-end', fields: [password, code], button: 'Take it off', isQuiet: true,
+    id: 'totp-end', fields: [password, code], button: 'Turn off', isQuiet: true,
     submit: async (values) => {
       await api.totpEnd(values.password, values.code);
       end.clear();
-      return 'Signing in asks for the password only.';
+      return 'Signing in now needs only the password.';
     },
   });
-  return card('Codes from an app', 'factor',
-    el('p', {}, 'With these, signing in asks for a code that changes every half minute as well as for your password.'),
-    begin.element, body, el('details', {}, el('summary', {}, 'Take the codes off'), end.element));
+  return card('Codes from an app (second factor)', 'factor',
+    el('p', {}, 'With an app, signing in needs your password and a code that changes every 30 seconds.'),
+    begin.element, body, el('details', {}, el('summary', {}, 'Turn the codes off'), end.element));
 }
 
 function showSecret(body, { secret, uri }) {
@@ -60,8 +60,8 @@ function showSecret(body, { secret, uri }) {
     id: 'totp-confirm', fields: [code], button: 'Confirm',
     submit: async (values) => {
       await api.totpConfirm(values.code);
-      refill(body, el('p', { class: 'done' }, 'Signing in asks for a code from now on.'));
-      return 'Signing in asks for a code from now on.';
+      refill(body, el('p', { class: 'done' }, 'Signing in now needs a code.'));
+      return 'Signing in now needs a code.';
     },
   });
   refill(body, el('p', {}, 'Give this secret to your app, or ', el('a', { href: uri }, 'open it there'), ':'),
@@ -72,11 +72,11 @@ function showSecret(body, { secret, uri }) {
 function log() {
   const file = field({ id: 'file', name: 'file', label: 'File on the broker’s side', hint: 'Letters, digits, dots and dashes', value: 'log.xml' });
   const dump = form({
-    id: 'dump', fields: [file], button: 'Dump the log', isQuiet: true,
+    id: 'dump', fields: [file], button: 'Write the log', isQuiet: true,
     submit: async (values, waiting) => {
       await api.command('dumplog', values, waiting);
       mark('history');
-      return `Your log is being written to ${values.file}; below you can take it away.`;
+      return `Your log is being written to ${values.file}. Download it below.`;
     },
   });
   return card('Your log', 'log-card',

@@ -10,7 +10,7 @@ const secret = (id, autocomplete, hint) => field({ id, name: 'password', label: 
 /** The page of somebody who is not signed in. `entered` is told the session. */
 export function sign(entered) {
   return el('div', { class: 'sign' }, el('h1', { tabindex: '-1' }, 'Pares brokerage'),
-    el('p', { class: 'lead' }, 'Buy and sell at live quotes. What you confirm is done once, whichever machine fails.'),
+    el('p', { class: 'lead' }, 'Buy and sell at live quotes. A confirmed command is executed exactly once, even if machines fail.'),
     el('div', { class: 'pair' }, signIn(entered), signUp(entered)));
 }
 
@@ -34,7 +34,7 @@ function signIn(entered) {
 
 function signUp(entered) {
   const made = form({
-    id: 'sign-up', fields: [name('up-name'), secret('up-password', 'new-password', '10 characters at least')], button: 'Sign up', isQuiet: true,
+    id: 'sign-up', fields: [name('up-name'), secret('up-password', 'new-password', 'At least 10 characters')], button: 'Sign up', isQuiet: true,
     submit: async (values) => {
       await api.signUp(values.name, values.password);
       entered(await api.signIn(values.name, values.password));

@@ -24,19 +24,19 @@ function into(body, work) {
 
 function costs() {
   const body = el('dl', { class: 'totals' });
-  const made = card('Cost of quotes', 'costs', body, el('p', { class: 'hint' }, 'Other fronts have their own: the log of all has each quote that was paid for. Questions that brought none are on the quote server’s bill alone.'));
+  const made = card('Cost of quotes', 'costs', body, el('p', { class: 'hint' }, 'These are this front’s costs; the log of all users lists every paid quote. Requests that brought no quote appear only on the quote server’s bill.'));
   const read = into(body, async () => {
     const { front_hits: hits, front_dollars: dollars } = await api.costs();
     const line = (words, value) => el('div', {}, el('dt', {}, words), el('dd', {}, value));
-    refill(body, line('Quotes that this front was given first, since it started', grouped(hits)), line('Their price', dollarsOf(dollars)));
+    refill(body, line('Quotes bought by this front since it started', grouped(hits)), line('Cost', dollarsOf(dollars)));
   });
   made.append(action({ id: 'costs-again', label: 'Refresh', isQuiet: true, work: async () => { await read(); return 'Costs read.'; } }));
   return made;
 }
 
 function dump() {
-  return card('Log of all', 'dump-card', el('p', {}, 'Every command, cent and quote of everybody, as XML.'),
-    el('p', {}, el('a', { href: api.supervisorLogUrl, download: 'all.xml', id: 'download-all' }, 'Download everybody’s log')));
+  return card('Log of all', 'dump-card', el('p', {}, 'All commands, cents and quotes of all users, as XML.'),
+    el('p', {}, el('a', { href: api.supervisorLogUrl, download: 'all.xml', id: 'download-all' }, 'Download all users’ log')));
 }
 
 function users() {
@@ -48,7 +48,7 @@ function users() {
     shown.users.push(...page.users);
     shown.from = page.from;
     const more = shown.from && action({ id: 'more-users', label: 'Show more', isQuiet: true, work: read });
-    refill(body, table('All users', [['Name'], ['Rights'], ['Cash', true]], shown.users.map(userCells), 'Nobody yet.'), more);
+    refill(body, table('All users', [['Name'], ['Rights'], ['Cash', true]], shown.users.map(userCells), 'No users yet.'), more);
   };
   into(body, read);
   return made;

@@ -55,7 +55,7 @@ export function stockBar(hear) {
 
 function usableText(quote) {
   const left = Math.ceil((quote.serverMs + USABLE_MS - api.nowMs()) / 1000);
-  return left > 0 ? `${ageText(quote)}, good for ${left} s more` : `${ageText(quote)}, only to look at`;
+  return left > 0 ? `${ageText(quote)}, good for ${left} s more` : `${ageText(quote)}, for information only`;
 }
 
 async function askQuote({ symbol }, waiting) {
@@ -71,7 +71,7 @@ export function sides() {
   const side = (value, words) => [
     el('input', { type: 'radio', name: 'side', id: `side-${value}`, value, checked: value === 'buy' }),
     el('label', { for: `side-${value}` }, words)];
-  const element = el('fieldset', { class: 'sides' }, el('legend', {}, 'What to do'), side('buy', 'Buy'), side('sell', 'Sell'));
+  const element = el('fieldset', { class: 'sides' }, el('legend', {}, 'Buy or sell'), side('buy', 'Buy'), side('sell', 'Sell'));
   return { element, way: () => (element.querySelector(':checked')?.value ?? 'buy') };
 }
 
@@ -87,7 +87,7 @@ export function ticket(hear) {
   made.element.prepend(element);
   for (const topic of ['quotes', 'account', 'symbol', 'second']) hear(topic, made.redo);
   return card('Buy or sell', 'ticket-card', made.element,
-    el('p', { class: 'hint' }, 'Nothing is traded yet: the price is held, and you confirm or cancel it under Pending.'));
+    el('p', { class: 'hint' }, 'This does not trade yet: the price is held, and you confirm or cancel under Pending.'));
 }
 
 function estimate(way, amount) {
@@ -146,7 +146,7 @@ function summaryAction() {
     work: async (waiting) => {
       await api.command('display-summary', {}, waiting);
       await refresh();
-      return `Summary of now: ${dollars(cash())} in cash.`;
+      return `Current summary: ${dollars(cash())} in cash.`;
     },
   });
 }

@@ -63,7 +63,7 @@ function nowText(way) {
   const amount = dollars(amountOf(trigger));
   const held = way === 'buy' ? `${amount} reserved` : `For ${amount}`;
   const shares = trigger.shares ? `, ${sharesText(trigger.shares)} held` : '';
-  return trigger.price ? `${held}${shares}, armed at ${dollarsOf(trigger.price)}.` : `${held}, no price yet: it is not armed.`;
+  return trigger.price ? `${held}${shares}, armed at ${dollarsOf(trigger.price)}.` : `${held}, not armed: no price yet.`;
 }
 
 function amountForm(way) {
@@ -84,10 +84,10 @@ function amountForm(way) {
 
 function amountText(way, wanted) {
   const before = triggerOf(way, state.symbol);
-  const cleared = before?.price ? ' The price that is set is cleared.' : '';
-  if (way === 'sell') return `Nothing is held until there is a price.${cleared}`;
+  const cleared = before?.price ? ' The old price is cleared.' : '';
+  if (way === 'sell') return `Nothing is held until you set a price.${cleared}`;
   const left = cash() + amountOf(before) - wanted;
-  return left < 0n ? `That is ${dollars(-left)} more than you have.` : `Taken from your cash until it fires or you cancel; ${dollars(left)} is left.${cleared}`;
+  return left < 0n ? `That exceeds your cash by ${dollars(-left)}.` : `Taken from your cash until it fires or you cancel; ${dollars(left)} is left.${cleared}`;
 }
 
 function priceForm(way) {
@@ -112,7 +112,7 @@ function priceText(way, price) {
   const shares = amountOf(trigger) / price;
   if (shares === 0n) return 'The amount is less than one share at this price.';
   const worth = dollars(shares * price);
-  if (way === 'buy') return `Buys ${sharesText(shares)} for ${worth} at this price; what is left of the reserve comes back.`;
+  if (way === 'buy') return `Buys ${sharesText(shares)} for ${worth} at this price; the rest of the reserve is released.`;
   const owned = sharesOf(state.symbol) + BigInt(trigger.shares ?? 0);
   const held = shares > owned ? `; you own only ${sharesText(owned)}` : '';
   return `Holds ${sharesText(shares)} and sells them for ${worth} or more${held}.`;

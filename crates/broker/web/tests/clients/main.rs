@@ -82,6 +82,7 @@ print(json.load(urllib.request.urlopen(request))['token'])
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,ignored_auth,unsupported_method,negative_data_rejection";
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "all: a program of others, installed from a registry"]
 async fn whatever_schemathesis_sends_is_answered_as_the_document_says() {
     let at = format!("http://{}", serve().await);
     let tried = tokio::task::spawn_blocking(move || {
@@ -136,6 +137,7 @@ print('done')
 ";
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "all: a program of others, installed from a registry"]
 async fn a_client_that_is_generated_from_the_document_trades() {
     let at = format!("http://{}", serve().await);
     let tried = tokio::task::spawn_blocking(move || {

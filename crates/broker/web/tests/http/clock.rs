@@ -44,7 +44,7 @@ impl Broker for ClockOff {
 }
 
 #[tokio::test]
-async fn who_signs_in_at_a_front_whose_clock_is_off_is_told_so_and_does_it_at_another_one() {
+async fn sign_in_at_wrong_clock_works_at_another_front() {
     let web = Web::new();
     let ann = web.somebody("ann").await;
     let mut off = web.other();

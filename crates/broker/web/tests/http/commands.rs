@@ -150,7 +150,7 @@ async fn amounts_that_are_none_are_refused_and_stand_in_the_history() {
 }
 
 #[tokio::test]
-async fn a_command_is_done_once_under_its_key_at_whichever_front_it_is_repeated() {
+async fn idempotency_key_executes_once_at_any_front() {
     let web = Web::new();
     let (ann, bob) = (web.somebody("ann").await, web.somebody("bob").await);
     let key = |key: &str| ("idempotency-key", key.to_owned());
@@ -311,7 +311,7 @@ async fn without_a_site_everything_says_so_and_nothing_of_the_inside() {
 }
 
 #[tokio::test]
-async fn a_front_with_too_much_to_do_says_that_nothing_was_done_and_when_to_come_again() {
+async fn busy_front_says_nothing_done_and_retry_time() {
     let web = Web::new();
     let ann = web.somebody("ann").await;
     web.broker.fail(Some(Unavailable::Busy("busy".into())));
@@ -404,7 +404,7 @@ async fn fresh_quotes_of_a_user_are_so_many_and_known_ones_are_free() {
 }
 
 #[tokio::test]
-async fn what_was_done_under_a_key_is_told_again_without_a_question_to_the_quote_server() {
+async fn repeat_under_key_needs_no_new_quote() {
     let few = pares_web::Allowance { burst: 1.0, per_second: 0.001 };
     let web = Web::with(|settings| settings.fresh_quotes = few);
     let ann = web.somebody("ann").await;

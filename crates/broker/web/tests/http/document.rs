@@ -10,7 +10,7 @@ fn is_open(operation: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn the_document_names_every_path_with_its_answers_and_each_is_served() {
+async fn openapi_lists_every_path_and_each_is_served() {
     let web = Web::new();
     let document = web.ask("GET", "/openapi.json", &[], &Value::Null).await.json();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
@@ -34,7 +34,7 @@ async fn the_document_names_every_path_with_its_answers_and_each_is_served() {
 }
 
 #[tokio::test]
-async fn the_document_says_which_header_a_cookie_needs_and_which_fields_a_command_has() {
+async fn openapi_lists_cookie_header_and_command_fields() {
     let web = Web::new();
     let document = web.ask("GET", "/openapi.json", &[], &Value::Null).await.json();
     let operation = |path: &str, method: &str| document["paths"][format!("/api/v1{path}")][method].clone();

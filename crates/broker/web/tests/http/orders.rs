@@ -68,7 +68,7 @@ async fn an_order_holds_its_limit_trades_and_gives_back_the_rest() {
     let expected = [
         format!("order not cancelled: {number}"),
         of(50, "released"),
-        "a cancel is on its way".into(),
+        "a cancel was sent".into(),
         of(100, "traded"),
         of(150, "accepted"),
         of(150, "placed"),
@@ -81,7 +81,7 @@ async fn an_order_holds_its_limit_trades_and_gives_back_the_rest() {
 }
 
 #[tokio::test]
-async fn one_that_waits_is_cancelled_at_once_and_immediate_ones_do_not_stay() {
+async fn waiting_order_cancels_at_once_immediate_ones_end() {
     let web = Web::new();
     let ann = rich(&web, "ann").await;
     let number = place(&web, &ann, buy(1, "10.00")).await;
@@ -113,7 +113,7 @@ async fn under_one_key_an_order_is_placed_once_at_whatever_server() {
 }
 
 #[tokio::test]
-async fn orders_come_in_pages_the_newest_first_and_are_their_owners_alone() {
+async fn order_pages_are_newest_first_and_private() {
     let web = Web::new();
     let (ann, bob) = (rich(&web, "ann").await, rich(&web, "bob").await);
     let mut placed = Vec::new();
@@ -164,7 +164,7 @@ async fn orders_come_in_pages_the_newest_first_and_are_their_owners_alone() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_with_its_reason_and_nothing_is_held() {
+async fn impossible_orders_are_refused_without_holds() {
     let web = Web::new();
     let ann = rich(&web, "ann").await;
     let nobody = web.somebody("nobody").await;

@@ -56,7 +56,7 @@ async fn an_account_that_is_there_already_is_not_had_by_signing_up() {
 }
 
 #[tokio::test]
-async fn wrong_passwords_wait_longer_and_longer_at_all_fronts_together() {
+async fn wrong_passwords_back_off_across_all_fronts() {
     let web = Web::new();
     web.sign_up("ann").await;
     for front in [web.clone(), web.other(), web.clone(), web.other(), web.clone()] {
@@ -78,7 +78,7 @@ async fn wrong_passwords_wait_longer_and_longer_at_all_fronts_together() {
 }
 
 #[tokio::test]
-async fn a_session_ends_after_half_an_hour_unused_and_after_twelve_hours() {
+async fn session_ends_after_half_hour_idle_or_twelve_hours() {
     let web = Web::new();
     let unused = web.somebody("ann").await;
     web.pass(30 * 60_000 - 1);
@@ -96,7 +96,7 @@ async fn a_session_ends_after_half_an_hour_unused_and_after_twelve_hours() {
 }
 
 #[tokio::test]
-async fn while_no_site_certifies_people_read_and_leave_one_request_behind() {
+async fn without_certifier_reads_work_and_one_request_waits() {
     let web = Web::with(|settings| settings.patience = std::time::Duration::from_secs(5));
     let ann = web.somebody("ann").await;
     web.command(&ann, "add", json!({"amount": "5.00"})).await;
@@ -197,7 +197,7 @@ async fn in_by_code(web: &Web, code: Option<&str>) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_second_factor_is_asked_for_once_it_is_confirmed_and_each_code_goes_once() {
+async fn confirmed_second_factor_is_required_code_used_once() {
     let web = Web::new();
     let (ann, other) = (web.somebody("ann").await, web.sign_in("ann").await);
     let told = web.post(&ann, "/totp", own()).await.json();
@@ -246,7 +246,7 @@ async fn an_address_that_tries_too_often_waits_whatever_the_names_are() {
 }
 
 #[tokio::test]
-async fn who_is_signed_in_has_passwords_looked_at_so_often_by_name_and_by_address() {
+async fn password_checks_are_limited_by_name_and_address() {
     let of = |burst| pares_web::Allowance { burst, per_second: 0.1 };
     let web = Web::with(|settings| (settings.proofs, settings.sign_ins) = (of(2.0), of(9.0)));
     let (ann, bob) = (web.somebody("ann").await, web.somebody("bob").await);
@@ -309,7 +309,7 @@ async fn all_sessions_end_at_once() {
 }
 
 #[tokio::test]
-async fn an_address_that_asks_too_much_waits_before_a_site_is_asked_who_it_is() {
+async fn over_asking_address_waits_before_sites_are_asked() {
     let web = Web::with(|settings| settings.callers = pares_web::Allowance { burst: 3.0, per_second: 0.5 });
     let nobody = Signed { token: "x".to_owned(), csrf: String::new() };
     for _ in 0..3 {

@@ -79,7 +79,7 @@ async fn behind_a_proxy_the_cookie_is_for_tls_alone_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn behind_a_proxy_names_that_were_given_count_and_any_if_none_was() {
+async fn behind_proxy_given_names_count_or_any_if_none() {
     for (given, host, status) in [
         (vec!["pares.example".to_owned()], "pares.example", 200),
         (vec!["pares.example".to_owned()], "evil.example", 421),
@@ -97,7 +97,7 @@ async fn behind_a_proxy_names_that_were_given_count_and_any_if_none_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_has_half_of_the_connections_and_one_that_ends_makes_room() {
+async fn address_has_half_the_connections_until_one_ends() {
     let web = Web::with(|settings| settings.connections_max = 4);
     let address = serve(&web, WebTransport::Loopback).await;
     let tried = tokio::task::spawn_blocking(move || {

@@ -129,14 +129,14 @@ async fn a_page_of_another_site_opens_no_socket() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_says_nonsense_or_has_no_session_any_more_is_closed_with_a_reason() {
+async fn invalid_or_expired_socket_is_closed_with_reason() {
     let web = Web::new();
     let ann = web.somebody("ann").await;
     let address = serve(&web).await;
     let many = format!("{{\"watch\": {}}}", json!(vec!["ABC"; 2_000]));
     let too_many: Vec<String> =
         ('A'..='Z').flat_map(|a| ('A'..='D').map(move |b| format!("{a}{b}"))).collect();
-    let policy = json!([1008, "say {\"watch\": [..]}, 100 symbols at most"]);
+    let policy = json!([1008, "expected {\"watch\": [..]} with at most 100 symbols"]);
     for (message, closed) in [
         (Message::text("x"), policy.clone()),
         (Message::text("{\"watch\": [\"abc\"]}"), policy.clone()),

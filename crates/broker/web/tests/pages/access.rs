@@ -7,6 +7,7 @@ use crate::day::{add_and_quote, sign_up};
 use crate::support::{Hand, PageLook, Tab, in_browser};
 
 #[test]
+#[ignore = "all: in a browser"]
 fn axe_finds_nothing_on_any_page_in_both_colour_schemes() {
     let Some(axe) = axe() else {
         println!("skipped: {AXE} cannot be had from npm");
@@ -75,6 +76,7 @@ async fn everywhere(page: &Tab, axe: &str, name: &str) {
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn everything_fits_a_phones_width() {
     in_browser(|page, server| async move {
         page.look(PageLook::PHONE).await;
@@ -91,6 +93,7 @@ fn everything_fits_a_phones_width() {
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn a_stranger_sees_only_the_way_in() {
     in_browser(|page, _server| async move {
         for path in ["/#/supervisor", "/#/history", "/#/trade"] {

@@ -23,11 +23,13 @@ const COMMANDS: [&str; 16] = [
 ];
 
 #[test]
+#[ignore = "all: in a browser"]
 fn a_whole_day_by_mouse() {
     in_browser(|page, _server| async move { day(&page, Hand::Mouse, "mouse").await });
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn a_whole_day_by_keyboard_alone() {
     in_browser(|page, _server| async move { day(&page, Hand::Keyboard, "keyboard").await });
 }
@@ -105,7 +107,7 @@ async fn what_is_refused_is_said_beside_the_field(page: &Tab, hand: Hand) {
     page.shows("#amount-error", "two decimals").await;
     hand.write(page, "#amount", "9999999").await;
     hand.press(page, "#ticket button").await;
-    page.shows("#amount-error", "You do not have so much free cash.").await;
+    page.shows("#amount-error", "You do not have enough free cash.").await;
 }
 
 async fn log(page: &Tab, hand: Hand) {
@@ -132,7 +134,7 @@ async fn sign_out_and_in(page: &Tab, hand: Hand, name: &str) {
     hand.write(page, "#in-name", name).await;
     hand.write(page, "#in-password", "not the password").await;
     hand.press(page, "#sign-in button").await;
-    page.shows("#in-password-error", "Name or password is wrong.").await;
+    page.shows("#in-password-error", "The name or password is wrong.").await;
     hand.write(page, "#in-password", PASSWORD).await;
     hand.press(page, "#sign-in button").await;
     hand.press(page, "nav a[href='#/trade']").await;
@@ -140,6 +142,7 @@ async fn sign_out_and_in(page: &Tab, hand: Hand, name: &str) {
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn the_history_is_filtered_by_command_and_time() {
     in_browser(|page, _server| async move {
         sign_up(&page, Hand::Mouse, "filter").await;

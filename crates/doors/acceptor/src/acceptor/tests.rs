@@ -8,29 +8,9 @@ const NOW_NS: u64 = 1_790_000_000_000_000_000;
 const ORDER: &str = "55=X|54=1|60=20260921-12:00:00|40=1|38=1|";
 
 /// One connection of TW44, and the messages that it got: the type, number and name of each.
-struct Rig {
-    acceptor: EchoAcceptor,
-    outlet: Outlet,
-}
-
-/// Takes so many messages more, and has no room then.
-struct Outlet {
-    room: usize,
+struct Rig<'a> {
+    connection: EchoConnection<'a>,
     got: Vec<String>,
-}
-
-impl ConnectionSink for Outlet {
-    fn put(&mut self, _connection: u64, output: ConnectionOutput<'_>) {
-        self.room = self.room.saturating_sub(1);
-        self.got.push(match output {
-            ConnectionOutput::Bytes(bytes) => short(bytes),
-            ConnectionOutput::Close => "close".into(),
-        });
-    }
-
-    fn has_room(&self, _connection: u64) -> bool {
-        self.room > 0
-    }
 }
 
 fn short(bytes: &[u8]) -> String {
@@ -52,11 +32,13 @@ fn message(number: u64, msg_type: &str, sender: &str, fields: &str) -> Vec<u8> {
     bytes
 }
 
-impl Rig {
-    fn logged_on() -> Self {
-        let mut acceptor = EchoAcceptor::default();
-        acceptor.connect(1, NOW_NS);
-        let mut rig = Self { acceptor, outlet: Outlet { room: usize::MAX, got: Vec::new() } };
+impl<'a> Rig<'a> {
+    fn of(acceptor: &'a EchoAcceptor) -> Self {
+        Self { connection: acceptor.connect(NOW_NS), got: Vec::new() }
+    }
+
+    fn logged_on(acceptor: &'a EchoAcceptor) -> Self {
+        let mut rig = Self::of(acceptor);
         rig.says(1, "A", "98=0|108=30|");
         assert_eq!(rig.got(), ["35=A 34=1"]);
         rig
@@ -67,7 +49,7 @@ impl Rig {
     }
 
     fn gives(&mut self, bytes: &[u8]) {
-        self.acceptor.receive(1, NOW_NS, bytes, &mut self.outlet);
+        self.connection.receive(NOW_NS, bytes, &mut |bytes| self.got.push(short(bytes)));
     }
 
     fn orders(&mut self, name: &str, number: u64) {
@@ -75,34 +57,14 @@ impl Rig {
     }
 
     fn got(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.outlet.got)
+        std::mem::take(&mut self.got)
     }
 }
 
 #[test]
-fn a_resend_and_the_input_behind_it_go_on_as_there_is_room() {
-    let mut rig = Rig::logged_on();
-    (2..7).for_each(|number| rig.orders("a", number));
-    rig.got();
-    rig.outlet.room = 2;
-    let again = [message(7, "2", "TW44", "7=2|16=0|"), message(8, "1", "TW44", "112=x|")].concat();
-    rig.gives(&again);
-    assert_eq!(rig.got(), ["35=D 34=2 11=a", "35=D 34=3 11=a"]);
-    assert!(rig.acceptor.is_behind(1));
-    rig.gives(&[]);
-    assert!(rig.got().is_empty());
-    rig.outlet.room = 2;
-    rig.gives(&[]);
-    assert_eq!(rig.got(), ["35=0 34=7", "35=D 34=4 11=a"]);
-    rig.outlet.room = 9;
-    rig.gives(&[]);
-    assert_eq!(rig.got(), ["35=D 34=5 11=a", "35=D 34=6 11=a"]);
-    assert!(!rig.acceptor.is_behind(1));
-}
-
-#[test]
 fn no_answer_follows_our_logout() {
-    let mut rig = Rig::logged_on();
+    let acceptor = EchoAcceptor::default();
+    let mut rig = Rig::logged_on(&acceptor);
     rig.orders("b", 3);
     rig.gives(&message(4, "0", "OTHER", ""));
     rig.got();
@@ -113,7 +75,8 @@ fn no_answer_follows_our_logout() {
 
 #[test]
 fn the_oldest_name_is_forgotten_first() {
-    let mut rig = Rig::logged_on();
+    let acceptor = EchoAcceptor::default();
+    let mut rig = Rig::logged_on(&acceptor);
     rig.orders("z", 2);
     (0..9_999).for_each(|number| rig.orders(&format!("b{number}"), number + 3));
     rig.orders("a", 10_002);
@@ -126,22 +89,31 @@ fn the_oldest_name_is_forgotten_first() {
 
 #[test]
 fn a_group_of_the_header_does_not_come_back() {
-    let mut rig = Rig::logged_on();
+    let acceptor = EchoAcceptor::default();
+    let mut rig = Rig::logged_on(&acceptor);
     rig.says(2, "D", &format!("627=1|628=HUB|629=20260921-12:00:00|630=1|11=a|{ORDER}"));
     assert_eq!(rig.got(), ["35=D 34=2 11=a"]);
 }
 
 #[test]
-fn where_numbers_go_on_messages_of_an_earlier_connection_come_again() {
+fn repeated_numbers_resend_earlier_messages() {
     let settings = FixSettings { application_types: Echo::TYPES, ..FixSettings::new(&FIX44, "ISLD", "TW44") };
-    let mut rig = Rig { acceptor: EchoAcceptor::new([settings]), ..Rig::logged_on() };
-    rig.acceptor.connect(1, NOW_NS);
-    rig.says(1, "A", "98=0|108=30|");
+    let acceptor = EchoAcceptor::new([settings]);
+    let mut rig = Rig::logged_on(&acceptor);
     rig.orders("a", 2);
-    rig.acceptor.disconnect(1);
-    rig.acceptor.connect(1, NOW_NS);
+    drop(rig);
+    let mut rig = Rig::of(&acceptor);
     rig.says(3, "A", "98=0|108=30|");
     rig.got();
     rig.says(4, "2", "7=2|16=2|");
     assert_eq!(rig.got(), ["35=D 34=2 11=a"]);
+}
+
+#[test]
+fn a_session_has_one_connection() {
+    let acceptor = EchoAcceptor::default();
+    let first = Rig::logged_on(&acceptor);
+    let mut second = Rig::of(&acceptor);
+    second.says(1, "A", "98=0|108=30|");
+    assert!(second.connection.is_closed() && second.got().is_empty() && !first.connection.is_closed());
 }

@@ -10,19 +10,16 @@ mod tester;
 
 use std::path::PathBuf;
 
+use pares_exercise::shared_data;
 use tester::Tester;
 
-/// The files of a folder, where the shared data is at hand: in the folder that `PARES_SHARED` names, or in `shared` beside a folder above.
+/// The files of a folder, where the shared data is at hand.
 fn files(folder: &str) -> Option<Vec<PathBuf>> {
-    let below = |shared: PathBuf| shared.join("data/fix").join(folder);
-    let named = std::env::var_os("PARES_SHARED").map(|shared| below(shared.into()));
-    let above = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let mut candidates =
-        named.into_iter().chain(above.ancestors().map(|folder| below(folder.join("shared"))));
-    let Some(entries) = candidates.find_map(|folder| std::fs::read_dir(folder).ok()) else {
+    let Some(folder) = shared_data(&format!("data/fix/{folder}")) else {
         println!("skipped: no acceptance files of FIX; set PARES_SHARED to the folder of the shared data");
         return None;
     };
+    let entries = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     Some(files)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pares_acceptor::acceptor::{ConnectionOutput, EchoAcceptor};
+use pares_acceptor::acceptor::{EchoAcceptor, EchoConnection};
 use pares_fix::framing::{Cut, cut};
 use pares_fix::time::{STAMP_BYTES, stamp};
 
@@ -13,28 +13,20 @@ const S: u64 = 1_000_000_000;
 const STEP_NS: u64 = 1_000_000;
 /// How long a tester waits.
 const PATIENCE_NS: u64 = 60 * S;
-/// Connections of testers that went before.
-const LIVES: u64 = 1_000;
 
 /// A tester, and the acceptor that it speaks to.
 pub(crate) struct Tester {
-    acceptor: EchoAcceptor,
+    acceptor: &'static EchoAcceptor,
     now_ns: u64,
-    /// What each open connection has received, by the tester's number for it.
-    connections: BTreeMap<u64, Connection>,
-    opened: u64,
-}
-
-struct Connection {
-    number: u64,
-    received: Vec<u8>,
-    is_closed: bool,
+    /// Each open connection and what it has received, by the tester's number for it.
+    connections: BTreeMap<u64, (EchoConnection<'static>, Vec<u8>)>,
 }
 
 impl Default for Tester {
     fn default() -> Self {
         let now_ns = 1_790_000_000 * S + S / 4;
-        Self { acceptor: EchoAcceptor::default(), now_ns, connections: BTreeMap::new(), opened: 0 }
+        let acceptor = Box::leak(Box::default());
+        Self { acceptor, now_ns, connections: BTreeMap::new() }
     }
 }
 
@@ -68,33 +60,26 @@ impl Tester {
     }
 
     fn connect(&mut self, connection: u64) {
-        self.opened += 1;
-        let number = connection + LIVES * self.opened;
-        self.connections.insert(connection, Connection { number, received: Vec::new(), is_closed: false });
-        self.acceptor.connect(number, self.now_ns);
+        self.connections.insert(connection, (self.acceptor.connect(self.now_ns), Vec::new()));
     }
 
     fn disconnect(&mut self, connection: u64) -> Result<(), String> {
-        let Some(gone) = self.connections.remove(&connection) else {
-            return Err("no such connection".into());
-        };
-        self.acceptor.disconnect(gone.number);
-        if gone.received.is_empty() {
-            Ok(())
-        } else {
-            Err(format!("nobody expected {}", readable(&gone.received)))
+        match self.connections.remove(&connection) {
+            None => Err("no such connection".into()),
+            Some((_, received)) if received.is_empty() => Ok(()),
+            Some((_, received)) => Err(format!("nobody expected {}", readable(&received))),
         }
     }
 
     fn send(&mut self, connection: u64, bytes: &[u8]) {
-        let number = self.connections[&connection].number;
-        self.drive(|acceptor, now_ns, sink| acceptor.receive(number, now_ns, bytes, &mut { sink }));
+        let (open, received) = self.connections.get_mut(&connection).unwrap();
+        open.receive(self.now_ns, bytes, &mut |bytes| received.extend_from_slice(bytes));
     }
 
     fn expect(&mut self, connection: u64, expected: &[u8]) -> Result<(), String> {
         let until_ns = self.now_ns + PATIENCE_NS;
         loop {
-            let received = &mut self.connections.get_mut(&connection).unwrap().received;
+            let received = &mut self.connections.get_mut(&connection).unwrap().1;
             if let (Cut::Whole(frame), length) = cut(received) {
                 compare(expected, frame.bytes)?;
                 received.drain(..length);
@@ -108,7 +93,7 @@ impl Tester {
 
     fn expect_end(&mut self, connection: u64) -> Result<(), String> {
         let until_ns = self.now_ns + PATIENCE_NS;
-        while !self.connections[&connection].is_closed {
+        while !self.connections[&connection].0.is_closed() {
             if !self.wait(until_ns) {
                 return Err("the connection stays open".into());
             }
@@ -118,26 +103,14 @@ impl Tester {
 
     /// Lets time pass up to the next deadline, if there is one before `until_ns`.
     fn wait(&mut self, until_ns: u64) -> bool {
-        let Some(deadline_ns) = self.acceptor.next_deadline().filter(|at| *at <= until_ns) else {
-            return false;
-        };
+        let open = self.connections.values().filter(|(open, _)| !open.is_closed());
+        let deadline_ns = open.filter_map(|(open, _)| open.next_deadline()).min();
+        let Some(deadline_ns) = deadline_ns.filter(|at| *at <= until_ns) else { return false };
         self.now_ns = self.now_ns.max(deadline_ns);
-        self.drive(|acceptor, now_ns, sink| acceptor.tick(now_ns, &mut { sink }));
+        for (open, received) in self.connections.values_mut().filter(|(open, _)| !open.is_closed()) {
+            open.tick(self.now_ns, &mut |bytes| received.extend_from_slice(bytes));
+        }
         true
-    }
-
-    fn drive(&mut self, act: impl FnOnce(&mut EchoAcceptor, u64, &mut dyn FnMut(u64, ConnectionOutput<'_>))) {
-        let Self { acceptor, now_ns, connections, .. } = self;
-        act(acceptor, *now_ns, &mut |number, output| {
-            let Some(connection) = connections.values_mut().find(|open| open.number == number) else {
-                return;
-            };
-            assert!(!connection.is_closed, "a closed connection gets nothing more");
-            match output {
-                ConnectionOutput::Bytes(bytes) => connection.received.extend_from_slice(bytes),
-                ConnectionOutput::Close => connection.is_closed = true,
-            }
-        });
     }
 
     /// A message with its times: `<TIME>`, `<TIME+10>`, `<TIME-121>`, in seconds.

@@ -52,7 +52,7 @@ async function signedOn({ member, session, key }) {
   const asked = await ask('POST', `${BASE}/sign-on`, { body: { member, session } });
   const given = ({ token, copied }) => ({ token, copied, madeMs: Date.now() });
   if (asked.token) return given(asked);
-  if (!key) throw new Error('This exchange wants a proof: choose the key file.');
+  if (!key) throw new Error('This exchange requires a key: choose the key file.');
   const proof = await key.prove(asked.transcript);
   return given(await ask('POST', `${BASE}/sign-on/${asked.sign_on}`, { body: { proof } }));
 }
@@ -78,7 +78,7 @@ function forget(by, why) {
 /** Signs on again as before; all who need it at once wait for the same. */
 function signOnAgain(by) {
   by.again ??= renewed(by).catch((problem) => {
-    forget(by, `${problem.message} What was under way may be done or not: look at your orders.`);
+    forget(by, `${problem.message} Requests in progress may have been executed: check your orders.`);
     throw problem;
   }).finally(() => { by.again = null; });
   return by.again;
@@ -86,7 +86,7 @@ function signOnAgain(by) {
 
 async function renewed(by) {
   by.quick = Date.now() - by.madeMs < QUICK_MS ? by.quick + 1 : 0;
-  if (by.quick >= QUICK_MAX) throw new Error('This session is in use elsewhere, and the last to sign on has it.');
+  if (by.quick >= QUICK_MAX) throw new Error('This session signed on elsewhere, which ended it here.');
   await untilAnswered(() => renew(by));
 }
 
@@ -96,12 +96,12 @@ async function renew(by) {
   if (own === by && again.copied === by.copied) return Object.assign(by, again);
   end(again.token);
   // Who has left meanwhile is told nothing here.
-  if (own === by) throw new Error('The operator has changed whose orders this session is told: sign on again.');
+  if (own === by) throw new Error('The operator has changed this session’s drop copy: sign on again.');
 }
 
 async function once(method, path, body, waiting) {
   const by = own;
-  if (!by) throw new Problem(401, { detail: 'Nobody is signed on.' });
+  if (!by) throw new Problem(401, { detail: 'You are not signed on.' });
   const { token } = by;
   try {
     return await sent(by, method, path, body);

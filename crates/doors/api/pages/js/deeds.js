@@ -38,20 +38,20 @@ const MAKERS = {
     if (!/^\d+$/.test(member ?? '') || more.length) return null;
     return {
       title: `Block member ${member}`,
-      meaning: 'All its orders are cancelled, in every instrument, and no more are taken until it is unblocked.',
+      meaning: 'Cancels all its orders in every instrument, and refuses new ones until it is unblocked.',
       canPropose: true,
       ask: (propose, waiting) => blockAll(member, propose, waiting),
     };
   },
   unblock(member, ...more) {
     if (!/^\d+$/.test(member ?? '') || more.length) return null;
-    return { title: `Unblock member ${member}`, meaning: 'Its orders are taken again.', canPropose: false, ask: (_, waiting) => api.unblock(member, waiting) };
+    return { title: `Unblock member ${member}`, meaning: 'Accepts its orders again.', canPropose: false, ask: (_, waiting) => api.unblock(member, waiting) };
   },
   'four-eyes'(state, ...more) {
     if (!['on', 'off'].includes(state) || more.length) return null;
     return state === 'on'
-      ? { title: 'Four eyes on', meaning: 'From then on closing, halting and blocking need two operators.', canPropose: false, ask: (_, waiting) => api.fourEyesOn(waiting) }
-      : { title: 'Four eyes off', meaning: 'From then on one operator can close, halt and block.', canPropose: true, ask: api.fourEyesOff };
+      ? { title: 'Four eyes on', meaning: 'Closing, halting and blocking will need two operators.', canPropose: false, ask: (_, waiting) => api.fourEyesOn(waiting) }
+      : { title: 'Four eyes off', meaning: 'One operator will be able to close, halt and block.', canPropose: true, ask: api.fourEyesOff };
   },
 };
 

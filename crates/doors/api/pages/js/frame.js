@@ -42,7 +42,7 @@ export function run({ title, lead, view, entered, left, operatorsOnly = false })
 function top(own) {
   const bar = document.getElementById('top');
   const link = ([path, words]) => el('li', {}, el('a', { href: path, 'aria-current': path === location.pathname && 'page' }, words));
-  const who = own && (own.member === 0 ? `Operator ${own.session}` : `Member ${own.member}${own.session ? `, session ${own.session}` : ''}${own.copied ? `, told of member ${own.copied}` : ''}`);
+  const who = own && (own.member === 0 ? `Operator ${own.session}` : `Member ${own.member}${own.session ? `, session ${own.session}` : ''}${own.copied ? `, drop copy of member ${own.copied}` : ''}`);
   refill(bar, el('span', { class: 'brand' }, 'Pares exchange'), el('nav', { 'aria-label': 'Pages' }, el('ul', {}, PAGES.map(link))),
     own && el('span', { class: 'right' }, el('span', { id: 'feed', class: 'feed' }), el('span', { id: 'who' }, who),
       el('button', { class: 'quiet', id: 'sign-out', onclick: api.signOut }, 'Sign out')));
@@ -59,16 +59,16 @@ function drawFeed() {
 function signOnCard(title, lead, operatorsOnly) {
   const key = el('input', { id: 'key', type: 'file', 'aria-describedby': 'key-hint' });
   const keyBox = el('div', { class: 'field' }, el('label', { for: 'key' }, 'Key file'), key,
-    el('p', { class: 'hint', id: 'key-hint' }, 'Read by this page alone: the key is never sent, only a proof that you have it.'));
+    el('p', { class: 'hint', id: 'key-hint' }, 'The key file stays on this computer; the page sends only a proof computed from it.'));
   const member = field({ id: 'member', name: 'member', label: 'Member', kind: 'member', isOptional: true, value: operatorsOnly ? '0' : '',
-    hint: 'Without a key: where the exchange asks for no proof.' });
+    hint: 'Only for an exchange with open sign-on, which needs no key file.' });
   const session = field({ id: 'session', name: 'session', label: 'Session', kind: 'member', isOptional: true });
   const made = form({
     id: 'sign-on', fields: [{ ...member, box: el('div', {}, keyBox, el('div', { class: 'pair' }, member.box, session.box)) }, { ...session, box: '' }],
     button: 'Sign on',
     submit: async (values) => {
       const [file] = key.files;
-      if (!file && values.member === undefined) throw new Error('Choose a key file, or say which member you are.');
+      if (!file && values.member === undefined) throw new Error('Choose a key file, or enter a member number.');
       await api.signOn({ keyText: file && await file.text(), member: values.member, session: values.session ?? 0 });
       return '';
     },

@@ -78,7 +78,7 @@ function spreadText({ bids, offers }) {
 }
 
 function standingText(book) {
-  if (book.isMissing) return 'This server has no market data of it.';
+  if (book.isMissing) return 'This server has no market data for this instrument.';
   if (book.number === null) return state.symbol ? 'Waiting for the book …' : '';
-  return book.isCurrent ? `Verified up to number ${grouped(book.number)}` : 'Data are missing: this is not the market’s book now.';
+  return book.isCurrent ? `Verified up to number ${grouped(book.number)}` : 'Market data are missing: this book is not current.';
 }

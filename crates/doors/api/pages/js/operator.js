@@ -51,7 +51,7 @@ async function look() {
 
 function phasesCard(hear) {
   const body = el('tbody');
-  const head = ['Symbol', 'Phase', 'Last', 'Bring it into'].map((words, at) => el('th', { scope: 'col', class: at === 2 && 'number' }, words));
+  const head = ['Symbol', 'Phase', 'Last', 'Change phase'].map((words, at) => el('th', { scope: 'col', class: at === 2 && 'number' }, words));
   const made = card('Instruments', 'instruments', el('div', { class: 'scroll' }, el('table', { class: 'phases' }, el('thead', {}, el('tr', {}, head)), body)));
   // What a hand is on stays: only what an instrument shows is drawn anew.
   const rows = new Map();
@@ -75,7 +75,7 @@ function rowOf(symbol) {
   const buttons = USUAL.map(([phase, words]) =>
     el('button', { class: `second ${phase}`, id: `${phase}-${symbol}`, 'aria-label': `${words} ${symbol}`, onclick: () => ask(phase) }, words));
   const others = ASKED.filter((phase) => !USUAL.some(([usual]) => usual === phase));
-  const other = el('select', { 'aria-label': `Another phase of ${symbol}`, onchange: () => { ask(other.value); other.value = ''; } },
+  const other = el('select', { 'aria-label': `Other phases of ${symbol}`, onchange: () => { ask(other.value); other.value = ''; } },
     el('option', { value: '' }, 'Other …'), others.map((phase) => el('option', { value: phase }, phaseText(phase))));
   return el('tr', {}, el('th', { scope: 'row' }, symbol), el('td'), el('td', { class: 'number' }), el('td', {}, el('div', { class: 'buttons' }, buttons, other)));
 }
@@ -91,11 +91,11 @@ function membersCard(hear) {
     try { confirmDeed(deedOf(`unblock ${member.read()}`)); member.fail(''); } catch (words) { member.fail(String(words)); member.input.focus(); }
   });
   return card('Members', 'members', made.element, el('div', { class: 'buttons' }, unblock),
-    el('p', { class: 'hint' }, 'To block a member is the kill switch: its orders are cancelled, and no more are taken.'));
+    el('p', { class: 'hint' }, 'Blocking a member is the kill switch: it cancels the member’s orders and refuses new ones.'));
 }
 
 function fourEyesCard(hear) {
   const button = (state_) => el('button', { class: 'second', id: `four-eyes-${state_}`, onclick: () => confirmDeed(deedOf(`four-eyes ${state_}`)) }, `Switch ${state_} …`);
-  return card('Four eyes', 'four-eyes', el('p', { class: 'hint' }, 'With four eyes on, closing, halting and blocking need two operators. This page cannot see whether they are on: pares admin member list tells.'),
+  return card('Four eyes', 'four-eyes', el('p', { class: 'hint' }, 'With four eyes on, closing, halting and blocking need two operators. This page cannot show the setting: see pares admin member list.'),
     el('div', { class: 'buttons' }, button('on'), button('off')));
 }

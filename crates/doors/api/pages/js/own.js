@@ -28,7 +28,7 @@ export function ordersCard(hear) {
   const draw = () => {
     all.hidden = isCopy() || state.orders.length === 0;
     const rows = state.orders.map((order) => line(order, error, changing));
-    refill(body, table(whose('Orders at work'), [['Symbol'], ['Side'], ['Limit', true], ['Traded', true], ['Left', true], ['State'], ['Actions']], rows, 'No order is at work.'));
+    refill(body, table(whose('Open orders'), [['Symbol'], ['Side'], ['Limit', true], ['Traded', true], ['Left', true], ['State'], ['Actions']], rows, 'No open orders.'));
   };
   for (const topic of ['orders', 'instruments']) hear(topic, draw);
   draw();
@@ -57,7 +57,7 @@ function openChange(dialog, order) {
   const name = order.client_order_id;
   const total = (BigInt(order.executed) + BigInt(order.remaining)).toString();
   const price = field({ id: 'new-price', name: 'price', label: 'New limit', kind: 'price', value: shown(state.entered.get(name)).replace(/[–,]/g, '') });
-  const quantity = field({ id: 'new-quantity', name: 'quantity', label: 'New total of shares', kind: 'whole', value: total, hint: 'What has traded counts.' });
+  const quantity = field({ id: 'new-quantity', name: 'quantity', label: 'New total quantity', kind: 'whole', value: total, hint: 'Includes the shares already traded.' });
   const made = form({
     id: 'change', fields: [price, quantity], button: 'Change the order',
     submit: async (values, waiting) => {
@@ -70,7 +70,7 @@ function openChange(dialog, order) {
     },
   });
   refill(dialog, el('h2', { id: 'change-title' }, `Change ${wordsOf(order)}`), made.element,
-    el('button', { class: 'quiet', onclick: () => dialog.close() }, 'Leave it as it is'));
+    el('button', { class: 'quiet', onclick: () => dialog.close() }, 'Keep it unchanged'));
   dialog.showModal();
 }
 
@@ -78,7 +78,7 @@ function openChange(dialog, order) {
 export function fillsCard(hear) {
   const body = el('div', { id: 'own-fills' });
   const row = (fill) => [timeText(fill.ms), symbolOf(fill.instrument), el('span', { class: fill.side }, fill.side), shown(fill.price), grouped(fill.quantity), grouped(fill.remaining)];
-  const draw = () => refill(body, table(whose('Trades, the newest first'), [['Time'], ['Symbol'], ['Side'], ['Price', true], ['Shares', true], ['Left', true]], state.fills.map(row), 'Nothing has traded since you signed on.'));
+  const draw = () => refill(body, table(whose('Trades, newest first'), [['Time'], ['Symbol'], ['Side'], ['Price', true], ['Shares', true], ['Left', true]], state.fills.map(row), 'No trades since you signed on.'));
   hear('fills', draw);
   draw();
   return card(whose('Trades'), 'fills', body);

@@ -15,7 +15,7 @@ const DONE_MAX = 50;
 
 /** What was asked for on this page, the newest first: { ms, words, told, isBad }. */
 const done = [];
-/** What was proposed: { until, words }. */
+/** Open proposals: { until, words }. */
 let proposed = [];
 /** Whose these are. */
 let keptFor = '';
@@ -42,7 +42,7 @@ export function confirmDeed(deed) {
       made.addEventListener('click', () => busy(made, () => ask(deed, propose, dialog, error)));
       return made;
     };
-    const leave = el('button', { type: 'button', class: 'quiet', onclick: () => dialog.close() }, 'Leave it');
+    const leave = el('button', { type: 'button', class: 'quiet', onclick: () => dialog.close() }, 'Do nothing');
     const dialog = el('dialog', { 'aria-labelledby': 'deed-title', id: 'deed' }, el('h2', { id: 'deed-title' }, deed.title), el('p', {}, deed.meaning), error,
       el('div', { class: 'buttons' }, button('do-it', deed.title, false, false),
         deed.canPropose && button('propose-it', 'Propose it to a second operator', true, true), leave));
@@ -57,10 +57,10 @@ async function ask(deed, propose, dialog, error) {
   const by = who();
   setText(error, '');
   try {
-    const outcome = await deed.ask(propose, () => setText(error, 'No answer yet; asking again …'));
+    const outcome = await deed.ask(propose, () => setText(error, 'No answer yet; trying again …'));
     if (who() !== by) return;
     if (propose) proposed.unshift({ until: Date.now() + HOLDS_MS, words: deed.words });
-    const told = propose ? 'Proposed, not done: a second operator asks for the same within ten minutes.' : outcomeText(outcome);
+    const told = propose ? 'Proposed, not done: a second operator must confirm it within ten minutes.' : outcomeText(outcome);
     note(deed, told);
     mark('proposed');
     dialog.close();
@@ -77,7 +77,7 @@ async function ask(deed, propose, dialog, error) {
 /** What another operator proposed, by its words or by a link with them. */
 export function secondCard(hear) {
   const given = new URLSearchParams(location.hash.slice(1)).get('second');
-  const words = field({ id: 'second-words', name: 'words', label: 'What was proposed', hint: 'As the first operator has it: phase ALFA halted' });
+  const words = field({ id: 'second-words', name: 'words', label: 'Proposed command', hint: 'As shown to the first operator, such as: phase ALFA halted' });
   if (given) words.input.value = given;
   const made = form({
     id: 'second', fields: [words], button: 'Second …', isRow: true,
@@ -86,17 +86,17 @@ export function secondCard(hear) {
   return card('Second a proposal', 'second-card', made.element);
 }
 
-/** What was proposed here, and what to say to the second operator. */
+/** The proposals of this page, and what to send to the second operator. */
 export function proposalsCard(hear) {
   const body = el('div', { id: 'proposed' });
   const draw = () => {
     proposed = proposed.filter(({ until }) => until > Date.now());
-    refill(body, proposed.length ? el('ul', { class: 'plain' }, proposed.map(line)) : el('p', { class: 'muted' }, 'Nothing that you proposed here waits.'));
+    refill(body, proposed.length ? el('ul', { class: 'plain' }, proposed.map(line)) : el('p', { class: 'muted' }, 'No proposal of yours is waiting.'));
   };
   for (const topic of ['proposed', 'session']) hear(topic, draw);
   hear('second', () => { if (proposed.length) drawLeft(body, draw); });
   draw();
-  return card('Proposed here', 'proposals', body);
+  return card('Your proposals', 'proposals', body);
 }
 
 const leftText = ({ until }) => {
@@ -107,7 +107,7 @@ const leftText = ({ until }) => {
 function line(one) {
   const link = `${location.origin}${location.pathname}#second=${encodeURIComponent(one.words)}`;
   return el('li', {}, el('p', {}, el('code', {}, one.words), ' ', el('span', { class: 'number muted left' }, leftText(one))),
-    el('p', { class: 'hint' }, `Say this to another operator than ${who()?.session ?? 'you'}, who enters it under “Second a proposal”, or send the link: `, el('a', { href: link }, link)));
+    el('p', { class: 'hint' }, `Give this to another operator than ${who()?.session ?? 'you'}, to enter under “Second a proposal”, or send the link: `, el('a', { href: link }, link)));
 }
 
 // Times count down without the list being made anew: a link in it may have the focus.
@@ -116,12 +116,12 @@ function drawLeft(body, draw) {
   body.querySelectorAll('.left').forEach((left, at) => setText(left, leftText(proposed[at])));
 }
 
-/** What was asked for here, and what became of it. */
+/** The requests of this page and their results. */
 export function doneCard(hear) {
   const body = el('div', { id: 'done' });
   const row = ({ ms, words, told, isBad }) => [timeText(ms), el('code', {}, words), el('span', { class: isBad ? 'bad' : 'good' }, told)];
-  const draw = () => refill(body, table('What was asked for here', [['Time'], ['What'], ['What became of it']], done.map(row), 'Nothing yet. What all operators asked for: pares admin audit.'));
+  const draw = () => refill(body, table('Requests from this page', [['Time'], ['What'], ['Result']], done.map(row), 'None yet. For the requests of all operators, see pares admin audit.'));
   hear('done', draw);
   draw();
-  return card('Asked for here', 'done-card', body);
+  return card('Requests from this page', 'done-card', body);
 }

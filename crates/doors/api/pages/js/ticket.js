@@ -7,7 +7,7 @@ import { grouped, priceText, shown, unitsOfPrice } from './prices.js';
 import { inHand, noteEntered, readOrders, state } from './state.js';
 import { outcomeText } from './outcome.js';
 
-const TIMES = [['day', 'Day'], ['ioc', 'At once (IOC)'], ['fok', 'All at once (FOK)'], ['gtc', 'Until cancelled'], ['at_open', 'At the open'], ['at_close', 'At the close']];
+const TIMES = [['day', 'Day'], ['ioc', 'Immediate or cancel (IOC)'], ['fok', 'Fill or kill (FOK)'], ['gtc', 'Until cancelled'], ['at_open', 'At the open'], ['at_close', 'At the close']];
 
 /** Puts a price into the ticket. */
 export function setPrice(units) {
@@ -37,7 +37,7 @@ function step(event) {
 export function ticketCard(hear) {
   const sides = [side('buy', 'Buy', true), side('sell', 'Sell', false)];
   const quantity = field({ id: 'quantity', name: 'quantity', label: 'Shares', kind: 'whole' });
-  const price = field({ id: 'price', name: 'price', label: 'Limit', kind: 'price', isOptional: true, hint: 'Without one: at market. Arrows step it.' });
+  const price = field({ id: 'price', name: 'price', label: 'Limit', kind: 'price', isOptional: true, hint: 'Leave it empty for a market order. Arrow keys move it by one tick.' });
   price.input.addEventListener('keydown', step);
   const time = el('select', { id: 'time' }, TIMES.map(([value, words]) => el('option', { value }, words)));
   const guarded = el('input', { type: 'checkbox', id: 'guarded' });
@@ -45,8 +45,8 @@ export function ticketCard(hear) {
   const all = el('div', {},
     el('fieldset', { class: 'sides' }, el('legend', { class: 'unseen' }, 'Side'), sides.map(({ input, label }) => [input, label])),
     el('div', { class: 'pair' }, quantity.box, price.box),
-    el('div', { class: 'field' }, el('label', { for: 'time' }, 'Stays'), time),
-    el('p', { class: 'check' }, guarded, el('label', { for: 'guarded' }, 'Dies with this session')));
+    el('div', { class: 'field' }, el('label', { for: 'time' }, 'Time in force'), time),
+    el('p', { class: 'check' }, guarded, el('label', { for: 'guarded' }, 'Cancel when this session ends')));
   const made = form({
     id: 'ticket', fields: [{ ...quantity, box: all }, { ...price, box: '' }], button: 'Send the order',
     estimate: (values) => estimate(chosen(), values),

@@ -7,10 +7,10 @@ import { unitsOfPrice } from './prices.js';
 /** What each phase is called, and what it means. */
 export const PHASES = {
   closed: ['Closed', 'Orders can only be cancelled.'],
-  opening_call: ['Opening call', 'Orders gather for the opening auction; nothing trades until it ends.'],
-  continuous: ['Continuous', 'Orders trade as they come.'],
-  volatility_call: ['Volatility call', 'Orders gather, since a trade would have been too far from the last; an auction follows.'],
-  closing_call: ['Closing call', 'Orders gather for the closing auction; nothing trades until it ends.'],
+  opening_call: ['Opening call', 'Orders collect for the opening auction; nothing trades until it ends.'],
+  continuous: ['Continuous', 'Orders trade on arrival.'],
+  volatility_call: ['Volatility call', 'Orders collect for an auction, because a trade would have left the price band.'],
+  closing_call: ['Closing call', 'Orders collect for the closing auction; nothing trades until it ends.'],
   post_close: ['Post close', 'Orders trade at the closing price.'],
   halted: ['Halted', 'Stopped by the exchange: orders can only be cancelled.'],
 };
@@ -28,7 +28,7 @@ export function refusal(problem) {
 
 function readPrice(text) {
   const units = unitsOfPrice(text);
-  if (units == null) throw 'A price has four decimals at most, like 223.82.';
+  if (units == null) throw 'A price may have at most four decimals, such as 223.82.';
   return textOf(units, 4);
 }
 
@@ -38,7 +38,7 @@ export function teachForms() {
     looks: { price: { inputmode: 'decimal', maxlength: 20 }, member: { inputmode: 'numeric', maxlength: 10 } },
     readers: {
       price: readPrice,
-      member: (text) => { if (!/^\d{1,10}$/.test(text)) throw 'A member is a number.'; return Number(text); },
+      member: (text) => { if (!/^\d{1,10}$/.test(text)) throw 'A member must be a number.'; return Number(text); },
     },
     // "quantity: ..." names its field.
     words: (problem) => {

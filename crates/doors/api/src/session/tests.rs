@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use futures_util::FutureExt as _;
+use pares_random::Random;
 use pares_types::{
     CancelCause, GatewayId, InstrumentId, OrderId, Position, Price, Quantity, RequestId, Side,
 };
@@ -169,7 +170,7 @@ impl Reader {
 }
 
 #[test]
-fn one_who_reads_more_slowly_than_he_is_told_has_the_gateway_read_each_record_about_once() {
+fn slow_reader_costs_one_read_per_record() {
     let mut gateway = Gateway::at(600_000, 256);
     let mut slow = Reader::from(1, &gateway, ROOM);
     while !slow.is_live {
@@ -182,7 +183,7 @@ fn one_who_reads_more_slowly_than_he_is_told_has_the_gateway_read_each_record_ab
 }
 
 #[test]
-fn a_question_that_has_what_it_wants_ends_the_telling_and_those_who_are_live_go_on() {
+fn satisfied_request_stops_replay_live_ones_continue() {
     let mut gateway = Gateway::at(200_000, 256);
     let mut live = Reader::from(0, &gateway, ROOM);
     gateway.settle();
@@ -216,20 +217,10 @@ fn one_who_has_no_room_does_not_hold_up_others() {
     assert!(stuck.read(1_000), "as soon as he reads he is told on");
 }
 
-/// Numbers that are drawn, the same each time.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
-
 #[test]
-fn whatever_others_do_each_is_told_all_once_and_the_gateway_reads_no_more_than_is_told() {
+fn each_subscriber_gets_all_once_with_minimal_reads() {
     for seed in 0..64 {
-        let mut draw = Draw(seed);
+        let mut draw = Random::new(seed);
         let mut gateway = Gateway::at(3_000, 8);
         let (mut readers, mut told) = (Vec::<Reader>::new(), 0);
         for turn in 0..4_000 {

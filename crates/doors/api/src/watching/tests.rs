@@ -1,6 +1,6 @@
 //! What a socket is told of the market, and how often it is written.
 
-use pares_resources::book::Levels;
+use pares_port::Levels;
 use pares_resources::tape::{KEPT_MAX, MarketTrade, TapeNews};
 use pares_types::{BusinessDay, Phase, Price, Quantity, Timestamp};
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn told(watching: &mut Watching, market: &ReceivedMarket, field: &str) -> Vec<St
 }
 
 #[test]
-fn a_slow_reader_of_trades_gets_each_once_until_what_it_has_not_read_is_gone() {
+fn slow_trade_reader_gets_each_once_until_dropped() {
     let market = ReceivedMarket::default();
     tell(&market, 1..3);
     let (mut watching, first) = watching(&market, "trades");
@@ -79,7 +79,7 @@ fn a_symbol_is_that_of_its_newest_instrument() {
 }
 
 #[test]
-fn a_slow_reader_of_tickers_gets_the_last_and_of_candles_all_that_changed() {
+fn slow_ticker_reader_gets_last_candles_all_changes() {
     let market = ReceivedMarket::default();
     tell(&market, 1..2);
     let (mut ticker, first) = watching(&market, "ticker");
@@ -94,7 +94,7 @@ fn a_slow_reader_of_tickers_gets_the_last_and_of_candles_all_that_changed() {
 }
 
 #[test]
-fn what_is_told_is_written_once_for_all_who_look_and_for_nobody_not_at_all() {
+fn updates_are_written_once_for_all_watchers() {
     let market = ReceivedMarket::default();
     let book = |price: i64| {
         let levels = Levels { bids: vec![(Price(price), Quantity(1))], offers: Vec::new() };

@@ -38,7 +38,7 @@ fn a_copy_is_told_and_whatever_it_asks_for_reaches_no_gateway() {
 }
 
 #[test]
-fn what_was_told_of_one_member_does_not_go_on_with_another_one_s() {
+fn stream_of_one_member_never_continues_as_another() {
     for (copied, status) in [(9, 200), (8, 401), (0, 401)] {
         let gateways = [Gateway::start(), Gateway::start()];
         gateways.iter().for_each(|gateway| gateway.copy(9));

@@ -5,16 +5,15 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use pares_exercise::replies::{self, SHARD, instrument_status, order_status};
 use pares_types::{
-    Answer, ClientOrderId, ClientRequest, GatewayId, InstrumentId, InstrumentStatus, Limits, List, ListEnd,
-    ListRequest, MemberId, OrderId, OrderKey, OrderState, OrderStatus, OwnLimits, Phase, Position, Price,
-    Quantity, Reason, Reply, RequestId, Rights, ShardId, Side, Status, Symbol,
+    Answer, ClientOrderId, ClientRequest, InstrumentId, Limits, List, ListEnd, ListRequest, MemberId,
+    OrderKey, OrderStatus, OwnLimits, Position, Quantity, Reason, Reply, Rights, Status,
 };
 use pares_wire::frame::{self, ClientFrame, RESUME_NOTHING, SignedOn};
 
 use crate::client::eventually;
 
-const SHARD: ShardId = ShardId(0);
 /// Messages told of the past before it looks whether something is said.
 const PORTION: u64 = 4_096;
 
@@ -222,14 +221,18 @@ impl Script {
             List::Orders => {
                 for (name, instrument) in self.orders.iter().filter(|(_, one)| is_asked(*one)) {
                     let key = OrderKey::Name(ClientOrderId(*name));
-                    frame::write_order_status(out, key, Some(order_status(*name, *instrument)));
+                    frame::write_order_status(
+                        out,
+                        key,
+                        Some(OrderStatus { instrument: *instrument, ..order_status(*name) }),
+                    );
                 }
             }
             List::Instruments => {
                 for (symbol, number) in
                     self.instruments.iter().filter(|(_, one)| is_asked(InstrumentId(*one)))
                 {
-                    frame::write_instrument_status(out, &instrument_status(symbol, *number));
+                    frame::write_instrument_status(out, &instrument_status(symbol, InstrumentId(*number)));
                 }
             }
         }
@@ -264,57 +267,6 @@ fn write_limits(out: &mut Vec<u8>, token: u64) {
 }
 
 fn answer(name: u64, instrument: InstrumentId) -> Answer {
-    let request = RequestId::new(GatewayId(0), name);
-    Answer {
-        client_order_id: ClientOrderId(name),
-        request,
-        order: OrderId(request),
-        shard: SHARD,
-        position: Position(name),
-        instrument,
-        status: Status::Resting,
-        reason: Reason::None,
-        executed: Quantity(0),
-        remaining: Quantity(1),
-        events: 0,
-        repeat: false,
-        number: 0,
-    }
-}
-
-fn order_status(name: u64, instrument: InstrumentId) -> OrderStatus {
-    OrderStatus {
-        client_order_id: ClientOrderId(name),
-        order: OrderId(RequestId::new(GatewayId(0), name)),
-        instrument,
-        shard: SHARD,
-        next: Position(name),
-        state: OrderState::Working,
-        remaining: Quantity(1),
-        side: Some(Side::Buy),
-        executed: Quantity(0),
-    }
-}
-
-fn instrument_status(symbol: &str, number: u32) -> InstrumentStatus {
-    InstrumentStatus {
-        instrument: InstrumentId(number),
-        symbol: Symbol::new(symbol).unwrap(),
-        shard: SHARD,
-        next: Position(1),
-        phase: Phase::Continuous,
-        quarantined: false,
-        last: None,
-        reference: None,
-        lot: Quantity(1),
-        quantity_max: Quantity(1_000),
-        value_max: 0,
-        price_min: Price(1),
-        price_max: Price(1_000_000),
-        orders_max: 1_000,
-        static_band: 0,
-        dynamic_band: 0,
-        call_ns: 0,
-        tick_rows: 0,
-    }
+    let (position, remaining) = (Position(name), Quantity(1));
+    Answer { instrument, position, remaining, ..replies::answer(name, 0) }
 }

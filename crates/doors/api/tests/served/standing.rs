@@ -22,7 +22,7 @@ fn limits_and_what_remains_of_them_are_in_the_headers() {
 }
 
 #[test]
-fn an_order_that_is_named_by_no_number_is_a_wrong_question_and_not_an_unknown_order() {
+fn order_without_number_is_bad_request_not_unknown() {
     let gateway = Gateway::start();
     let served = Served::by(&[&gateway], PATIENT);
     let terms = json!({ "client_order_id": "2", "price": "5", "quantity": "1" });

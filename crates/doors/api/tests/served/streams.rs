@@ -102,7 +102,7 @@ fn a_member_who_reads_its_past_slowly_is_told_all_of_it() {
 }
 
 #[test]
-fn a_socket_is_told_in_the_same_way_that_its_session_has_ended_whatever_it_listens_to() {
+fn socket_learns_session_end_the_same_way() {
     let gateway = at(16);
     let served = Served::by(&[&gateway], PATIENT);
     let mut sockets = [served.socket(), served.socket()];
@@ -117,7 +117,7 @@ fn a_socket_is_told_in_the_same_way_that_its_session_has_ended_whatever_it_liste
 
 /// It ends a socket in the same way while that waits for an answer.
 #[test]
-fn a_session_that_ends_while_a_socket_subscribes_ends_the_socket_too() {
+fn session_end_during_subscribe_ends_socket() {
     let gateway = Gateway::start();
     gateway.hush();
     for wish in [

@@ -17,7 +17,7 @@ pub(crate) fn lists(gateway: &Gateway) -> usize {
 }
 
 #[test]
-fn a_symbol_that_was_removed_and_listed_again_costs_a_name_at_most_and_no_cancel() {
+fn relisted_symbol_costs_a_name_and_no_cancel() {
     let gateway = Gateway::start();
     gateway.list(&[("ABC", 1)]);
     let served = Served::by(&[&gateway], PATIENT);
@@ -41,7 +41,7 @@ fn a_symbol_that_was_removed_and_listed_again_costs_a_name_at_most_and_no_cancel
 }
 
 #[test]
-fn a_symbol_that_was_just_listed_is_found_beside_one_that_is_known() {
+fn new_symbol_is_found_beside_known_one() {
     let gateway = Gateway::start();
     gateway.list(&[("ABC", 1)]);
     let served = Served::by(&[&gateway], PATIENT);
@@ -68,7 +68,7 @@ fn a_symbol_that_was_just_listed_is_found_beside_one_that_is_known() {
 }
 
 #[test]
-fn however_many_symbols_a_request_names_wrongly_instruments_are_asked_for_once() {
+fn wrong_symbols_query_instruments_only_once() {
     let gateway = Gateway::start();
     gateway.list(&[("ABC", 1)]);
     let served = Served::by(&[&gateway], PATIENT);
@@ -84,7 +84,7 @@ fn however_many_symbols_a_request_names_wrongly_instruments_are_asked_for_once()
 }
 
 #[test]
-fn a_listed_symbol_of_which_no_market_data_come_is_told_from_one_that_is_not_listed() {
+fn listed_symbol_without_data_differs_from_unlisted() {
     let gateway = Gateway::start();
     gateway.list(&[("TELEPHONES", 1)]);
     let served = Served::with_market(&gateway, Arc::default());

@@ -17,7 +17,7 @@ fn shown((status, told): &(u16, Value)) -> (u64, bool) {
 }
 
 #[test]
-fn a_timer_that_no_gateway_confirms_is_told_to_be_set_here_alone_until_one_does() {
+fn unconfirmed_timer_is_reported_as_local_only() {
     let gateway = Gateway::start();
     let served = Served::by(&[&gateway], Duration::from_millis(200));
     assert_eq!(shown(&served.get(PATH)).0, 0);
@@ -73,7 +73,7 @@ fn passed(is_known: bool) -> Option<ClientFrame> {
 }
 
 #[test]
-fn a_timer_that_passed_while_its_gateway_said_nothing_goes_off_at_the_next_one() {
+fn expired_timer_of_silent_gateway_fires_at_next() {
     assert_eq!(passed(false), Some(ClientFrame::CancelAfter { after_ms: 1 }));
 }
 

@@ -1,7 +1,7 @@
 //! Sessions that are told another member's streams.
 
-use pares_door::SessionMark;
 use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
+use pares_port::SessionMark;
 use pares_types::{MemberId, Reply, Role, Status};
 use pares_wire::frame::ClientFrame;
 
@@ -54,7 +54,7 @@ fn a_copy_asks_for_nothing_and_what_it_is_refused_is_its_own() {
 }
 
 #[test]
-fn places_of_a_mark_are_in_the_streams_of_the_member_that_it_names_and_no_other_s() {
+fn mark_positions_belong_to_its_member_streams_only() {
     let of = |copied: Option<u32>| SessionMark {
         member: MemberId(7),
         session: 1,

@@ -116,7 +116,7 @@ fn a_cancel_is_told_once_with_both_names() {
     rig.request();
     let reason = Reason::UnknownOrder;
     rig.told(Reply::Answer(Answer { reason, ..changed(3, 1, 4, Status::Refused, 0, 0) }));
-    let text = "58=unknown_order: No resting order of that id for this member and instrument (it may have just traded).";
+    let text = "58=unknown_order: The member has no resting order of that id in this instrument; it may have just traded.";
     assert_eq!(rig.sent(), [format!("9 37=NONE 11=3 41=1 39=8 434=1 102=0 {text}")]);
 }
 
@@ -150,30 +150,30 @@ fn a_replaced_order_answers_to_its_names() {
 #[test]
 fn an_order_that_nobody_can_take_is_rejected_with_a_reason() {
     let cases = [
-        ("11=x|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) is a number"),
-        ("11=01|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) is a number"),
-        ("11=18446744073709551616|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) is a number"),
+        ("11=x|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) must be a number"),
+        ("11=01|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) must be a number"),
+        ("11=18446744073709551616|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) must be a number"),
         ("11=1|55=NONE|54=1|38=1|40=2|44=1|", "1 58=no instrument has that Symbol (55) or SecurityID (48)"),
         (
             "11=1|55=ACME|48=99|22=8|54=1|38=1|40=2|44=1|",
             "1 58=no instrument has that Symbol (55) or SecurityID (48)",
         ),
-        ("11=1|55=ACME|54=5|38=1|40=2|44=1|", "11 58=Side (54) is 1 or 2"),
-        ("11=1|55=ACME|54=1|38=1.5|40=2|44=1|", "13 58=38: a quantity is a whole number"),
-        ("11=1|55=ACME|54=1|38=1|40=2|44=1.00001|", "99 58=44: a price has at most 4 decimals"),
+        ("11=1|55=ACME|54=5|38=1|40=2|44=1|", "11 58=Side (54) must be 1 or 2"),
+        ("11=1|55=ACME|54=1|38=1.5|40=2|44=1|", "13 58=38: a quantity must be a whole number"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1.00001|", "99 58=44: a price may have at most 4 decimals"),
         ("11=1|55=ACME|54=1|38=1|40=2|", "99 58=Price (44) is missing"),
         ("11=1|55=ACME|54=1|40=2|44=1|", "99 58=OrderQty (38) is missing"),
-        ("11=1|55=ACME|54=1|38=1|40=1|44=1|", "11 58=Price (44) of an order at market"),
-        ("11=1|55=ACME|54=1|38=1|40=2|44=1|99=1|", "11 58=StopPx (99) goes with OrdType (40) 3 and 4"),
+        ("11=1|55=ACME|54=1|38=1|40=1|44=1|", "11 58=Price (44) is not allowed in a market order"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|99=1|", "11 58=StopPx (99) needs OrdType (40) 3 or 4"),
         ("11=1|55=ACME|54=1|38=1|40=3|", "99 58=StopPx (99) is missing"),
-        ("11=1|55=ACME|54=1|38=1|40=2|44=1|59=6|", "99 58=TimeInForce (59) 6 and ExpireTime"),
-        ("11=1|55=ACME|54=1|38=1|40=2|44=1|432=20260101|", "99 58=TimeInForce (59) 6 and ExpireTime"),
-        ("11=1|55=ACME|54=1|38=1|40=2|44=1|59=5|", "11 58=that TimeInForce (59) is not served"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|59=6|", "99 58=TimeInForce (59) 6 needs ExpireTime"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|432=20260101|", "99 58=TimeInForce (59) 6 needs ExpireTime"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|59=5|", "11 58=that TimeInForce (59) is not supported"),
         ("11=1|55=ACME|54=1|38=1|40=P|44=1|", "11 58=OrdType (40) P needs ExecInst (18) R or M"),
-        ("11=1|55=ACME|54=1|38=1|40=2|44=1|18=G|", "11 58=ExecInst (18) is 6, R or M"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|18=G|", "11 58=ExecInst (18) must be 6, R or M"),
         (
             "11=1|55=ACME|54=1|38=1|40=2|44=1|168=20260101-00:00:00|",
-            "11 58=EffectiveTime (168) is not served",
+            "11 58=EffectiveTime (168) is not supported",
         ),
         ("11=1|55=ACME|54=1|38=1|40=P|18=R|44=1|211=0.5|", "11 58=211 must be 0: pegs have no offset"),
     ];
@@ -267,7 +267,7 @@ fn a_refusal_of_the_exchange_is_told_with_its_reason() {
     let mut rig = Rig::logged_on();
     rig.asks("D", LIMIT);
     rig.told(Reply::Answer(Answer { reason: Reason::OffTick, ..answer(1, 1, Status::Refused, 0, 0) }));
-    let text = "58=off_tick: Price is not a multiple of the tick.";
+    let text = "58=off_tick: Price is not a multiple of the tick size.";
     let terms = "55=ACME 54=1 38=100 40=2 44=223.82 59=0";
     let told = format!("8 37=1:1 11=1 17=0-101-A 150=8 39=8 103=99 {terms} 151=0 14=0 {text}");
     assert_eq!(rig.sent(), [told]);
@@ -308,7 +308,7 @@ fn what_a_replacement_does_not_say_stays_as_it_was() {
 
 /// Another session or protocol may have given it another price.
 #[test]
-fn a_price_is_neither_made_up_nor_told_that_another_session_may_have_changed() {
+fn price_changed_by_other_session_is_never_invented() {
     let mut rig = resting();
     rig.asks("G", "41=1|11=2|55=ACME|54=1|38=60|40=2|");
     assert!(rig.sent()[0].contains("58=Price (44) is missing") && rig.asked.is_empty());
@@ -332,7 +332,7 @@ fn a_trade_whose_answer_is_not_the_member_s_waits_for_nothing() {
 
 /// Its instrument is gone, so the exchange did not look for the order.
 #[test]
-fn a_cancel_that_is_refused_before_its_order_is_looked_for_is_no_rejected_order() {
+fn cancel_refused_early_is_no_cancel_reject() {
     let mut rig = resting();
     rig.asks("F", "41=1|11=2|55=ACME|54=1|");
     rig.request();

@@ -1,10 +1,10 @@
 //! FIX bytes in, frames out; frames in, FIX bytes out.
 
 mod anything;
-mod asking;
 mod copies;
 mod entering;
 mod market;
+mod queries;
 mod rig;
 mod sessions;
 mod trades;

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pares_door::{DoorConfig, Levels, MarketBook, MarketView, MarketWish};
 use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
+use pares_port::{DoorConfig, Levels, MarketBook, MarketSubscription, MarketView, ProtocolDoor};
 use pares_types::{InstrumentId, Price, Quantity, Symbol};
 
 use crate::rig::{Rig, config};
@@ -52,7 +52,7 @@ fn with_market(dictionary: &'static FixDictionary) -> Rig {
 impl Rig {
     fn sees(&mut self, books: &Books) -> Vec<String> {
         let at = self.at;
-        self.acts(|door, mut sink| door.on_market(at, books, &mut sink));
+        self.acts(|door, sink| door.on_market(at, books, sink));
         self.sent()
     }
 }
@@ -65,12 +65,12 @@ fn a_book_is_told_whole_and_then_what_changed_of_it() {
         let (mut rig, books) = (with_market(dictionary), Books::default());
         books.put("ACME", (&[(9, 5), (8, 7)], &[(10, 1)]), 0);
         rig.says("V", &format!("262=a|263=1|264=0|265=1|{ALL}"));
-        assert_eq!((rig.sent(), rig.door.market_wish()), (vec![], MarketWish::Now));
+        assert_eq!((rig.sent(), rig.door.market_wish()), (vec![], MarketSubscription::Now));
         assert_eq!(
             rig.sees(&books),
             ["W 262=a 55=ACME 268=3 269=0 270=9 271=5 269=0 270=8 271=7 269=1 270=10 271=1"]
         );
-        assert_eq!((rig.sees(&books), rig.door.market_wish()), (vec![], MarketWish::Changes));
+        assert_eq!((rig.sees(&books), rig.door.market_wish()), (vec![], MarketSubscription::Changes));
         books.put("ACME", (&[(9, 4), (7, 1)], &[(10, 1)]), 3);
         assert_eq!(
             rig.sees(&books),
@@ -81,7 +81,7 @@ fn a_book_is_told_whole_and_then_what_changed_of_it() {
         );
         rig.says("V", &format!("262=a|263=2|264=0|{ALL}"));
         books.put("ACME", (&[], &[]), 4);
-        assert_eq!((rig.sees(&books), rig.door.market_wish()), (vec![], MarketWish::Nothing));
+        assert_eq!((rig.sees(&books), rig.door.market_wish()), (vec![], MarketSubscription::Nothing));
     }
 }
 
@@ -147,7 +147,7 @@ fn a_question_is_answered_once_or_refused_with_the_reason() {
     books.put("ACME", (&[(9, 5), (8, 7)], &[(10, 1)]), 2);
     rig.says("V", "262=a|263=0|264=1|267=2|269=0|269=2|146=1|55=X|48=17|22=8|");
     assert_eq!(rig.sees(&books), ["W 262=a 55=ACME 268=2 269=0 270=9 271=5 269=2 270=9.5 271=2"]);
-    assert_eq!(rig.door.market_wish(), MarketWish::Nothing);
+    assert_eq!(rig.door.market_wish(), MarketSubscription::Nothing);
     let refused = [
         ("262=b|263=0|264=0|267=1|269=0|146=1|55=NONE|", "0"),
         ("262=b|263=0|264=51|267=1|269=0|146=1|55=ACME|", "5"),
@@ -176,7 +176,7 @@ fn a_question_is_answered_once_or_refused_with_the_reason() {
 }
 
 #[test]
-fn without_market_data_a_question_is_refused_at_once_or_when_nothing_comes() {
+fn request_without_market_data_is_refused_or_times_out() {
     let mut rig = Rig::logged_on();
     rig.says("V", &format!("262=a|263=1|264=0|265=1|{ALL}"));
     assert_eq!(rig.sent(), ["Y 262=a 281=0 58=the exchange publishes no market data"]);
@@ -186,11 +186,11 @@ fn without_market_data_a_question_is_refused_at_once_or_when_nothing_comes() {
     rig.waits(4_000_000_000);
     assert_eq!(rig.sent(), Vec::<String>::new());
     rig.waits(1_000_000_000);
-    assert_eq!(rig.sent(), ["Y 262=a 281=2 58=market data are not at hand: ask again"]);
+    assert_eq!(rig.sent(), ["Y 262=a 281=2 58=market data are not available now: try again"]);
     books.put("OTHER", (&[], &[]), 0);
     rig.says("V", "262=b|263=0|264=0|267=1|269=0|146=1|55=ACME|");
     assert_eq!(rig.sees(&books), ["W 262=b 55=ACME 268=0"], "it is there, and nothing was ever told of it");
-    assert_eq!(rig.door.market_wish(), MarketWish::Nothing);
+    assert_eq!(rig.door.market_wish(), MarketSubscription::Nothing);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_book_that_is_not_current_shows_nothing_until_it_is() {
 }
 
 #[test]
-fn market_data_are_not_sent_again_and_what_is_asked_for_is_a_gap() {
+fn market_data_are_gap_filled_not_resent() {
     let (mut rig, books) = (with_market(&FIX44), Books::default());
     books.put("ACME", (&[(9, 5)], &[]), 0);
     rig.says("V", &format!("262=a|263=1|264=0|265=1|{ALL}"));
@@ -224,7 +224,7 @@ fn market_data_are_not_sent_again_and_what_is_asked_for_is_a_gap() {
 }
 
 #[test]
-fn a_difference_of_many_prices_is_told_in_messages_that_peers_take() {
+fn large_price_change_is_split_into_messages() {
     let (mut rig, books) = (with_market(&FIX44), Books::default());
     let side = |from: i64| (0..60).map(|at| (from - at, 1_000_000)).collect::<Vec<_>>();
     books.put("ACME", (&side(200_000), &[]), 0);
@@ -233,7 +233,7 @@ fn a_difference_of_many_prices_is_told_in_messages_that_peers_take() {
     assert_eq!(told[0].matches("269=0").count(), 50, "no deeper");
     books.put("ACME", (&side(100_000), &side(214_000).into_iter().rev().collect::<Vec<_>>()), 0);
     let at = rig.at;
-    rig.acts(|door, mut sink| door.on_market(at, &books, &mut sink));
+    rig.acts(|door, sink| door.on_market(at, &books, sink));
     assert!(rig.sent.split(|byte| *byte == b'8').all(|part| part.len() < 8_192));
     let told = rig.sent();
     assert_eq!(told.iter().map(|message| message.matches("279=").count()).collect::<Vec<_>>(), [100, 50]);
@@ -264,7 +264,7 @@ fn a_symbol_that_is_named_twice_is_told_once() {
 }
 
 #[test]
-fn a_number_names_an_instrument_if_it_is_the_exchanges_and_no_other_one_takes_its_place() {
+fn instrument_number_must_be_the_exchanges_own() {
     let (mut rig, books) = (with_market(&FIX44), Books::default());
     books.put("ACME", (&[(9, 5)], &[]), 0);
     let acme = "W 262=a 55=ACME 268=1 269=0 270=9 271=5";
@@ -284,17 +284,17 @@ fn a_number_names_an_instrument_if_it_is_the_exchanges_and_no_other_one_takes_it
 }
 
 #[test]
-fn a_listed_symbol_on_which_the_feed_is_silent_is_refused_and_not_an_empty_book() {
+fn listed_but_silent_symbol_is_refused_not_empty() {
     let (mut rig, books) = (with_market(&FIX44), Books::default());
     books.put("ACME", (&[(9, 5)], &[]), 0);
     rig.says("V", &format!("262=a|263=1|264=0|265=1|{}", ALL.replace("ACME", "TELEPHONES")));
-    let why = "market data tell nothing of a Symbol (55) of more than 8 characters";
+    let why = "market data cover only a Symbol (55) of up to 8 characters";
     assert_eq!(rig.sent(), [format!("Y 262=a 281=0 58={why}")]);
     assert_eq!(rig.sees(&books), Vec::<String>::new());
 }
 
 #[test]
-fn a_look_asks_once_for_each_book_that_is_watched_and_nobody_asks_for_others() {
+fn only_watched_books_are_looked_up_once() {
     let (mut rig, books) = (with_market(&FIX44), Books::default());
     ["ACME", "OTHER"].iter().for_each(|symbol| books.put(symbol, (&[(9, 5)], &[]), 0));
     let asked = |rig: &mut Rig| {

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor, LogonProof, SessionMark};
+use pares_door::FixDoor;
+use pares_exercise::replies::{self, order_id};
+pub(crate) use pares_exercise::replies::{ACME, SHARD};
 use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
 use pares_fix::framing::{Cut, cut};
 use pares_fix::parser::FixParser;
 use pares_fix::writer::FixWriter;
+use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, ProtocolDoor, SessionMark, Sink};
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, GatewayId, InstrumentId, ListEnd, MemberId,
-    OrderId, Position, Price, Quantity, Reason, Reply, RequestId, Role, ShardId, Side, Status, Symbol, Trade,
+    Answer, CancelCause, Cancelled, ClientRequest, InstrumentId, ListEnd, MemberId, Price, Quantity, Reason,
+    Reply, RequestId, Role, Status, Symbol, Trade,
 };
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn, SignedOn};
 
 pub(crate) const NOON_NS: u64 = 1_790_000_000_000_000_000;
-pub(crate) const SHARD: ShardId = ShardId(0);
-pub(crate) const ACME: InstrumentId = InstrumentId(17);
 
 pub(crate) fn config() -> Arc<DoorConfig> {
     Arc::new(DoorConfig {
@@ -100,7 +101,7 @@ impl Rig {
 
     fn claims(&mut self, mark: Option<&SessionMark>) {
         let at = self.at;
-        self.acts(|door, mut sink| door.on_claimed(at, mark, &mut sink));
+        self.acts(|door, sink| door.on_claimed(at, mark, sink));
     }
 
     pub(crate) fn ends_list(&mut self) {
@@ -112,7 +113,7 @@ impl Rig {
     /// The gateway says which instrument has the symbol that is sought.
     pub(crate) fn found(&mut self, instrument: Option<InstrumentId>) {
         let at = self.at;
-        self.acts(|door, mut sink| door.on_found(at, instrument, &mut sink));
+        self.acts(|door, sink| door.on_found(at, instrument, sink));
     }
 
     pub(crate) fn resumed(&mut self, next: u64) {
@@ -127,7 +128,7 @@ impl Rig {
 
     pub(crate) fn gives(&mut self, bytes: &[u8]) {
         let at = self.at;
-        self.acts(|door, mut sink| assert_eq!(door.on_bytes(at, bytes, &mut sink), bytes.len()));
+        self.acts(|door, sink| assert_eq!(door.on_bytes(at, bytes, sink), bytes.len()));
     }
 
     pub(crate) fn message(&mut self, msg_type: &str, fields: &str) -> Vec<u8> {
@@ -152,7 +153,7 @@ impl Rig {
 
     pub(crate) fn hears(&mut self, frame: GatewayFrame) {
         let at = self.at;
-        self.acts(|door, mut sink| door.on_frame(at, &frame, &mut sink));
+        self.acts(|door, sink| door.on_frame(at, &frame, sink));
     }
 
     pub(crate) fn told(&mut self, reply: Reply) {
@@ -162,10 +163,10 @@ impl Rig {
     pub(crate) fn waits(&mut self, ns: u64) {
         self.at = DoorTime { utc_ns: self.at.utc_ns + ns, mono_ns: self.at.mono_ns + ns };
         let at = self.at;
-        self.acts(|door, mut sink| door.on_time(at, &mut sink));
+        self.acts(|door, sink| door.on_time(at, sink));
     }
 
-    pub(crate) fn acts(&mut self, act: impl FnOnce(&mut FixDoor, &mut dyn FnMut(DoorAction<'_>))) {
+    pub(crate) fn acts(&mut self, act: impl FnOnce(&mut FixDoor, Sink<'_>)) {
         let Self { door, asked, sent, marks, is_closed, logon, finds, .. } = self;
         act(door, &mut |action| {
             assert!(!*is_closed, "after the end: {action:?}");
@@ -246,26 +247,13 @@ fn shown(frame: &[u8], hidden: &[&str]) -> String {
 }
 
 pub(crate) fn request_id(sequence: u64) -> RequestId {
-    RequestId::new(GatewayId(1), sequence)
+    order_id(sequence).0
 }
 
 /// The answer to the entry of an order, whose name is its sequence.
 pub(crate) fn answer(name: u64, number: u64, status: Status, executed: u64, remaining: u64) -> Answer {
-    Answer {
-        client_order_id: ClientOrderId(name),
-        request: request_id(name),
-        order: OrderId(request_id(name)),
-        shard: SHARD,
-        position: Position(100 + number),
-        instrument: ACME,
-        status,
-        reason: Reason::None,
-        executed: Quantity(executed),
-        remaining: Quantity(remaining),
-        events: 0,
-        repeat: false,
-        number,
-    }
+    let (executed, remaining) = (Quantity(executed), Quantity(remaining));
+    Answer { status, executed, remaining, ..replies::answer(name, number) }
 }
 
 /// The answer to a change of an order.
@@ -277,37 +265,14 @@ pub(crate) fn changed(
     executed: u64,
     remaining: u64,
 ) -> Answer {
-    Answer { order: OrderId(request_id(of)), ..answer(name, number, status, executed, remaining) }
+    Answer { order: order_id(of), ..answer(name, number, status, executed, remaining) }
 }
 
 pub(crate) fn trade(name: u64, number: u64, role: Role, quantity: u64, remaining: u64) -> Trade {
-    Trade {
-        client_order_id: ClientOrderId(name),
-        order: OrderId(request_id(name)),
-        shard: SHARD,
-        position: Position(100 + number),
-        index: 0,
-        instrument: ACME,
-        side: Side::Buy,
-        role,
-        price: Price(2_238_200),
-        quantity: Quantity(quantity),
-        remaining: Quantity(remaining),
-        number,
-    }
+    let (price, quantity, remaining) = (Price(2_238_200), Quantity(quantity), Quantity(remaining));
+    Trade { role, price, quantity, remaining, ..replies::trade(name, number) }
 }
 
 pub(crate) fn cancelled(name: u64, number: u64, cause: CancelCause, quantity: u64) -> Cancelled {
-    Cancelled {
-        client_order_id: ClientOrderId(name),
-        order: OrderId(request_id(name)),
-        shard: SHARD,
-        position: Position(100 + number),
-        instrument: ACME,
-        side: Side::Buy,
-        price: Price(10_000),
-        quantity: Quantity(quantity),
-        cause,
-        number,
-    }
+    Cancelled { cause, quantity: Quantity(quantity), ..replies::cancelled(name, number) }
 }

@@ -1,7 +1,7 @@
 //! Logging on, going on at another gateway, sending again.
 
-use pares_door::{LogonProof, SessionMark};
 use pares_fix::dictionary::FIX44;
+use pares_port::{LogonProof, ProtocolDoor, SessionMark};
 use pares_types::{Answer, MemberId, Reason, Reply, Role, Status};
 use pares_wire::frame::{ClientFrame, GatewayFrame};
 
@@ -42,7 +42,7 @@ fn the_logon_is_answered_last() {
 }
 
 #[test]
-fn strangers_are_not_answered_and_a_sign_on_that_fails_is_told_why() {
+fn unknown_peers_get_no_answer_failed_logon_a_reason() {
     let mut rig = Rig::new(&FIX44);
     rig.says("0", "");
     assert!(rig.is_closed && rig.sent.is_empty() && rig.asked.is_empty());
@@ -55,7 +55,7 @@ fn strangers_are_not_answered_and_a_sign_on_that_fails_is_told_why() {
 }
 
 #[test]
-fn a_logon_proves_its_time_and_number_and_an_old_one_proves_nothing() {
+fn logon_proof_binds_time_and_number() {
     let digits = "0f".repeat(64);
     for (digits, late_ns, is_proof) in [
         (digits.clone(), 120_000_000_000, true),
@@ -105,7 +105,7 @@ fn a_logon_whose_time_is_wrong_is_told_so() {
 }
 
 #[test]
-fn while_little_is_told_it_is_asked_now_and_then_whether_it_was_read() {
+fn quiet_session_is_probed_for_unread_reports() {
     let mut rig = Rig::logged_on();
     enter(&mut rig, 1..=3);
     rig.sent();
@@ -129,7 +129,7 @@ fn a_connection_that_the_gateway_ends_is_told_why() {
 }
 
 #[test]
-fn another_gateway_goes_on_with_nothing_missing_and_what_is_double_marked() {
+fn next_gateway_misses_nothing_and_marks_duplicates() {
     let mut first = Rig::logged_on();
     enter(&mut first, 1..=3);
     let before = first.sent();
@@ -197,7 +197,7 @@ fn a_connection_that_is_lost_leaves_a_mark_without_a_jump() {
 }
 
 #[test]
-fn numbers_begin_anew_by_the_peer_s_wish_and_nothing_of_the_stream_is_lost() {
+fn peer_sequence_reset_loses_no_stream_messages() {
     let mut rig = Rig::new(&FIX44);
     rig.says("A", "98=0|108=30|141=Y|");
     rig.signs_on(Some(&mark(50, 60, 7)));

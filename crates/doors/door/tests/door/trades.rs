@@ -40,7 +40,7 @@ fn rig() -> Rig {
 }
 
 #[test]
-fn what_was_told_becomes_trades_and_what_is_new_a_report_besides() {
+fn replayed_reports_become_trades_new_ones_reports_too() {
     let mut rig = rig();
     rig.says("AD", "568=t1|569=0|");
     assert_eq!((rig.sent(), &rig.asked[..]), (vec![ACCEPTED.to_owned()], &[resumes(1)][..]));
@@ -71,7 +71,7 @@ fn what_crosses_the_question_hides_no_trade() {
 }
 
 #[test]
-fn who_asks_for_those_that_come_is_told_each_once_until_he_ends_it() {
+fn trade_subscriber_gets_each_once_until_it_ends() {
     let mut rig = rig();
     rig.says("AD", "568=t1|569=0|263=1|");
     rig.told(traded(1));

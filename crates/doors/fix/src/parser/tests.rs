@@ -30,7 +30,7 @@ fn order(fields: &str) -> Option<(FixRejectReason, i32)> {
 }
 
 #[test]
-fn a_group_has_as_many_entries_as_it_says_and_each_begins_with_its_first_field() {
+fn group_count_and_first_fields_are_enforced() {
     assert_eq!(order("453=2|448=p|447=D|452=1|448=q|452=3|"), None);
     assert_eq!(order("453=0|59=0|"), None);
     assert_eq!(order("453=2|448=p|59=0|"), Some((FixRejectReason::GroupCountIncorrect, 453)));

@@ -120,7 +120,7 @@ fn resend_all(rig: &mut Rig, numbers: &[u64]) {
 }
 
 #[test]
-fn after_a_take_over_numbers_jump_and_what_lies_between_is_filled() {
+fn takeover_jumps_numbers_and_fills_the_gap() {
     let mut rig = Rig::new(FixNumbers { next_in: 7, next_out: 1_000 });
     rig.says("A", "98=0|108=30|");
     assert_eq!(rig.done(), ["34=1000 35=A 98=0 108=30", "logged on"]);
@@ -133,7 +133,7 @@ fn after_a_take_over_numbers_jump_and_what_lies_between_is_filled() {
 }
 
 #[test]
-fn a_peer_that_says_what_it_expects_gets_it_unasked_and_sends_what_is_expected() {
+fn peer_expectation_triggers_unrequested_resend() {
     let mut rig = Rig::new(FixNumbers { next_in: 7, next_out: 20 });
     rig.says_as(9, "A", "98=0|108=30|789=18|");
     assert_eq!(rig.done(), ["34=20 35=A 98=0 108=30 789=7", "logged on", "resend 18 to 19"]);
@@ -173,7 +173,7 @@ fn what_was_never_sent_cannot_be_asked_for() {
 }
 
 #[test]
-fn what_comes_early_waits_in_bounds_and_the_rest_is_asked_for_again() {
+fn early_messages_wait_in_bounds_then_resend() {
     let mut rig = Rig::logged_on();
     (3..5_000).for_each(|number| rig.says_as(number, "D", &order("x")));
     assert_eq!(rig.done(), ["34=2 35=2 7=2 16=0"], "asked once");
@@ -239,7 +239,7 @@ fn what_is_not_looked_at_while_logging_out_is_not_counted() {
 }
 
 #[test]
-fn a_message_sent_while_nobody_is_there_takes_a_number_and_is_asked_for_later() {
+fn message_sent_while_away_keeps_number_for_resend() {
     let mut rig = Rig::logged_on();
     rig.session.on_disconnected();
     rig.act(|session, now_ns, mut sink| {

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use pares_door::{DoorAction, DoorConfig, DoorTime, LogonProof};
+use pares_exercise::replies::{self, instrument_status, order_id};
+pub(crate) use pares_exercise::replies::{ACME, SHARD};
 use pares_ouch::OuchDoor;
+use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, ProtocolDoor, Sink};
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, GatewayId, InstrumentId, InstrumentStatus,
-    List, ListEnd, ListRequest, OrderChange, OrderId, OrderNews, Phase, Position, Price, Quantity, Reason,
-    Reply, RequestId, Role, ShardId, Side, Status, Symbol, Trade, TradeBusted,
+    Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, InstrumentId, InstrumentStatus, List,
+    ListEnd, ListRequest, OrderChange, OrderId, OrderNews, Quantity, Reason, Reply, ShardId, Status, Trade,
+    TradeBusted,
 };
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn, SignedOn};
 
 pub(crate) const NOON_NS: u64 = 1_790_000_000_000_000_000;
-pub(crate) const SHARD: ShardId = ShardId(0);
-pub(crate) const ACME: InstrumentId = InstrumentId(17);
 /// Of another shard.
 pub(crate) const AWAY: InstrumentId = InstrumentId(18);
 
@@ -66,7 +66,8 @@ impl Rig {
 
     pub(crate) fn lists(&mut self) {
         for (symbol, instrument, shard) in [("ACME", ACME, SHARD), ("FAR", AWAY, ShardId(1))] {
-            self.hears(GatewayFrame::InstrumentStatus(status(symbol, instrument, shard)));
+            let status = InstrumentStatus { shard, ..instrument_status(symbol, instrument) };
+            self.hears(GatewayFrame::InstrumentStatus(status));
         }
         let request = ListRequest { token: 0, list: List::Instruments, instrument: None };
         self.hears(GatewayFrame::ListEnd(ListEnd { request, count: 2, reason: Reason::None }));
@@ -80,7 +81,7 @@ impl Rig {
     fn takes(&mut self) {
         let (at, left) = (self.at, std::mem::take(&mut self.left));
         let mut used = 0;
-        self.acts(|door, mut sink| used = door.on_bytes(at, &left, &mut sink));
+        self.acts(|door, sink| used = door.on_bytes(at, &left, sink));
         self.left = left[used..].to_vec();
     }
 
@@ -91,7 +92,7 @@ impl Rig {
 
     pub(crate) fn hears(&mut self, frame: GatewayFrame) {
         let at = self.at;
-        self.acts(|door, mut sink| door.on_frame(at, &frame, &mut sink));
+        self.acts(|door, sink| door.on_frame(at, &frame, sink));
         self.takes();
     }
 
@@ -102,10 +103,10 @@ impl Rig {
     pub(crate) fn waits(&mut self, ns: u64) {
         self.at = DoorTime { utc_ns: self.at.utc_ns + ns, mono_ns: self.at.mono_ns + ns };
         let at = self.at;
-        self.acts(|door, mut sink| door.on_time(at, &mut sink));
+        self.acts(|door, sink| door.on_time(at, sink));
     }
 
-    fn acts(&mut self, act: impl FnOnce(&mut OuchDoor, &mut dyn FnMut(DoorAction<'_>))) {
+    fn acts(&mut self, act: impl FnOnce(&mut OuchDoor, Sink<'_>)) {
         let Self { door, asked, sent, is_closed, signs_on, .. } = self;
         act(door, &mut |action| {
             assert!(!*is_closed, "after the end: {action:?}");
@@ -192,36 +193,13 @@ pub(crate) fn replace(original: u32, user_ref_num: u32, quantity: u32, units: u6
     message
 }
 
-fn status(symbol: &str, instrument: InstrumentId, shard: ShardId) -> InstrumentStatus {
-    InstrumentStatus {
-        instrument,
-        symbol: Symbol::new(symbol).expect("a symbol"),
-        shard,
-        next: Position(0),
-        phase: Phase::Continuous,
-        quarantined: false,
-        last: None,
-        reference: None,
-        lot: Quantity(1),
-        quantity_max: Quantity(1_000),
-        value_max: 0,
-        price_min: Price(1),
-        price_max: Price(1_000_000),
-        orders_max: 10,
-        static_band: 0,
-        dynamic_band: 0,
-        call_ns: 0,
-        tick_rows: 0,
-    }
-}
-
 /// Session 1's name of a UserRefNum.
 pub(crate) fn named(user_ref_num: u64) -> ClientOrderId {
     ClientOrderId(1 << 48 | user_ref_num)
 }
 
 pub(crate) fn order(sequence: u64) -> OrderId {
-    OrderId(RequestId::new(GatewayId(1), sequence))
+    order_id(sequence)
 }
 
 /// The answer to an O, whose UserRefNum is its sequence.
@@ -232,82 +210,24 @@ pub(crate) fn answer(
     executed: u64,
     remaining: u64,
 ) -> Answer {
-    Answer {
-        client_order_id: named(user_ref_num),
-        request: order(user_ref_num).0,
-        order: order(user_ref_num),
-        shard: SHARD,
-        position: Position(100 + number),
-        instrument: ACME,
-        status,
-        reason: Reason::None,
-        executed: Quantity(executed),
-        remaining: Quantity(remaining),
-        events: 0,
-        repeat: false,
-        number,
-    }
+    let (client_order_id, executed, remaining) =
+        (named(user_ref_num), Quantity(executed), Quantity(remaining));
+    Answer { client_order_id, status, executed, remaining, ..replies::answer(user_ref_num, number) }
 }
 
 pub(crate) fn trade(user_ref_num: u64, number: u64) -> Trade {
-    Trade {
-        client_order_id: named(user_ref_num),
-        order: order(user_ref_num),
-        shard: SHARD,
-        position: Position(100 + number),
-        index: 2,
-        instrument: ACME,
-        side: Side::Buy,
-        role: Role::Resting,
-        price: Price(15_000),
-        quantity: Quantity(40),
-        remaining: Quantity(60),
-        number,
-    }
+    Trade { client_order_id: named(user_ref_num), index: 2, ..replies::trade(user_ref_num, number) }
 }
 
 pub(crate) fn cancelled(user_ref_num: u64, number: u64, cause: CancelCause) -> Cancelled {
-    Cancelled {
-        client_order_id: named(user_ref_num),
-        order: order(user_ref_num),
-        shard: SHARD,
-        position: Position(100 + number),
-        instrument: ACME,
-        side: Side::Buy,
-        price: Price(15_000),
-        quantity: Quantity(60),
-        cause,
-        number,
-    }
+    let (client_order_id, quantity) = (named(user_ref_num), Quantity(60));
+    Cancelled { client_order_id, cause, quantity, ..replies::cancelled(user_ref_num, number) }
 }
 
 pub(crate) fn news(user_ref_num: u64, number: u64, change: OrderChange) -> OrderNews {
-    OrderNews {
-        client_order_id: named(user_ref_num),
-        order: order(user_ref_num),
-        shard: SHARD,
-        position: Position(100 + number),
-        instrument: ACME,
-        side: Side::Buy,
-        change,
-        price: Price(15_000),
-        remaining: Quantity(60),
-        shown: Quantity(10),
-        number,
-    }
+    OrderNews { client_order_id: named(user_ref_num), change, ..replies::news(user_ref_num, number) }
 }
 
 pub(crate) fn busted(user_ref_num: u64, number: u64) -> TradeBusted {
-    TradeBusted {
-        client_order_id: named(user_ref_num),
-        order: order(user_ref_num),
-        shard: SHARD,
-        position: Position(100 + number),
-        traded_at: Position(101),
-        index: 2,
-        instrument: ACME,
-        price: Price(15_000),
-        quantity: Quantity(40),
-        number,
-    }
+    TradeBusted { client_order_id: named(user_ref_num), index: 2, ..replies::busted(user_ref_num, number) }
 }

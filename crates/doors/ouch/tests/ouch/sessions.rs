@@ -1,6 +1,6 @@
 //! Logging in, going on, heartbeats, the end.
 
-use pares_door::LogonProof;
+use pares_port::LogonProof;
 use pares_types::{ClientOrderId, Reason, Reply, ShardId, Status};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignedOn};
 
@@ -48,7 +48,7 @@ fn neither_a_door_nor_a_proof_prints_or_keeps_the_password() {
 
 /// To a gateway the highest number says that nothing is wanted any more.
 #[test]
-fn the_highest_number_is_waited_for_as_every_one_that_is_not_used_yet() {
+fn highest_number_is_awaited_like_any_unused() {
     let mut rig = Rig::new();
     rig.gives(&login("7", "1-0", &u64::MAX.to_string()));
     rig.hears(GatewayFrame::SignedOn(SignedOn::default()));
@@ -106,7 +106,7 @@ fn who_is_not_let_in_is_told_how() {
 }
 
 #[test]
-fn a_first_packet_that_is_no_login_ends_the_connection_without_a_word() {
+fn first_packet_must_be_login_or_connection_ends() {
     for bytes in [packet(b'U', b"Q"), vec![0, 0], vec![255, 255, b'L'], packet(b'R', b"")] {
         let mut rig = Rig::new();
         rig.gives(&bytes);

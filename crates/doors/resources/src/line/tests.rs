@@ -1,9 +1,7 @@
 //! What a line asks of a gateway, and what it tells of what comes back.
 
-use pares_types::{
-    GatewayId, InstrumentId, List, ListEnd, ListRequest, OrderId, OrderKey, OrderState, Position, Quantity,
-    RequestId, Side, Status,
-};
+use pares_exercise::replies::{self, order_status};
+use pares_types::{InstrumentId, List, ListEnd, ListRequest, OrderKey, Quantity, Status};
 use pares_wire::frame::{ClientFrame, RESUME_NOTHING, decode_client, split};
 
 use super::*;
@@ -15,22 +13,8 @@ fn cancel(name: u64) -> ClientRequest {
 }
 
 fn answer(name: u64, number: u64) -> Answer {
-    let request = RequestId::new(GatewayId(0), name);
-    Answer {
-        client_order_id: ClientOrderId(name),
-        request,
-        order: OrderId(request),
-        shard: ShardId(0),
-        position: Position(name),
-        instrument: InstrumentId(1),
-        status: Status::Cancelled,
-        reason: Reason::Requested,
-        executed: Quantity(0),
-        remaining: Quantity(0),
-        events: 1,
-        repeat: false,
-        number,
-    }
+    let (status, reason, remaining) = (Status::Cancelled, Reason::Requested, Quantity(0));
+    Answer { status, reason, remaining, events: 1, ..replies::answer(name, number) }
 }
 
 fn sent(line: &mut Line<u32>) -> Vec<ClientFrame> {
@@ -67,26 +51,12 @@ fn resumed(next: u64) -> GatewayFrame {
     GatewayFrame::Resumed { shard: ShardId(0), next, reason: Reason::None }
 }
 
-fn status(name: u64) -> OrderStatus {
-    OrderStatus {
-        client_order_id: ClientOrderId(name),
-        order: OrderId(RequestId::new(GatewayId(0), name)),
-        instrument: InstrumentId(1),
-        shard: ShardId(0),
-        next: Position(9),
-        state: OrderState::Working,
-        remaining: Quantity(5),
-        side: Some(Side::Buy),
-        executed: Quantity(0),
-    }
-}
-
 fn told(name: u64) -> GatewayFrame {
-    GatewayFrame::OrderStatus(OrderKey::Name(ClientOrderId(name)), Some(status(name)))
+    GatewayFrame::OrderStatus(OrderKey::Name(ClientOrderId(name)), Some(order_status(name)))
 }
 
 #[test]
-fn what_a_lost_connection_leaves_is_asked_again_by_name_in_order() {
+fn lost_connection_requests_repeat_by_name_in_order() {
     let mut line = up();
     for (waiter, name) in [(1, 30), (2, 10), (3, 20)] {
         line.ask(cancel(name), waiter).unwrap();
@@ -129,7 +99,7 @@ fn no_more_are_in_flight_than_the_gateway_takes() {
 }
 
 #[test]
-fn one_shards_part_of_an_answer_is_of_the_stream_and_answers_nobody() {
+fn shard_part_of_answer_stays_in_stream_only() {
     let mut line = up();
     line.ask(cancel(7), 1).unwrap();
     let part = Answer { instrument: InstrumentId(0), ..answer(7, 3) };
@@ -149,18 +119,18 @@ fn a_list_is_asked_for_alone() {
     let list = ListRequest { token: 0, list: List::Orders, instrument: None };
     let ask = |name| ClientFrame::OrderStatusRequest(key(name));
     assert_eq!(sent(&mut line), [ask(1), ask(2)]);
-    assert_eq!(hear(&mut line, told(1)), [Effect::Told(1, LineTold::Order(Some(status(1))))]);
+    assert_eq!(hear(&mut line, told(1)), [Effect::Told(1, LineTold::Order(Some(order_status(1))))]);
     assert_eq!(sent(&mut line), []);
     hear(&mut line, GatewayFrame::OrderStatus(key(2), None));
     assert_eq!(sent(&mut line), [ClientFrame::ListRequest(list)]);
     assert_eq!(hear(&mut line, told(8)), []);
     let end = GatewayFrame::ListEnd(ListEnd { request: list, count: 1, reason: Reason::None });
-    assert_eq!(hear(&mut line, end), [Effect::Told(3, LineTold::Orders(vec![status(8)]))]);
+    assert_eq!(hear(&mut line, end), [Effect::Told(3, LineTold::Orders(vec![order_status(8)]))]);
     assert_eq!(sent(&mut line), [ask(4)]);
 }
 
 #[test]
-fn a_stream_is_told_from_the_lowest_number_that_anybody_wants_and_one_at_a_time() {
+fn stream_replays_from_lowest_wanted_number_once() {
     let mut line = up();
     line.follow(ShardId(0), 5);
     assert_eq!(sent(&mut line), [resume(0)], "whether 5 is used is not known");
@@ -302,7 +272,7 @@ fn what_no_gateway_can_have_and_nobody_waits_for_is_forgotten() {
 }
 
 #[test]
-fn a_timer_is_set_at_the_next_gateway_before_anything_is_asked_there() {
+fn timer_is_set_first_at_next_gateway() {
     let mut line = up();
     line.set_timer(2_000, 1).unwrap();
     let (timer, limits) =
@@ -339,7 +309,7 @@ fn what_was_given_up_while_it_was_down_makes_room_at_once() {
 }
 
 #[test]
-fn at_a_gateway_that_is_behind_nothing_is_withheld_from_those_who_have_less() {
+fn lagging_gateway_withholds_nothing_from_later_ones() {
     let mut line = up();
     line.follow(ShardId(0), 0);
     hear(&mut line, resumed(10));
@@ -362,7 +332,7 @@ fn tell(line: &mut Line<u32>, numbers: std::ops::Range<u64>) {
 const ENDED: GatewayFrame = GatewayFrame::Resumed { shard: ShardId(0), next: 0, reason: Reason::Requested };
 
 #[test]
-fn what_nobody_takes_is_ended_and_it_goes_on_from_where_somebody_stands() {
+fn unwanted_replay_ends_and_resumes_for_reader() {
     let mut line = up();
     line.follow(ShardId(0), 0);
     hear(&mut line, resumed(10));
@@ -385,7 +355,7 @@ fn what_nobody_takes_is_ended_and_it_goes_on_from_where_somebody_stands() {
 }
 
 #[test]
-fn what_was_told_to_its_end_as_it_was_to_be_ended_is_not_asked_for_again() {
+fn replay_completed_while_ending_is_not_repeated() {
     let mut line = up();
     line.follow(ShardId(0), 0);
     hear(&mut line, resumed(10));

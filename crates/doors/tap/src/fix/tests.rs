@@ -44,7 +44,7 @@ fn looked_at(messages: &[&str]) -> [Vec<u64>; 3] {
 }
 
 #[test]
-fn what_has_a_wrong_sum_or_an_old_number_is_ignored_and_what_is_sent_again_is_not() {
+fn wrong_checksum_or_old_number_ignored_resend_is_not() {
     let again = |number: u64, name: u64| format!("D {number} {AGAIN}11={name}|");
     let (filled, old, older) = (again(3, 2), again(2, 1), again(1, 9));
     let said = ["D 2 11=1|", "D 3 11=2|!", "D 4 11=3|", "<2 2 7=3|16=0|", &filled, &old, &older];

@@ -238,14 +238,12 @@ impl FastBook {
         self.there(slot)
     }
 
-    /// The outcome of an order that stays.
     fn there(&self, slot: SlabIndex<Node>) -> Outcome {
         let order = self.store.order(slot);
         let status = if order.is_held() { Status::Held } else { Status::Resting };
         Self::outcome_of(&order, status, Reason::None)
     }
 
-    /// The outcome with an order's totals.
     fn outcome_of(order: &RestingOrder, status: Status, reason: Reason) -> Outcome {
         let RestingOrder { order, executed, remaining, .. } = *order;
         Outcome { status, reason, order, executed, remaining }
@@ -288,7 +286,6 @@ impl FastBook {
         }
     }
 
-    /// The limit an order has, if it has one.
     pub(super) fn limit_of(kind: OrderKind) -> Option<Price> {
         match kind {
             OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. } => Some(price),

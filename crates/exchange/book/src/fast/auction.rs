@@ -130,7 +130,6 @@ impl FastBook {
         Some(found)
     }
 
-    /// The levels of a side from the best to `last`.
     fn totals(&self, side: Side, last: Price) -> Vec<Total> {
         let crossed = self.store.ladder(side).best_first();
         let crossed = crossed.take_while(|at| side.crosses(self.store.levels[*at].price, last));

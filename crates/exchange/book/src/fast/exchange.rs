@@ -9,7 +9,6 @@ use pares_types::{
     Request, Rule, Status,
 };
 
-/// The member that is the exchange.
 const EXCHANGE: MemberId = MemberId(0);
 
 impl FastBook {

@@ -17,7 +17,6 @@ pub(super) struct Few {
 }
 
 impl Few {
-    /// No levels.
     pub(super) const EMPTY: Self = Self { levels: [(0, SlabIndex::NONE); FEW], len: 0 };
 
     #[inline]
@@ -31,13 +30,11 @@ impl Few {
         self.len as usize == FEW
     }
 
-    /// The level of a number.
     #[inline]
     pub(super) fn get(&self, number: u64) -> Option<SlabIndex<PriceLevel>> {
         self.iter().find(|&(at, _)| at == number).map(|(_, level)| level)
     }
 
-    /// All numbers and levels, in no order.
     #[inline]
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, SlabIndex<PriceLevel>)> + '_ {
         self.there().iter().map(|&(number, level)| (number.into(), level))

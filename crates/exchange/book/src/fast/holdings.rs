@@ -54,13 +54,11 @@ impl Holdings {
         self.accounts[account].orders.unlink(&mut self.chain, links);
     }
 
-    /// The orders of a member.
     pub(super) fn of(&self, member: MemberId) -> impl Iterator<Item = SlabIndex<Node>> + '_ {
         let account = self.account(member).map(|account| self.accounts[account].orders);
         account.unwrap_or(List::EMPTY).iter(&self.chain)
     }
 
-    /// The account of a member with orders.
     fn account(&self, member: MemberId) -> Option<SlabIndex<Account>> {
         self.members.get(u64::from(member.0), |slot: SlabIndex<Account>| self.accounts[slot].member == member)
     }
@@ -127,7 +125,6 @@ impl Store {
         }
     }
 
-    /// The orders of a member, in no order.
     pub(super) fn orders_of(&self, member: MemberId) -> impl Iterator<Item = SlabIndex<Node>> + '_ {
         let searched = if self.holdings.is_none() { Some(self.ids.slots()) } else { None };
         let is_own = move |slot: &SlabIndex<Node>| self.nodes[*slot].member == member;

@@ -30,7 +30,6 @@ pub(super) struct Incoming {
     pub(super) node: Option<SlabIndex<Node>>,
 }
 
-/// How matching ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Filled,
@@ -41,7 +40,6 @@ pub(super) enum End {
 }
 
 impl Incoming {
-    /// The order a request enters.
     #[inline]
     pub(super) fn entered(request: &Request, order: &NewOrder) -> Self {
         let terms = Terms {
@@ -92,7 +90,6 @@ impl Incoming {
         self.terms.side.crosses(self.limit, resting)
     }
 
-    /// Trades `quantity`.
     #[inline]
     pub(super) fn trade(&mut self, quantity: Quantity) {
         self.left = self.left.minus(quantity);

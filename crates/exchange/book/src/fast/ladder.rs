@@ -55,7 +55,6 @@ impl Ladder {
         }
     }
 
-    /// The best price and its level.
     #[inline]
     pub(super) fn best(&self) -> Option<(Price, SlabIndex<PriceLevel>)> {
         let (number, level) = self.first()?;
@@ -99,7 +98,6 @@ impl Ladder {
             && self.settle().is_some_and(|(best, _)| side.crosses(limit, best))
     }
 
-    /// The level at a price.
     pub(super) fn get(&self, price: Price) -> Option<SlabIndex<PriceLevel>> {
         let number = self.numbering.of(price);
         self.tree.as_ref().map_or_else(|| self.few.get(number), |tree| tree.get(number))
@@ -117,7 +115,6 @@ impl Ladder {
         Place { number, leaf }
     }
 
-    /// The level at a place.
     #[inline]
     pub(super) fn at(&self, place: Place) -> Option<SlabIndex<PriceLevel>> {
         let Place { number, leaf } = place;
@@ -148,7 +145,6 @@ impl Ladder {
         (self.tree, self.few) = (Some(tree), Few::EMPTY);
     }
 
-    /// Puts the level of a price at its place, which has none.
     #[inline]
     pub(super) fn insert(&mut self, place: Place, price: Price, level: SlabIndex<PriceLevel>) {
         let Place { number, leaf } = place;
@@ -177,7 +173,6 @@ impl Ladder {
         }
     }
 
-    /// The levels, best first.
     pub(super) fn best_first(&self) -> impl Iterator<Item = SlabIndex<PriceLevel>> {
         core::iter::successors(self.first(), |(number, _)| self.after(*number)).map(|(_, level)| level)
     }
@@ -212,16 +207,6 @@ mod tests {
 
     fn numbers(ladder: &Ladder) -> Vec<u32> {
         ladder.best_first().map(SlabIndex::number).collect()
-    }
-
-    #[test]
-    fn bids_are_best_at_the_highest_price() {
-        assert_eq!(numbers(&ladder(Side::Buy, &[5, 10_000_000, 1, 70_000])), [10_000_000, 70_000, 5, 1]);
-    }
-
-    #[test]
-    fn offers_are_best_at_the_lowest_price() {
-        assert_eq!(numbers(&ladder(Side::Sell, &[5, 10_000_000, 1, 70_000])), [1, 5, 70_000, 10_000_000]);
     }
 
     /// Levels come and the best one goes, over and over, in a book that never needs the tree.

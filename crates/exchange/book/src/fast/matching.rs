@@ -244,7 +244,7 @@ impl FastBook {
     /// The step is spent in the middle of an order.
     fn interrupt<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
         let order = incoming.set_aside();
-        let begun = incoming.begun.expect("it has met somebody");
+        let begun = incoming.begun.expect("it has met an order");
         if step.reports_rest.is_some() {
             step.emit(rested_event(&order, RestCause::Unfinished));
         }

@@ -120,7 +120,6 @@ impl Traits {
         self.0 & !Self::SELL == 0
     }
 
-    /// Whether it has a [`Special`].
     #[inline]
     pub(super) fn is_special(self) -> bool {
         self.0 & Self::SPECIAL != 0
@@ -180,7 +179,6 @@ impl Links {
     /// Of a node that is in no list.
     pub(super) const NONE: Self = Self { prev: SlabIndex::NONE, next: SlabIndex::NONE };
 
-    /// The node behind.
     #[inline]
     pub(super) fn next(self) -> Option<SlabIndex<Node>> {
         self.next.some()
@@ -227,7 +225,6 @@ impl Chain {
         &mut self.0[slot.number() as usize]
     }
 
-    /// The node after `slot`.
     #[inline]
     pub(super) fn after(&self, slot: SlabIndex<Node>) -> Option<SlabIndex<Node>> {
         self.at(slot).next()
@@ -249,7 +246,6 @@ pub(super) struct PriceLevel {
     pub(super) queue: List,
 }
 
-/// A member that has orders.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
     pub(super) member: MemberId,
@@ -267,7 +263,6 @@ impl List {
     /// No nodes.
     pub(super) const EMPTY: Self = Self { head: SlabIndex::NONE, tail: SlabIndex::NONE };
 
-    /// The first node.
     #[inline]
     pub(super) fn front(self) -> Option<SlabIndex<Node>> {
         self.head.some()
@@ -278,7 +273,6 @@ impl List {
         core::iter::successors(self.front(), |&slot| chain.after(slot))
     }
 
-    /// Appends a node.
     #[inline]
     pub(super) fn push_back(&mut self, chain: &mut Chain, slot: SlabIndex<Node>) {
         *chain.at_mut(slot) = Links { prev: self.tail, next: SlabIndex::NONE };

@@ -52,7 +52,6 @@ impl Numbering {
         self.last.into()
     }
 
-    /// The price of a number that has one.
     #[inline]
     pub(super) fn price(&self, number: u64) -> Price {
         Price(self.origin + number.cast_signed() * self.step)

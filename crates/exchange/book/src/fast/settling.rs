@@ -191,7 +191,6 @@ impl FastBook {
     }
 }
 
-/// The event that makes an order the incoming one.
 pub(super) fn incoming_event(order: &RestingOrder, price: Price, cause: IncomingCause) -> Event {
     Event::Incoming {
         order: order.order,

@@ -57,7 +57,6 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// No orders.
     pub(super) fn new(instrument: &Instrument) -> Self {
         let orders_max = instrument.orders_max as usize;
         let reserved = if orders_max > GROWS { orders_max.min(RESERVED_MAX) } else { 0 };
@@ -84,7 +83,6 @@ impl Store {
         &mut self.ladders[index(side)]
     }
 
-    /// The node of an order.
     #[inline(always)]
     pub(super) fn find(&self, order: OrderId) -> Option<SlabIndex<Node>> {
         self.ids.get(order.0.to_bits(), |slot: SlabIndex<Node>| self.nodes[slot].order == order)
@@ -111,7 +109,6 @@ impl Store {
         self.special(slot).map_or(remaining, |special| remaining.minus(special.hidden))
     }
 
-    /// The order of a node.
     pub(super) fn order(&self, slot: SlabIndex<Node>) -> RestingOrder {
         let node = &self.nodes[slot];
         let traits = node.rank.traits();
@@ -146,7 +143,6 @@ impl Store {
         }
     }
 
-    /// The hash of an order where it is.
     #[inline]
     pub(super) fn hash_of(&self, slot: SlabIndex<Node>) -> u64 {
         let node = &self.nodes[slot];

@@ -44,7 +44,6 @@ impl Terms {
         Some(Special { kind, display, hidden: Quantity::ZERO, until, trigger, elected })
     }
 
-    /// The terms of an order that is there.
     pub(super) fn of(order: &RestingOrder) -> Self {
         Self {
             order: order.order,

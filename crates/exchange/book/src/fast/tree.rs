@@ -136,25 +136,21 @@ impl Tree {
         self.known(page).unwrap_or_else(|| self.recall(page))
     }
 
-    /// The level of a number.
     pub(super) fn get(&self, number: u64) -> Option<SlabIndex<PriceLevel>> {
         self.at(self.leaf(number / 64)?, number)
     }
 
-    /// The leaf of a page, if it is remembered.
     #[inline]
     fn known(&self, page: u64) -> Option<SlabIndex<Leaf>> {
         let slot = self.remembered[page as usize % REMEMBERED];
         self.leaves.get(slot).is_some_and(|leaf| leaf.prices.page == page).then_some(slot)
     }
 
-    /// The level of a number in its leaf.
     #[inline]
     pub(super) fn at(&self, leaf: SlabIndex<Leaf>, number: u64) -> Option<SlabIndex<PriceLevel>> {
         self.leaves[leaf].prices.get(number)
     }
 
-    /// Puts a level into the leaf of its number, which has none.
     #[inline]
     pub(super) fn insert(&mut self, leaf: SlabIndex<Leaf>, number: u64, level: SlabIndex<PriceLevel>) {
         let leaf = &mut self.leaves[leaf];
@@ -201,7 +197,6 @@ impl Tree {
         slot
     }
 
-    /// Adds the leaf of a page, and its branch.
     fn add_leaf(&mut self, page: u64) -> SlabIndex<Leaf> {
         let branch = self.trunk.get(page / 64).unwrap_or_else(|| self.add_branch(page / 64));
         let slot = self.leaves.reuse(&Leaf::FREE);
@@ -280,7 +275,6 @@ impl Tree {
     }
 }
 
-/// The bit of a number in its word.
 #[inline]
 fn bit(number: u64) -> u64 {
     1 << (number % 64)

@@ -85,7 +85,6 @@ impl Trunk {
         }
     }
 
-    /// The first branch behind a number.
     #[cold]
     pub(super) fn after(&self, number: u64) -> Option<SlabIndex<Branch>> {
         if self.many.is_empty() {

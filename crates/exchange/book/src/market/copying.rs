@@ -92,7 +92,7 @@ impl<B: Book> Copying<B> {
 
     /// The book at that place has gone; it was kept if it was awaited.
     pub(super) fn remove(&mut self, at: usize) {
-        assert!(!self.awaited.remove(at), "a book is told of its removal first");
+        assert!(!self.awaited.remove(at), "a book learns of its removal first");
         self.next -= usize::from(at < self.next);
     }
 

@@ -26,7 +26,6 @@ impl Directory {
         directory
     }
 
-    /// The place of that id.
     #[inline]
     pub(super) fn find(&self, id: InstrumentId) -> Option<usize> {
         match self.direct.get(id.0 as usize) {

@@ -69,7 +69,6 @@ impl NaiveBook {
         side.crosses(limit, price) && within_bands
     }
 
-    /// Whether the best order of the other side is at an accepted price.
     pub(super) fn can_trade(&self, step: &Step<impl EventSink>, side: Side, limit: Price) -> bool {
         let best = self.best_order(side.opposite());
         best.is_some_and(|best| self.accepts(step, side, limit, best.price))
@@ -189,7 +188,7 @@ impl NaiveBook {
         report: Option<RestCause>,
     ) -> Outcome {
         let Incoming { order, limit, gathers, begun } = incoming;
-        let begun = begun.expect("it has met somebody");
+        let begun = begun.expect("it has met an order");
         let order = RestingOrder { price: Price(0), shown: Quantity::ZERO, priority: Priority(0), ..order };
         if report.is_some() {
             step.rested(&order, RestCause::Unfinished);
@@ -305,7 +304,6 @@ fn trade(order: &mut RestingOrder, quantity: Quantity) {
     order.executed = order.executed.plus(quantity);
 }
 
-/// Cancels what is left of an incoming order.
 pub(super) fn cancel_left(
     step: &mut Step<impl EventSink>,
     incoming: &Incoming,

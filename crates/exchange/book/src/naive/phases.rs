@@ -16,7 +16,6 @@ enum Verdict {
     Halt,
 }
 
-/// What a sweep does with an order.
 enum Sweep {
     Cancel(CancelCause),
     Release,
@@ -104,7 +103,6 @@ impl NaiveBook {
         }
     }
 
-    /// Does as much of a transition as the step allows.
     pub(super) fn change_phase(&mut self, step: &mut Step<impl EventSink>, transition: Transition) {
         if self.trading.phase == Phase::Continuous {
             self.withdraw_pegs(step);
@@ -180,7 +178,6 @@ impl NaiveBook {
         self.trading.unfinished.is_none()
     }
 
-    /// The phase is the new one.
     fn enter_phase(&mut self, step: &mut Step<impl EventSink>, phase: Phase) {
         self.trading.phase = phase;
         self.trading.indicated = None;

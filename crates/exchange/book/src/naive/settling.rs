@@ -68,7 +68,6 @@ impl NaiveBook {
         self.execute(step, Incoming::of(triggered), Some(RestCause::Triggered));
     }
 
-    /// The first pegged order whose target is not where it is.
     fn due_peg(&self) -> Option<Due> {
         self.pegged().into_iter().find_map(|order| match self.target(&order) {
             Some(target) if order.is_held() || order.price != target => Some(Due::Reprice(order, target)),
@@ -110,7 +109,6 @@ impl NaiveBook {
         })
     }
 
-    /// The best price of a side; pegged orders do not count.
     fn best_unpegged(&self, side: Side) -> Option<Price> {
         self.side(side).iter().find(|order| !order.is_pegged()).map(|order| order.price)
     }

@@ -1,14 +1,13 @@
 //! What an instrument allows, and what no caller may do.
 
 use crate::Other;
-use crate::checked::instrument;
-use crate::script::{Script, request};
 use pares_book::{Book, Instrument, InstrumentError, NaiveBook, Symbol, TickTable};
+use pares_exercise::checked::instrument;
+use pares_exercise::script::{Script, request};
 use pares_types::{
     Band, Command, InstrumentId, NewOrder, Price, Quantity, Reason, SelfTrade, Side, SymbolError, TimeInForce,
 };
 
-/// What is wrong with the test instrument after `change`.
 fn error_after(change: impl FnOnce(&mut Instrument)) -> Option<InstrumentError> {
     let mut changed = instrument(10);
     change(&mut changed);
@@ -154,7 +153,7 @@ fn fill_or_kill<B: Book>(levels: u64, own: u64, quantity: u64) -> Reason {
 }
 
 #[test]
-fn to_say_what_is_available_a_bounded_number_of_levels_and_own_orders_is_looked_at() {
+fn available_quantity_looks_at_bounded_levels() {
     let both = |levels, own, quantity| {
         let reason = fill_or_kill::<NaiveBook>(levels, own, quantity);
         assert_eq!(fill_or_kill::<Other>(levels, own, quantity), reason, "{levels} {own} {quantity}");

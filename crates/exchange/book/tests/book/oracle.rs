@@ -9,9 +9,9 @@ use pares_types::{
     TimeInForce,
 };
 
-use crate::checked::instrument;
-use crate::random::Random;
-use crate::script::request;
+use pares_exercise::checked::instrument;
+use pares_exercise::script::request;
+use pares_random::Random;
 
 /// An order of a call. `limit` is `None` at market.
 #[derive(Clone, Copy, Debug)]
@@ -241,8 +241,15 @@ fn happened(events: &[Event]) -> Option<Expected> {
 }
 
 #[test]
-fn a_million_auctions_are_what_the_page_says() {
+fn auctions_are_what_the_page_says() {
     let mut random = Random::new(14);
-    (0..1_000_000).for_each(|_| call::<FastBook>(&mut random));
+    (0..100_000).for_each(|_| call::<FastBook>(&mut random));
     (0..20_000).for_each(|_| call::<NaiveBook>(&mut random));
+}
+
+#[test]
+#[ignore = "all: the same of further auctions"]
+fn a_million_auctions_are_what_the_page_says() {
+    let mut random = Random::new(15);
+    (0..1_000_000).for_each(|_| call::<FastBook>(&mut random));
 }

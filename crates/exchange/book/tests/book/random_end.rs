@@ -4,9 +4,9 @@
 use pares_book::{Book, FastBook, Instrument};
 use pares_types::{Command, Phase, Request, Rule, Timestamp};
 
-use crate::checked::instrument;
-use crate::random::Random;
-use crate::script::request;
+use pares_exercise::checked::instrument;
+use pares_exercise::script::request;
+use pares_random::Random;
 
 const SECOND: u64 = 1_000_000_000;
 const END: u64 = 100 * SECOND;

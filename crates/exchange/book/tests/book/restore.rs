@@ -1,9 +1,9 @@
 //! Snapshots that are no book are refused by name, and no field of the state escapes the hash.
 
 use crate::Other;
-use crate::checked::instrument;
-use crate::script::Script;
 use pares_book::{Book, NaiveBook, Priority, RestingOrder, RestoreError, Snapshot, Transition};
+use pares_exercise::checked::instrument;
+use pares_exercise::script::Script;
 use pares_types::{
     ClientOrderId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Reason, RequestId,
     SelfTrade, TimeInForce, Timestamp,

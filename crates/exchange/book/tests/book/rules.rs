@@ -1,7 +1,7 @@
 //! The rules one by one, on both books.
 
-use crate::script::{Script, request};
 use pares_book::{Book, Level, NaiveBook};
+use pares_exercise::script::{Script, request};
 use pares_types::{Command, OrderId, Price, Quantity, RequestId, Side};
 
 macro_rules! on_both_books {
@@ -29,7 +29,7 @@ on_both_books!(
     a_larger_total_loses_priority,
     a_new_price_loses_priority,
     an_amend_may_trade_at_once,
-    an_amend_to_a_new_price_and_smaller_total_reports_the_difference,
+    amend_to_new_price_and_less_reports_difference,
     an_amend_keeps_what_was_executed,
     only_the_owner_may_cancel,
     only_the_owner_may_amend,
@@ -151,7 +151,7 @@ fn an_amend_may_trade_at_once<B: Book>() {
     assert_eq!(book.say("book"), ["buy  10.06: a m1 10"]);
 }
 
-fn an_amend_to_a_new_price_and_smaller_total_reports_the_difference<B: Book>() {
+fn amend_to_new_price_and_less_reports_difference<B: Book>() {
     let mut book = Script::<B>::after(&["a = m1 buy 30 @ 10.00"]);
     let said = book.say("m1 amend a 20 @ 9.00");
     assert_eq!(said, ["cancelled 10 of a of m1, reduced", "a resting: executed 0, remaining 20"]);

@@ -6,9 +6,9 @@
 //! Lines with a `>` are messages of the market data: they stay as they are here, and `pares-feed` tests them.
 
 use crate::Other;
-use crate::script::Script;
 use expect_test::expect_file;
 use pares_book::{Book, NaiveBook};
+use pares_exercise::script::Script;
 
 /// The file with every indented line as this book would have it.
 fn trace<B: Book>(text: &str) -> String {

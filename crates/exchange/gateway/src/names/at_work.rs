@@ -44,7 +44,6 @@ struct OfMember {
 }
 
 impl AtWork {
-    /// Orders of the member.
     pub(super) fn orders(&self, member: MemberId) -> u32 {
         self.0.get(&member).map_or(0, |one| one.orders)
     }

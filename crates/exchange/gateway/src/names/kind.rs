@@ -2,7 +2,6 @@
 
 use pares_types::{Command, InstrumentId, NewOrder, OrderKind, Request, Side};
 
-/// What kind of request a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An order, which amends and cancels may name. One at market has no price, whatever an amend says.
@@ -28,7 +27,6 @@ impl Kind {
         }
     }
 
-    /// The side of an order.
     pub(crate) fn side(self) -> Option<Side> {
         match self {
             Self::Enter { side, .. } => Some(side),

@@ -1,7 +1,7 @@
 //! One name, and what became of its request.
 
 use pares_types::{
-    ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
+    ClientOrderId, Command, InstrumentId, MemberId, OpenOrder, OrderId, Quantity, RecorderId, Request,
     RequestId, Side,
 };
 
@@ -26,7 +26,6 @@ enum Tag {
     AnsweredBefore,
 }
 
-/// One name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
     /// The request that was committed under it, or until then the first one seen.
@@ -70,7 +69,7 @@ impl Name {
     }
 
     /// Of an order that was there before all that this gateway has read.
-    pub(super) fn living(order: &LivingOrder) -> Self {
+    pub(super) fn living(order: &OpenOrder) -> Self {
         Self {
             id: order.order.0,
             client_order_id: order.client_order_id,
@@ -104,7 +103,6 @@ impl Name {
         self.executed = Quantity(order.0.to_bits());
     }
 
-    /// The order that an amend in flight names.
     pub(super) fn amends(&self) -> Option<OrderId> {
         let in_flight = matches!(self.kind, Kind::Amend(_)) && !self.is_answered();
         RequestId::from_bits(self.executed.0).filter(|_| in_flight).map(OrderId)

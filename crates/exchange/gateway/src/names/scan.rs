@@ -37,7 +37,6 @@ impl Names {
         next.zip(entries).filter(is_own)
     }
 
-    /// Places in the table.
     pub(crate) fn places(&self) -> usize {
         self.entries.len()
     }

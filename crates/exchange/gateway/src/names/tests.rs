@@ -73,7 +73,7 @@ fn known(names: &Names, sequence: u64) -> bool {
 }
 
 #[test]
-fn the_longest_finished_makes_room_and_is_below_the_floor_from_then_on() {
+fn oldest_finished_name_makes_room_and_moves_floor() {
     let mut names = Names::new(3, 7);
     (1..=9).for_each(|sequence| answered(&mut names, sequence, 0));
     assert_eq!((names.len(), names.needed()), (3, 0));

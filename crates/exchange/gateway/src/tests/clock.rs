@@ -71,7 +71,7 @@ fn a_shard_with_a_timetable_is_told_every_period() {
 }
 
 #[test]
-fn an_order_with_a_date_a_call_or_a_rule_with_a_time_makes_a_shard_timed() {
+fn dated_orders_calls_and_timed_rules_make_shard_timed() {
     let call_time = Command::SetRule(Rule::CallTime { ns: 1 });
     let by_exchange = [Command::SetPhase(Phase::OpeningCall), call_time].map(|asked| exchange(1, 2, asked));
     for request in [dated(1)].into_iter().chain(by_exchange) {
@@ -84,10 +84,11 @@ fn an_order_with_a_date_a_call_or_a_rule_with_a_time_makes_a_shard_timed() {
 }
 
 #[test]
-fn a_phase_that_is_no_call_and_a_rule_without_a_time_leave_an_idle_shard_idle() {
-    for asked in [Command::SetPhase(Phase::Halted), Command::SetRule(Rule::StaticBand(Band::of(5)))] {
+fn untimed_phase_rules_and_exchange_time_leave_idle_shard_idle() {
+    let band = Command::SetRule(Rule::StaticBand(Band::of(5)));
+    for (instrument, asked) in [(2, Command::SetPhase(Phase::Halted)), (2, band), (0, Command::TIME)] {
         let mut world = clocked();
-        world.ask(0, 2, exchange(1, 2, asked));
+        world.ask(0, 2, exchange(1, instrument, asked));
         world.settle();
         assert_eq!(told(&mut world, 5_000), []);
         world.restart(0, config(0));
@@ -108,7 +109,7 @@ fn what_is_refused_leaves_an_idle_shard_idle() {
 
 /// The market's time does not go back: until the clock is where it was there is nothing to tell.
 #[test]
-fn a_clock_that_is_set_back_tells_nothing_until_it_is_where_it_was() {
+fn clock_set_back_sends_no_time_until_caught_up() {
     let mut world = World::new();
     world.start_clock(0, EVERY_NS, &[ShardId(1)]);
     assert_eq!(told(&mut world, 5_000), [1]);
@@ -130,13 +131,17 @@ fn one_is_in_flight_at_a_time() {
 }
 
 #[test]
-fn what_is_unfinished_goes_on_at_once() {
-    let mut world = clocked();
-    world.shards[0].unfinished = 2;
-    world.ask(0, 2, exchange(1, 1, Command::SetPhase(Phase::Halted)));
-    for expected in [vec![0], vec![0], vec![]] {
-        world.settle();
-        assert_eq!(told(&mut world, 1_000), expected);
+fn what_is_unfinished_goes_on_at_once_until_it_is_done() {
+    for asked in [Command::SetPhase(Phase::Halted), Command::TIME] {
+        let mut world = clocked();
+        world.shards[0].unfinished = 2;
+        world.ask(0, 2, exchange(1, 1, asked));
+        for expected in [vec![0], vec![0], vec![]] {
+            world.settle();
+            assert_eq!(told(&mut world, 1_000), expected, "{asked:?}");
+        }
+        // A phase that a step left unfinished makes its shard a timed one; the time does not.
+        assert_eq!(told(&mut world, 9_000).is_empty(), asked == Command::TIME, "{asked:?}");
     }
 }
 
@@ -167,29 +172,6 @@ fn the_exchange_can_tell_the_time_itself() {
     world.settle();
     let replies = world.replies(0);
     assert!(matches!(replies[..], [(2, Reply::Answer(answer))] if answer.client_order_id.0 == 1));
-}
-
-#[test]
-fn a_time_told_by_the_exchange_leaves_idle_shards_idle() {
-    let mut world = clocked();
-    world.ask(0, 2, exchange(1, 0, Command::TIME));
-    world.settle();
-    assert_eq!(told(&mut world, 5_000), []);
-    world.restart(0, config(0));
-    world.start_clock(0, EVERY_NS, &[]);
-    assert_eq!(told(&mut world, 9_000), []);
-}
-
-#[test]
-fn what_a_time_told_by_the_exchange_leaves_unfinished_goes_on_until_it_is_done() {
-    let mut world = clocked();
-    world.shards[0].unfinished = 2;
-    world.ask(0, 2, exchange(1, 1, Command::TIME));
-    for expected in [vec![0], vec![0], vec![]] {
-        world.settle();
-        assert_eq!(told(&mut world, 1_000), expected);
-    }
-    assert_eq!(told(&mut world, 9_000), []);
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn trades(floor: &mut Floor, session: u64, request: pares_types::ClientRequest) 
 }
 
 #[test]
-fn a_copy_is_told_what_the_other_member_is_told_and_nothing_of_its_own() {
+fn drop_copy_receives_only_the_copied_member() {
     let mut floor = floor();
     trades(&mut floor, COPIED, enter(501, 1, Side::Sell, 5, 100));
     let told = trades(&mut floor, TRADER, enter(701, 1, Side::Buy, 5, 100));
@@ -66,7 +66,7 @@ fn a_list_is_of_the_orders_that_the_session_is_told_of() {
 }
 
 #[test]
-fn a_copy_asks_for_nothing_not_even_a_cancel_and_is_answered_for_nobody() {
+fn drop_copy_may_send_nothing_not_even_cancel() {
     let mut floor = floor();
     trades(&mut floor, COPIED, enter(501, 1, Side::Sell, 5, 100));
     for request in [
@@ -91,7 +91,7 @@ fn a_copy_asks_for_nothing_not_even_a_cancel_and_is_answered_for_nobody() {
 }
 
 #[test]
-fn who_is_told_is_disconnected_as_soon_as_the_register_says_otherwise() {
+fn register_change_disconnects_affected_session() {
     let mut floor = floor();
     floor.register(7, 2, Entry::SetCopied(MemberId(7)));
     assert_eq!(floor.gone(), [(SessionId(OTHER), Reason::Revoked)]);

@@ -13,7 +13,6 @@ use crate::fan_out::{FanOut, Whole};
 use crate::{DayTimes, Place};
 
 const HOUR_NS: u64 = 3_600_000_000_000;
-/// A Monday.
 const MONDAY: u32 = 20_780;
 const TIMES: DayTimes = DayTimes { begin_ns: 8 * HOUR_NS, end_ns: 18 * HOUR_NS, weekends: false };
 
@@ -137,7 +136,7 @@ fn what_the_log_did_not_take_is_asked_again() {
 }
 
 #[test]
-fn a_day_ended_by_hand_is_not_begun_again_and_the_session_is_answered_once() {
+fn day_ended_by_hand_is_not_restarted_answer_is_once() {
     let mut world = timed();
     world.sign_on(0, 2, 0);
     asks(&mut world, 0, at(MONDAY, 8));
@@ -177,7 +176,7 @@ fn answered(parts: [(Status, Reason); 2]) -> (Status, Reason) {
 
 /// An operator who asks again because one shard refused is told what came of it in that one.
 #[test]
-fn a_shard_that_had_done_it_before_does_not_speak_for_the_others() {
+fn shard_already_done_does_not_answer_for_others() {
     let (done, begun) = ((Status::Accepted, Reason::None), (Status::Accepted, Reason::Unfinished));
     let (before, late) = ((Status::Refused, Reason::NothingChanged), (Status::Refused, Reason::DayNotOver));
     for (parts, expected) in [

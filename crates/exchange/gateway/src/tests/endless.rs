@@ -61,7 +61,7 @@ fn names_that_are_finished_make_room_for_ever() {
 }
 
 #[test]
-fn an_order_that_lives_is_amended_and_cancelled_by_name_however_old_it_is() {
+fn open_order_is_amendable_by_name_at_any_age() {
     let mut world = small();
     world.ask(0, 1, enter(1, 2, Side::Buy, 10, 50));
     trade(&mut world, 1..200);
@@ -92,7 +92,7 @@ fn a_gateway_that_starts_again_knows_the_same() {
 
 /// The requests of a log that were committed long ago come again when another gateway's log is read from its beginning.
 #[test]
-fn what_was_forgotten_does_not_come_back_from_another_gateway_s_log() {
+fn forgotten_name_does_not_return_via_other_gateway() {
     let mut world = small();
     world.sign_on(1, 2, 8);
     for name in 1..100 {
@@ -134,7 +134,7 @@ fn everything_is_full_and_cancels_halts_and_blocks_pass() {
 
 /// Its requests in flight take no room from anybody, and nobody takes theirs.
 #[test]
-fn with_all_room_in_flight_taken_the_exchange_still_halts_and_blocks() {
+fn full_flight_room_still_allows_halt_and_block() {
     let mut world = with(|config| GatewayConfig { in_flight_max: 4, session_in_flight_max: 2, ..config });
     for session in 2..=5 {
         world.sign_on(0, session, 7);
@@ -159,7 +159,7 @@ fn from_checkpoint(world: &mut World, left: [usize; SHARDS]) {
 }
 
 #[test]
-fn a_gateway_that_starts_from_checkpoints_knows_what_lives_and_looks_up_the_rest() {
+fn gateway_from_checkpoints_knows_open_orders() {
     let mut world = small();
     world.ask(0, 1, enter(1, 2, Side::Buy, 10, 50));
     trade(&mut world, 1..20);
@@ -183,7 +183,7 @@ fn a_gateway_that_starts_from_checkpoints_knows_what_lives_and_looks_up_the_rest
 }
 
 #[test]
-fn a_request_to_all_shards_may_lie_on_both_sides_of_the_checkpoints() {
+fn all_shard_request_may_straddle_checkpoints() {
     for left in [[0, 0], [0, 1], [1, 0], [1, 1]] {
         let mut world = small();
         (1..=2).for_each(|name| world.ask(0, 1, enter(name, name as u32, Side::Buy, 10, 50)));
@@ -198,23 +198,9 @@ fn a_request_to_all_shards_may_lie_on_both_sides_of_the_checkpoints() {
     }
 }
 
-#[test]
-fn of_a_request_to_all_shards_that_was_taken_in_half_the_rest_is_taken_in_when_it_is_found() {
-    let mut world = small();
-    world.gates[0].sink.room = 1;
-    world.ask(0, 1, mass_cancel(3, 0));
-    world.gates[0].sink.room = usize::MAX;
-    world.settle();
-    from_checkpoint(&mut world, [0, 0]);
-    world.ask(0, 1, mass_cancel(3, 0));
-    assert_eq!(world.gates[0].sink.log.len(), 2, "one was there");
-    world.settle();
-    assert!(matches!(world.replies(0)[..], [(1, Reply::Answer(_))]));
-}
-
 /// Its first one lies before the checkpoint, so the second's refusal is all that the gateway reads.
 #[test]
-fn who_asked_again_before_a_checkpoint_gets_the_first_answer_all_the_same() {
+fn repeat_after_checkpoint_gets_first_answer() {
     [false, true].into_iter().for_each(ask_again_before_a_checkpoint);
 }
 
@@ -242,7 +228,7 @@ fn ask_again_before_a_checkpoint(shard_forgets: bool) {
 
 /// It was told there, under that number.
 #[test]
-fn what_is_given_instead_of_a_first_answer_has_no_place_in_the_stream() {
+fn substitute_answer_has_no_stream_position() {
     let mut world = small();
     world.ask(0, 1, buy(1));
     world.settle();

@@ -4,16 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_types::{
-    BusinessDay, CancelCause, ClientOrderId, Command, Event, InstrumentId, LivingOrder, MemberId,
-    NetPositions, NewOrder, OrderId, OrderKind, Outcome, Position, Price, Quantity, Reason, RecorderId,
-    Request, ShardView, Side, Status,
+    BusinessDay, CancelCause, ClientOrderId, Command, Event, InstrumentId, MemberId, NetPositions, NewOrder,
+    OpenOrder, OrderId, OrderKind, Outcome, Position, Price, Quantity, Reason, RecorderId, Request,
+    ShardView, Side, Status,
 };
 
 use pares_stream::{StreamNumbers, Told};
 
 use crate::{FoundRecord, Place};
 
-/// A committed record.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) position: Position,
@@ -52,14 +51,13 @@ struct Resting {
 }
 
 impl Resting {
-    fn living(&self) -> LivingOrder {
+    fn living(&self) -> OpenOrder {
         let Self { id: order, member, name: client_order_id, instrument, .. } = *self;
         let Self { side, at_market, remaining, executed, .. } = *self;
-        LivingOrder { member, client_order_id, order, instrument, side, at_market, remaining, executed }
+        OpenOrder { member, client_order_id, order, instrument, side, at_market, remaining, executed }
     }
 }
 
-/// One shard.
 #[derive(Default)]
 pub(super) struct Shard {
     pub(super) committed: Vec<Record>,

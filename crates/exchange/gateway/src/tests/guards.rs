@@ -44,7 +44,7 @@ fn cancelled(world: &mut World, gate: usize) -> Vec<u64> {
 }
 
 #[test]
-fn what_a_session_guards_is_cancelled_in_every_shard_when_it_ends() {
+fn guarded_orders_cancel_in_every_shard_at_end() {
     let mut world = world();
     for (number, instrument) in [(1, 1), (2, 2)] {
         world.ask(0, 1, enter(guarded(number), instrument, Side::Buy, 1, 1));
@@ -97,7 +97,7 @@ fn a_session_of_two_connections_ends_with_the_last_of_them() {
 }
 
 #[test]
-fn a_gateway_that_was_killed_cancels_what_it_left_from_a_checkpoint_too() {
+fn killed_gateway_cancels_guarded_from_checkpoint() {
     for taken in [[0, 0], [2, 1]] {
         let mut world = world();
         for (number, instrument) in [(1, 1), (2, 2), (3, 1)] {
@@ -119,7 +119,7 @@ fn a_gateway_that_was_killed_cancels_what_it_left_from_a_checkpoint_too() {
 }
 
 #[test]
-fn what_a_step_leaves_is_asked_for_again_and_what_venues_could_not_read_too() {
+fn unfinished_and_unread_cancels_are_reissued() {
     let mut world = world();
     world.ask(0, 1, enter(guarded(1), 1, Side::Buy, 1, 1));
     world.settle();
@@ -145,7 +145,7 @@ fn a_session_guards_under_its_own_number_only() {
 }
 
 #[test]
-fn guarded_orders_are_those_of_the_session_through_the_gateway_until_then() {
+fn guarded_orders_are_of_session_and_gateway_so_far() {
     let last = RequestId::new(GatewayId(2), 10);
     let guarded = Guarded { member: MemberId(7), session: 3, last };
     let has =

@@ -68,11 +68,10 @@ fn request(number: u64, instrument: u32, command: Command) -> Request {
 fn told(before: &[Request], request: &Request, outcome: (Status, u64, u64), events: &[Event]) -> String {
     let mut gateway = Gateway::new(config(0), instruments());
     let mut sink = Sink::default();
-    (1..=4).for_each(|id| {
-        gateway
-            .on_sign_on(SessionId(id), (MemberId(id as u32), 0), false, &mut super::world::Sink::default())
-            .unwrap()
-    });
+    for id in 1..=4 {
+        let who = (MemberId(id as u32), 0);
+        gateway.on_sign_on(SessionId(id), who, false, &mut Sink::default()).unwrap();
+    }
     let place = Place { recorder: RecorderId(0), offset: 0 };
     let (executed, remaining) = (Quantity(outcome.1), Quantity(outcome.2));
     let (order, reason) = (OrderId(request.id), Reason::None);
@@ -89,7 +88,7 @@ fn told(before: &[Request], request: &Request, outcome: (Status, u64, u64), even
 }
 
 #[test]
-fn a_trade_triggers_a_stop_which_trades_and_rests_and_a_peg_follows() {
+fn trade_triggers_stop_and_peg_follows() {
     let buy = NewOrder::limit(Side::Buy, Price(60), Quantity(10));
     let events = [
         fill(21, Side::Sell, 4, 0),

@@ -6,7 +6,7 @@ use pares_types::{
     NewOrder, Phase, Proposal, Quantity, Reason, Registration, Reply, Rights, Side, Timestamp,
 };
 
-use super::world::{Gate, Sink, World, amend, cancel, config, enter, exchange, mass_cancel};
+use super::world::{Gate, World, amend, cancel, config, enter, exchange, mass_cancel};
 use crate::names::Kind;
 use crate::{Gateway, GatewayConfig, SessionId};
 
@@ -96,6 +96,13 @@ fn all_but(rights: Rights) -> Rights {
     Rights::from_bits(Rights::TRADING.bits() & !rights.bits()).expect("all are rights")
 }
 
+/// To buy at market.
+fn market(name: u64, quantity: u64) -> ClientRequest {
+    let (client_order_id, instrument) = (ClientOrderId(name), InstrumentId(1));
+    let order = NewOrder::market(Side::Buy, Quantity(quantity));
+    ClientRequest::Enter { client_order_id, instrument, order }
+}
+
 fn limits(limits: Limits) -> Entry {
     Entry::SetLimits(limits)
 }
@@ -139,12 +146,7 @@ fn rights_hold_at_once_and_cancels_always_pass() {
     assert_eq!(floor.ask(TRADER, amend(501, 500, 4, 100)), Some(Reason::NoRight));
     assert_eq!(floor.sell(OTHER, 5, 100), None, "the other session may");
     floor.register(7, 0, Entry::SetRights(all_but(Rights::AMEND.or(Rights::MARKET_ORDERS))));
-    let market = NewOrder::market(Side::Buy, Quantity(1));
-    let market = |name| {
-        let (client_order_id, instrument) = (ClientOrderId(name), InstrumentId(1));
-        ClientRequest::Enter { client_order_id, instrument, order: market }
-    };
-    assert_eq!((floor.ask(OTHER, market(502)), floor.sell(OTHER, 5, 100)), (Some(Reason::NoRight), None));
+    assert_eq!((floor.ask(OTHER, market(502, 1)), floor.sell(OTHER, 5, 100)), (Some(Reason::NoRight), None));
     assert_eq!((floor.ask(TRADER, cancel(503, 500)), floor.ask(TRADER, mass_cancel(504, 0))), (None, None));
     // What was answered once is answered again.
     assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
@@ -167,11 +169,9 @@ fn who_may_not_sell_neither_enters_nor_amends_an_order_to_sell() {
 }
 
 #[test]
-fn the_side_of_an_order_is_known_from_the_logs_and_from_a_checkpoint() {
+fn order_side_known_from_logs_and_checkpoint() {
     let mut world = World::new();
-    let sign_on =
-        world.gates[0].gateway.on_sign_on(SessionId(1), (MemberId(7), 0), false, &mut Sink::default());
-    assert_eq!(sign_on, Ok(()));
+    world.sign_on(0, 1, 7);
     for (name, side, price) in [(500, Side::Sell, 100), (501, Side::Buy, 90)] {
         world.ask(0, 1, enter(name, 1, side, 5, price));
     }
@@ -227,11 +227,6 @@ fn what_trades_at_once_is_worth_the_last_trade() {
     assert_eq!(floor.sell(TRADER, 11, 1), Some(Reason::ValueLimit));
     assert_eq!(floor.sell(TRADER, 10, 1), None);
     assert_eq!(floor.ask(TRADER, enter(510, 2, Side::Buy, 50, 20)), None, "to buy is worth its own price");
-    let market = |name, quantity| ClientRequest::Enter {
-        client_order_id: ClientOrderId(name),
-        instrument: InstrumentId(1),
-        order: NewOrder::market(Side::Buy, Quantity(quantity)),
-    };
     assert_eq!(floor.ask(TRADER, market(520, 11)), Some(Reason::ValueLimit));
     assert_eq!(floor.ask(TRADER, market(520, 10)), None);
     floor.register(7, 0, limits(Limits { value_max: 1_000, collar: 1_000, ..Limits::NONE }));
@@ -279,7 +274,7 @@ fn who_connects_again_has_used_what_it_had_used() {
 }
 
 #[test]
-fn orders_at_work_are_counted_over_all_sessions_and_those_that_end_make_room() {
+fn open_orders_count_across_sessions_and_free_room() {
     let mut floor = Floor::new();
     floor.register(7, 0, limits(Limits { orders_max: 2, ..Limits::NONE }));
     assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
@@ -293,7 +288,7 @@ fn orders_at_work_are_counted_over_all_sessions_and_those_that_end_make_room() {
 }
 
 #[test]
-fn the_rate_of_the_register_holds_beside_that_of_the_configuration() {
+fn register_rate_applies_beside_configured_rate() {
     let mut floor = Floor::new();
     floor.register(7, 1, limits(Limits { rate_max: 1, burst_max: 2, ..Limits::NONE }));
     let told: Vec<_> = (0..4).map(|_| floor.sell(TRADER, 1, 100)).collect();
@@ -374,7 +369,7 @@ fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
 }
 
 #[test]
-fn wrong_keys_are_slowed_by_session_and_nobody_learns_who_exists() {
+fn wrong_keys_slow_session_and_reveal_nothing() {
     let mut floor = Floor::new();
     let gateway = &mut floor.world.gates[0].gateway;
     let now = Timestamp(5_000_000_000);
@@ -394,7 +389,7 @@ fn wrong_keys_are_slowed_by_session_and_nobody_learns_who_exists() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_locks_no_session_out_and_keeps_proposals() {
+fn clock_set_back_locks_nobody_out_keeps_proposals() {
     let mut floor = Floor::new();
     floor.register(0, 0, Entry::SetFourEyes(true));
     floor.world.now += 2 * DAY_NS;
@@ -415,9 +410,7 @@ fn a_clock_that_is_set_back_locks_no_session_out_and_keeps_proposals() {
 #[test]
 fn where_sign_on_is_open_nothing_of_this_holds() {
     let mut world = World::new();
-    let gateway = &mut world.gates[0].gateway;
-    let signed_on = gateway.on_sign_on(SessionId(1), (MemberId(0), 0), false, &mut Sink::default());
-    assert_eq!(signed_on, Ok(()));
+    world.sign_on(0, 1, 0);
     world.ask(0, 1, exchange(1, 1, Command::SetPhase(Phase::Halted)));
     assert_eq!(world.gates[0].sink.log.len(), 1);
 }

@@ -33,7 +33,7 @@ fn sell(floor: &mut Floor, session: u64, name: u64, quantity: u64) -> Option<Rea
 const BEYOND: Option<Reason> = Some(Reason::PositionLimit);
 
 #[test]
-fn all_that_may_trade_counts_over_all_sessions_and_one_side_does_not_pay_for_the_other() {
+fn potential_trades_count_across_sessions_per_side() {
     let mut floor = limited();
     assert_eq!((buy(&mut floor, TRADER, 500, 60), buy(&mut floor, OTHER, 501, 41)), (None, BEYOND));
     assert_eq!(buy(&mut floor, OTHER, 501, 40), None, "its name stayed free");
@@ -108,7 +108,7 @@ fn an_order_made_small_for_a_moment_makes_no_room() {
 }
 
 #[test]
-fn what_a_session_without_a_limit_adds_counts_for_one_that_has_it() {
+fn unlimited_session_counts_for_limited_one() {
     let mut floor = limited();
     floor.register(7, 0, Entry::SetPositionMax(0));
     floor.register(7, 2, Entry::SetPositionMax(100));
@@ -127,7 +127,7 @@ fn what_a_session_without_a_limit_adds_counts_for_one_that_has_it() {
 }
 
 #[test]
-fn the_stricter_of_member_and_session_holds_and_a_limit_may_change_at_any_time() {
+fn stricter_of_member_and_session_limit_applies() {
     let mut floor = limited();
     floor.register(7, 2, Entry::SetPositionMax(10));
     assert_eq!(buy(&mut floor, TRADER, 500, 50), None);
@@ -157,7 +157,7 @@ fn bust(floor: &mut Floor, position: Position) -> Option<Reason> {
 }
 
 #[test]
-fn a_trade_that_is_declared_void_does_not_count_and_one_of_an_earlier_day_changes_nothing() {
+fn void_and_earlier_day_trades_do_not_count() {
     let mut floor = limited();
     assert_eq!((buy(&mut floor, TRADER, 500, 100), sell(&mut floor, MAKER, 500, 100)), (None, None));
     let traded_at = floor.world.shards[0].committed.last().unwrap().position;
@@ -179,32 +179,6 @@ fn a_day_begins_without_positions_but_orders_that_stay_count() {
     assert_eq!((buy(&mut floor, TRADER, 500, 90), sell(&mut floor, MAKER, 500, 50)), (None, None));
     assert_eq!(floor.operate(OPERATOR, FIRST, 0, Command::BeginDay { day: BusinessDay(1) }), None);
     assert_eq!((buy(&mut floor, TRADER, 501, 61), buy(&mut floor, TRADER, 501, 60)), (BEYOND, None));
-}
-
-#[test]
-fn a_gateway_that_starts_anew_counts_the_same_from_the_record_or_from_checkpoints() {
-    let mut floor = limited();
-    assert_eq!((buy(&mut floor, TRADER, 500, 90), sell(&mut floor, MAKER, 500, 50)), (None, None));
-    assert_eq!(sell(&mut floor, TRADER, 501, 20), None);
-    let count = |world: &World, gate: usize| {
-        let gateway = &world.gates[gate].gateway;
-        let (member, instrument) = (MemberId(7), InstrumentId(1));
-        let open = |side| gateway.names.open(member, instrument, side);
-        (gateway.shards[0].positions.net(member, instrument), open(Side::Buy), open(Side::Sell))
-    };
-    assert_eq!(count(&floor.world, 0), count(&floor.world, 1));
-    let before = count(&floor.world, 0);
-    let all = floor.world.shards[0].committed.len();
-    for taken in [0, all - 2, all - 1, all] {
-        for gate in 0..GATEWAYS {
-            floor.world.restart_from(
-                gate,
-                GatewayConfig { sign_on_required: true, ..config(gate) },
-                [taken; 2],
-            );
-            assert_eq!(count(&floor.world, gate), before, "gateway {gate}, checkpoint after {taken}");
-        }
-    }
 }
 
 #[test]

@@ -204,7 +204,6 @@ impl Model {
     }
 }
 
-/// The answer a name has for life, from what is committed.
 fn first_answer(world: &World, name: Name) -> Option<Answer> {
     let all = world.shards.iter().flat_map(|shard| &shard.committed);
     let mut own = all.filter(|record| (record.request.member, record.request.client_order_id) == name);

@@ -20,7 +20,7 @@ fn a_session_may_have_so_many_in_flight() {
 }
 
 #[test]
-fn a_request_taken_over_by_a_newer_session_frees_the_older_one_s_room() {
+fn taken_over_request_frees_older_session_room() {
     let mut world = with(|config| GatewayConfig { session_in_flight_max: 1, ..config });
     world.sign_on(0, 2, 7);
     world.ask(0, 1, buy(1));
@@ -32,7 +32,7 @@ fn a_request_taken_over_by_a_newer_session_frees_the_older_one_s_room() {
 }
 
 #[test]
-fn orders_beyond_a_session_s_pace_are_throttled_and_cancels_pass() {
+fn orders_beyond_pace_are_throttled_cancels_pass() {
     let mut world = with(|config| GatewayConfig { session_pace: Pace::new(1, 2), ..config });
     world.sign_on(0, 2, 7);
     (1..=2).for_each(|name| world.ask(0, 1, buy(name)));
@@ -70,7 +70,7 @@ fn a_session_that_floods_beyond_its_pace_is_read_later() {
 }
 
 #[test]
-fn whoever_fills_its_own_share_of_what_is_in_flight_is_read_later() {
+fn session_filling_its_share_is_read_later() {
     let mut world = with(|config| GatewayConfig { session_in_flight_max: 1, ..config });
     world.ask(0, 1, buy(1));
     assert_eq!(read_later(&mut world, 2_000, buy), [1]);
@@ -111,7 +111,7 @@ fn the_last_names_are_kept_for_cancels() {
 }
 
 #[test]
-fn a_halted_shard_has_half_of_what_may_be_in_flight_and_the_others_trade_on() {
+fn halted_shard_has_half_the_room_others_trade() {
     let mut world = with(|config| GatewayConfig { in_flight_max: 4, ..config });
     (1..=3).for_each(|name| world.ask(0, 1, buy(name)));
     assert_eq!(rejection(&mut world), Reason::Overloaded);
@@ -128,7 +128,7 @@ fn a_halted_shard_has_half_of_what_may_be_in_flight_and_the_others_trade_on() {
 }
 
 #[test]
-fn a_halted_shard_full_of_requests_does_not_keep_the_time_from_the_others() {
+fn full_halted_shard_does_not_withhold_time_from_others() {
     let mut world = World::with(|gate| GatewayConfig { in_flight_max: 2, ..config(gate) });
     world.sign_on(0, 1, 7);
     world.ask(0, 1, buy(1));
@@ -145,13 +145,7 @@ fn a_halted_shard_full_of_requests_does_not_keep_the_time_from_the_others() {
 fn a_member_s_sessions_beyond_its_most_are_refused() {
     let mut world = with(|config| GatewayConfig { member_sessions_max: 2, ..config });
     world.sign_on(0, 2, 7);
-    let third = world.gates[0].gateway.on_sign_on(
-        SessionId(3),
-        (MemberId(7), 0),
-        false,
-        &mut super::world::Sink::default(),
-    );
-    assert_eq!(third, Err(Reason::Overloaded));
+    assert_eq!(world.try_sign_on(0, 3, 7, false), Err(Reason::Overloaded));
     world.sign_on(0, 3, 8);
 }
 
@@ -183,7 +177,7 @@ fn overloaded(world: &mut World, session: u64, names: std::ops::Range<u64>) -> u
 }
 
 #[test]
-fn while_requests_wait_too_long_orders_are_refused_and_cancels_pass() {
+fn long_waits_refuse_orders_and_pass_cancels() {
     let mut world = with(|config| GatewayConfig { wait_target_ns: 10, in_flight_max: 32, ..config });
     for (turn, name) in (1..10).zip(1..) {
         world.gates[0].gateway.on_turn(1_000 + 15 * turn);

@@ -72,7 +72,7 @@ fn first_answers_are_read_where_their_records_lie_now() {
 }
 
 #[test]
-fn requests_are_numbered_without_gaps_and_stamped_strictly_later() {
+fn requests_numbered_gapless_stamped_increasing() {
     let mut world = signed_on();
     for (name, now) in [(1, 50), (2, 50), (3, 40), (4, 90)] {
         world.now = now;
@@ -84,7 +84,7 @@ fn requests_are_numbered_without_gaps_and_stamped_strictly_later() {
 
 /// Else a shard would refuse what is asked at a gateway whose clock is behind: another's went past it.
 #[test]
-fn operators_are_stamped_behind_all_that_operators_asked_whatever_the_clock_says() {
+fn operator_stamps_follow_all_operator_requests() {
     const OPERATOR: u64 = 9;
     let mut world = signed_on();
     (0..2).for_each(|gate| world.sign_on(gate, OPERATOR, 0));
@@ -107,7 +107,7 @@ fn operators_are_stamped_behind_all_that_operators_asked_whatever_the_clock_says
 }
 
 #[test]
-fn a_gateway_that_starts_stamps_operators_behind_what_they_asked_before() {
+fn restarted_gateway_stamps_after_operator_requests() {
     const OPERATOR: u64 = 9;
     let block = |name| exchange(name, 0, Command::Block { member: MemberId(5) });
     // From the records, and from checkpoints alone.
@@ -154,7 +154,7 @@ fn no_instrument_has_the_id_0_and_the_name_stays_free() {
 }
 
 #[test]
-fn an_instrument_nobody_configured_belongs_to_the_shard_its_id_says() {
+fn unconfigured_instrument_maps_to_shard_by_id() {
     let mut world = signed_on();
     world.sign_on(0, 2, 0);
     let symbol = Symbol::new("NEW").unwrap();
@@ -221,7 +221,7 @@ fn another_member_s_order_cannot_be_named() {
 }
 
 #[test]
-fn a_repeat_in_flight_is_journalled_once_and_answered_to_the_newest_asker() {
+fn in_flight_repeat_is_logged_once_answered_to_newest() {
     let mut world = signed_on();
     world.sign_on(0, 2, 7);
     world.ask(0, 1, buy(1));
@@ -255,21 +255,6 @@ fn a_repeat_through_another_gateway_gets_the_same_answer() {
 }
 
 #[test]
-fn of_two_gateways_racing_for_a_name_both_give_the_first_answer() {
-    let mut world = signed_on();
-    world.sign_on(1, 1, 7);
-    world.ask(0, 1, buy(1));
-    world.ask(1, 1, buy(1));
-    world.commit(1, 0);
-    world.settle();
-    assert!(world.shards[0].committed[1].is_duplicate());
-    let replies = world.replies(0);
-    assert_eq!(replies, world.replies(1));
-    assert!(matches!(replies[..], [(1, Reply::Answer(answer))] if answer.request.gateway() == GatewayId(2)));
-    assert_eq!(world.gates[0].gateway.in_flight(), 0);
-}
-
-#[test]
 fn a_cancel_after_the_race_names_the_order_that_won() {
     let mut world = signed_on();
     world.sign_on(1, 1, 7);
@@ -283,31 +268,7 @@ fn a_cancel_after_the_race_names_the_order_that_won() {
 }
 
 #[test]
-fn a_session_gone_is_replaced_by_the_member_s_newest() {
-    let mut world = signed_on();
-    world.sign_on(0, 2, 7);
-    world.sign_on(0, 3, 7);
-    world.sign_on(0, 4, 8);
-    world.ask(0, 1, buy(1));
-    world.gates[0].gateway.on_disconnect(SessionId(1));
-    world.settle();
-    assert_eq!(answers(&mut world), [(3, 1, false)]);
-}
-
-#[test]
-fn with_nobody_left_the_answer_waits_for_a_repeat() {
-    let mut world = signed_on();
-    world.ask(0, 1, buy(1));
-    world.gates[0].gateway.on_disconnect(SessionId(1));
-    world.settle();
-    assert_eq!(answers(&mut world), []);
-    world.sign_on(0, 2, 7);
-    world.ask(0, 2, buy(1));
-    assert_eq!(answers(&mut world), [(2, 1, true)]);
-}
-
-#[test]
-fn nothing_new_is_taken_in_while_nothing_is_recorded_and_repeats_are() {
+fn unrecorded_stall_refuses_new_accepts_repeats() {
     let mut world = with(|config| GatewayConfig { patience_ns: 500, ..config });
     let watch = |world: &mut World, times: std::ops::Range<u64>| {
         times.step_by(50).for_each(|now| world.gates[0].gateway.on_turn(now));
@@ -347,12 +308,9 @@ fn a_full_disk_is_a_rejection_that_changes_nothing() {
 }
 
 #[test]
-fn journalled_is_told_below_the_durable_mark_to_those_who_want_it() {
+fn durable_mark_releases_journalled_notices() {
     let mut world = signed_on();
-    world.gates[0]
-        .gateway
-        .on_sign_on(SessionId(2), (MemberId(7), 0), true, &mut super::world::Sink::default())
-        .unwrap();
+    world.try_sign_on(0, 2, 7, true).unwrap();
     for (session, name) in [(2, 1), (1, 2), (2, 3)] {
         world.ask(0, session, buy(name));
     }
@@ -403,22 +361,7 @@ fn a_gateway_that_lost_its_log_does_not_reuse_committed_ids() {
 }
 
 #[test]
-fn what_was_in_flight_at_a_restart_is_answered_when_repeated_or_committed() {
-    let mut world = signed_on();
-    world.ask(0, 1, buy(1));
-    world.ask(0, 1, buy(2));
-    world.restart(0, config(0));
-    assert_eq!(world.gates[0].gateway.in_flight(), 2);
-    world.sign_on(0, 2, 7);
-    world.sign_on(0, 3, 7);
-    world.ask(0, 2, buy(1));
-    world.settle();
-    assert_eq!(answers(&mut world), [(2, 1, false), (3, 2, false)]);
-    assert_eq!(world.gates[0].sink.log.len(), 2);
-}
-
-#[test]
-fn a_mass_cancel_of_everything_is_one_request_per_shard_and_one_answer() {
+fn full_mass_cancel_is_one_request_per_shard() {
     let mut world = signed_on();
     for (name, instrument) in [(1, 1), (2, 2), (3, 3)] {
         world.ask(0, 1, enter(name, instrument, Side::Buy, 1, 1));
@@ -438,22 +381,7 @@ fn a_mass_cancel_of_everything_is_one_request_per_shard_and_one_answer() {
 }
 
 #[test]
-fn a_mass_cancel_cut_short_is_completed_by_its_repeat() {
-    let mut world = signed_on();
-    world.gates[0].sink.room = 1;
-    world.ask(0, 1, mass_cancel(1, 0));
-    assert_eq!(rejection(&mut world), Reason::StorageUnavailable);
-    world.restart(0, config(0));
-    world.gates[0].sink.room = 9;
-    world.sign_on(0, 2, 7);
-    world.ask(0, 2, mass_cancel(1, 0));
-    assert_eq!(world.gates[0].sink.log.len(), 2);
-    world.settle();
-    assert_eq!(answers(&mut world), [(2, 1, false)]);
-}
-
-#[test]
-fn a_part_of_a_mass_cancel_that_no_venue_could_read_is_taken_in_again_at_any_gateway() {
+fn unread_mass_cancel_part_is_reissued_at_any_gateway() {
     for gate in [0, 1] {
         let mut world = signed_on();
         world.sign_on(1, 9, 7);
@@ -472,13 +400,10 @@ fn a_part_of_a_mass_cancel_that_no_venue_could_read_is_taken_in_again_at_any_gat
 }
 
 #[test]
-fn a_device_that_does_not_sync_holds_up_only_those_who_wait_for_it() {
+fn unsynced_device_delays_only_its_waiters() {
     let mut world = World::with(|gate| GatewayConfig { in_flight_max: 4, ..config(gate) });
     world.sign_on(0, 1, 7);
-    world.gates[0]
-        .gateway
-        .on_sign_on(SessionId(2), (MemberId(7), 0), true, &mut super::world::Sink::default())
-        .unwrap();
+    world.try_sign_on(0, 2, 7, true).unwrap();
     for name in 1..=4 {
         world.ask(0, 2, buy(name));
         world.settle();
@@ -511,13 +436,7 @@ fn a_sign_on_repeated_with_an_order_in_flight_changes_nothing() {
     let mut world = signed_on();
     world.ask(0, 1, buy(1));
     for member in [7, 8] {
-        let again = world.gates[0].gateway.on_sign_on(
-            SessionId(1),
-            (MemberId(member), 0),
-            false,
-            &mut super::world::Sink::default(),
-        );
-        assert_eq!(again, Err(Reason::MalformedRequest));
+        assert_eq!(world.try_sign_on(0, 1, member, false), Err(Reason::MalformedRequest));
     }
     world.settle();
     assert_eq!(answers(&mut world), [(1, 1, false)]);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use expect_test::expect;
 use pares_types::{Reply, Side};
 
-use super::world::{World, amend, cancel, config, enter, mass_cancel};
+use super::world::{World, amend, cancel, enter};
 
 /// What the gateways said since the last call, one line each.
 fn told(world: &mut World) -> String {
@@ -139,30 +139,6 @@ fn an_amended_order_trades_under_its_own_name() {
         g2 s2 trade c1 (1:1 at 0/2) i1 Incoming Sell 30 at 50, remaining 50
         g2 s3 trade c1 (2:1 at 0/2) i1 Resting Buy 30 at 50, remaining 0
         g2 s2 cancelled c1 (1:1 at 0/3) i1 50 Requested
-    "#]]
-    .assert_eq(&told(&mut world));
-}
-
-#[test]
-fn a_client_moves_to_the_other_gateway_and_repeats_what_is_open() {
-    let mut world = market();
-    world.ask(0, 1, enter(1, 1, Side::Buy, 10, 50));
-    world.ask(0, 1, enter(2, 2, Side::Buy, 10, 50));
-    world.commit(0, 0);
-    while world.read_peer(1) {}
-    world.follow(1, 0);
-    world.restart(0, config(0));
-    // The first is answered by now, the second in flight, the third new.
-    for request in [enter(1, 1, Side::Buy, 10, 50), enter(2, 2, Side::Buy, 10, 50), mass_cancel(3, 0)] {
-        world.ask(1, 2, request);
-    }
-    world.settle();
-    expect![[r#"
-        g2 s2 answer c1 (1:1 at 0/0) Resting None: order 1:1 executed 0 remaining 10 events 0 (repeat)
-        g2 s2 cancelled c1 (1:1 at 0/1) i1 10 MassCancel
-        g2 s2 answer c2 (1:2 at 1/0) Resting None: order 1:2 executed 0 remaining 10 events 0
-        g2 s2 cancelled c2 (1:2 at 1/1) i2 10 MassCancel
-        g2 s2 answer c3 (2:1 at 0/1) MassCancelled None: order 2:1 executed 2 remaining 0 events 2
     "#]]
     .assert_eq(&told(&mut world));
 }

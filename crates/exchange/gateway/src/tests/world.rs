@@ -124,13 +124,19 @@ impl World {
     }
 
     pub(super) fn sign_on(&mut self, gate: usize, session: u64, member: u32) {
-        let signed_on = self.gates[gate].gateway.on_sign_on(
-            SessionId(session),
-            (MemberId(member), 0),
-            false,
-            &mut Sink::default(),
-        );
-        assert_eq!(signed_on, Ok(()));
+        assert_eq!(self.try_sign_on(gate, session, member, false), Ok(()));
+    }
+
+    /// The same, perhaps with a notice of each journalled request, and perhaps refused.
+    pub(super) fn try_sign_on(
+        &mut self,
+        gate: usize,
+        session: u64,
+        member: u32,
+        journalled: bool,
+    ) -> Result<(), Reason> {
+        let who = (MemberId(member), 0);
+        self.gates[gate].gateway.on_sign_on(SessionId(session), who, journalled, &mut Sink::default())
     }
 
     pub(super) fn ask(&mut self, gate: usize, session: u64, request: ClientRequest) {

@@ -67,7 +67,6 @@ struct Seen {
     took: Duration,
 }
 
-/// What follows from a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// Another request than at the last look.
@@ -106,7 +105,7 @@ impl Watcher {
     pub(super) fn new(budget: Duration) -> Self {
         if let Err(error) = time_on_processor(rustix::thread::gettid().as_raw_pid()) {
             complain(&format_args!(
-                "how long a thread has run cannot be read ({error}): a matching engine that does not come back from a request is not noticed"
+                "a thread's processor time cannot be read ({error}): a stuck matching engine will not be detected"
             ));
         }
         Self { case: Case::new(budget), anywhere: None, begun: 0, idle: 0 }
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_found_by_the_time_it_ran_and_sooner_by_no_leap_of_it() {
+    fn endless_loop_is_detected_by_run_time_only() {
         for (each, suspected, hangs) in [(100, 11, 40), (1_000, 2, 4), (1_000_000, 2, 4)] {
             let (mut case, each) = (Case::new(BUDGET), Duration::from_micros(each));
             assert_eq!(verdicts(&mut case, each, 1_000), Some((suspected, Verdict::Suspect)));
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_runs_for_ever_from_request_to_request_is_not_suspected() {
+    fn busy_thread_across_requests_is_not_suspected() {
         let mut case = Case::new(BUDGET);
         for request in 0..1_000 {
             assert_eq!(case.on_look(request, Duration::from_secs(request)), Verdict::Other);

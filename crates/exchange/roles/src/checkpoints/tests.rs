@@ -27,7 +27,6 @@ fn store(world: &TestWorld, position: u64) {
     unfinished.name(Offset(8 * position)).unwrap();
 }
 
-/// A world with checkpoints.
 fn with(positions: impl IntoIterator<Item = u64>) -> TestWorld {
     let world = TestWorld::new();
     positions.into_iter().for_each(|position| store(&world, position));
@@ -70,7 +69,7 @@ fn a_flipped_bit_leaves_the_older_checkpoint() {
 }
 
 #[test]
-fn a_copy_has_the_state_and_a_new_place_to_replay_from_and_a_damaged_one_is_not_copied() {
+fn copied_checkpoint_replays_damaged_one_is_not_copied() {
     let (world, to, other) = (with([9]), Path::new("to"), Path::new("other"));
     let stored = at(&world, dir(), SHARD, Position(9)).unwrap().unwrap();
     stored.copy(&world, to, Offset(72)).unwrap();
@@ -106,7 +105,7 @@ fn older_checkpoints_go_when_newer_ones_are_verified() {
 }
 
 #[test]
-fn an_unfinished_checkpoint_goes_with_its_writer_or_at_the_next_start() {
+fn unfinished_checkpoint_is_removed_with_writer_or_start() {
     let world = TestWorld::new();
     drop(begin(&world, 7));
     assert_eq!(world.list(dir()).unwrap().len(), 0);

@@ -14,13 +14,13 @@
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included};
 
+use pares_config::{NodeId, SystemConfig};
 use pares_types::{Epoch, Position, RecorderId, ShardId};
 
-use crate::config::SystemConfig;
+use crate::NodeError;
 use crate::left_out::LeftOut;
 use crate::recorder::{self, Contents};
 use crate::world::World;
-use crate::{NodeError, NodeId};
 
 /// A recorder, and a life in another's log that begins where it has a record of an earlier one.
 struct Past {
@@ -50,7 +50,6 @@ impl Past {
         past
     }
 
-    /// Whether the recorder went on from what had been given up.
     fn went_on(&self, each: &BTreeMap<RecorderId, Contents>) -> bool {
         let later = (Excluded((self.shard, self.epoch)), Included((self.shard, Epoch(u32::MAX))));
         each[&self.id].lives.range(later).next().is_some()
@@ -61,14 +60,14 @@ impl Past {
         let Self { shard, first, .. } = self;
         let [one, other] = [self.id, self.other].map(NodeId::Recorder);
         NodeError::Refused(format!(
-            "{one} and {other} were each used by a start that the other was away from, and have different records of shard \
-             {shard} from {first} on. Members may have been answered from both. Nothing was changed. Decide whose records count, move \
-             the other's directory away, and start again: that recorder makes its log anew"
+            "{one} and {other} have different records of shard {shard} from {first} on, because each was \
+             started without the other. Members may have answers from both. Nothing was changed. Decide \
+             whose records count, move the other directory away, and start again: that recorder rebuilds \
+             its log"
         ))
     }
 }
 
-/// By recorder what was given up.
 fn left_out(past: &[Past]) -> BTreeMap<RecorderId, LeftOut> {
     let mut lives: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for &Past { id, shard, epoch, first, .. } in past {
@@ -102,7 +101,7 @@ pub(super) fn note(
     for (id, left_out) in left_out(&past) {
         let recorder = NodeId::Recorder(id);
         world.complain(&format_args!(
-            "{recorder} has what an earlier start gave up, and others have other records there: {left_out}"
+            "{recorder} has records that an earlier start gave up, and other recorders differ there: {left_out}"
         ));
         left_out.note(world, id)?;
     }
@@ -117,7 +116,8 @@ pub(super) fn check(each: &BTreeMap<RecorderId, Contents>) -> Result<(), NodeErr
     let Some((id, left_out)) = left_out(&Past::find(each)).pop_first() else { return Ok(()) };
     let recorder = NodeId::Recorder(id);
     Err(NodeError::Refused(format!(
-        "a log that was just repaired shows that {recorder} has what an earlier start gave up: {left_out}. Start again. If that says \
-         the same, move {recorder}'s directory away: it makes its log anew from the others'"
+        "a log that was just repaired shows that {recorder} has records that an earlier start gave up: \
+         {left_out}. Start again. If the message repeats, move {recorder}'s directory away: it rebuilds its \
+         log from the others"
     )))
 }

@@ -16,7 +16,6 @@ fn next(world: &TestWorld) -> u32 {
     begin(world, &config(), OnLoss::Refuse).unwrap().0
 }
 
-/// Where the first shard's window begins.
 fn begins(world: &TestWorld) -> u64 {
     world.open_window(ShardId(0)).unwrap().unwrap().recorded().0
 }
@@ -67,7 +66,7 @@ fn committed(world: &TestWorld) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn the_windows_begin_behind_what_any_recorder_has_in_an_epoch_of_their_own() {
+fn windows_begin_after_any_record_in_new_epoch() {
     let world = TestWorld::new();
     world.publish(FIRST, &[result(6, 0)]);
     world.publish(SECOND, &[result(6, 0), result(6, 1)]);
@@ -76,7 +75,7 @@ fn the_windows_begin_behind_what_any_recorder_has_in_an_epoch_of_their_own() {
 }
 
 #[test]
-fn an_epoch_is_not_used_twice_though_nothing_was_recorded_and_the_windows_are_lost() {
+fn epoch_is_never_reused_even_without_records() {
     let world = TestWorld::new();
     for epoch in 1..4 {
         assert_eq!(next(&world), epoch);
@@ -94,11 +93,11 @@ fn a_gateway_s_log_is_made_by_the_start_and_its_loss_is_told() {
     std::fs::remove_dir_all(world.real("gateway-0".as_ref())).unwrap();
     next(&world);
     assert!(world.read_log_from_start(log).is_ok());
-    assert!(world.complaints().contains("gateway-0 had a log"), "{}", world.complaints());
+    assert!(world.complaints().contains("the log of gateway-0 is missing"), "{}", world.complaints());
 }
 
 #[test]
-fn a_damaged_file_of_the_epoch_is_no_trouble_while_anything_else_knows_it() {
+fn damaged_epoch_file_is_harmless_if_known_elsewhere() {
     for (text, from_venues) in [("9 00000000\n", 5), ("", 5), ("\u{0}x", 5), ("4294967295 1", 5)] {
         let world = TestWorld::new();
         world.publish(NodeId::Venue(VenueId(1)), &[result(5, 0)]);
@@ -109,7 +108,7 @@ fn a_damaged_file_of_the_epoch_is_no_trouble_while_anything_else_knows_it() {
 }
 
 #[test]
-fn what_nodes_said_in_the_last_life_is_not_taken_for_what_they_say_in_this_one() {
+fn old_life_counters_are_not_taken_as_current() {
     let world = TestWorld::new();
     world.create_counters("gateway-0", &["answered"]).unwrap();
     world.create_counters("venue-1", &["resynced"]).unwrap();
@@ -118,13 +117,13 @@ fn what_nodes_said_in_the_last_life_is_not_taken_for_what_they_say_in_this_one()
 }
 
 #[test]
-fn a_start_goes_on_without_a_recorder_whose_disk_fails_and_says_so() {
+fn start_continues_without_failing_recorder_and_says_so() {
     let world = TestWorld::new();
     world.publish(FIRST, &[result(1, 0), result(1, 1)]);
     world.publish(SECOND, &[result(1, 0)]);
     break_disk(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (2, 1));
-    assert!(world.complaints().contains("goes on without recorder-0"), "{}", world.complaints());
+    assert!(world.complaints().contains("starting without recorder-0"), "{}", world.complaints());
 }
 
 #[test]
@@ -141,7 +140,7 @@ fn a_start_is_refused_without_a_quorum_of_recorders() {
 }
 
 #[test]
-fn a_start_is_refused_if_only_the_recorder_that_fails_has_what_is_known_to_be_recorded() {
+fn start_refused_if_only_failing_recorder_has_records() {
     let world = TestWorld::new();
     world.publish(FIRST, &[result(1, 0), result(1, 1)]);
     next(&world);
@@ -151,7 +150,7 @@ fn a_start_is_refused_if_only_the_recorder_that_fails_has_what_is_known_to_be_re
 }
 
 #[test]
-fn a_recorder_left_out_comes_back_without_what_it_was_left_alone_with() {
+fn left_out_recorder_returns_without_its_sole_records() {
     let world = TestWorld::new();
     world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
     world.publish(SECOND, &[result(1, 0)]);
@@ -164,14 +163,21 @@ fn a_recorder_left_out_comes_back_without_what_it_was_left_alone_with() {
     assert!(LeftOut::read(&world, RecorderId(0)).unwrap().is_none());
 }
 
-#[test]
-fn a_recorder_whose_disk_was_away_comes_back_without_what_was_given_up() {
+/// Life 2 began at position 1 without the first recorder, whose disk was away with two records more; the second one has these
+/// positions of it, and where each lies.
+fn begun_without_the_first(since: std::ops::Range<u64>) -> (TestWorld, Vec<Offset>) {
     let world = TestWorld::new();
     world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
     world.publish(SECOND, &[result(1, 0)]);
     take_away(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (2, 1));
-    world.publish(SECOND, &[result(2, 1), result(2, 2)]);
+    let offsets = world.publish(SECOND, &since.map(|position| result(2, position)).collect::<Vec<_>>());
+    (world, offsets)
+}
+
+#[test]
+fn absent_disk_returns_without_given_up_records() {
+    let (world, _) = begun_without_the_first(1..3);
     bring_back(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (3, 3));
     assert_eq!(world.results(FIRST), [(1, 0), (2, 1), (2, 2)]);
@@ -179,18 +185,14 @@ fn a_recorder_whose_disk_was_away_comes_back_without_what_was_given_up() {
 }
 
 #[test]
-fn a_recorder_whose_disk_was_away_brings_back_what_nothing_was_recorded_over() {
-    let world = TestWorld::new();
-    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
-    world.publish(SECOND, &[result(1, 0)]);
-    take_away(&world, FIRST);
-    next(&world);
+fn absent_disk_returns_unreplaced_records() {
+    let (world, _) = begun_without_the_first(1..1);
     bring_back(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (3, 3));
 }
 
 #[test]
-fn a_recorder_left_out_counts_again_at_the_next_start_as_far_as_it_may() {
+fn left_out_recorder_counts_again_at_next_start() {
     let world = TestWorld::new();
     next(&world);
     world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
@@ -202,13 +204,8 @@ fn a_recorder_left_out_counts_again_at_the_next_start_as_far_as_it_may() {
 }
 
 #[test]
-fn nobody_reads_what_was_given_up_while_its_recorder_cannot_make_its_log_anew() {
-    let world = TestWorld::new();
-    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
-    world.publish(SECOND, &[result(1, 0)]);
-    take_away(&world, FIRST);
-    next(&world);
-    world.publish(SECOND, &[result(2, 1), result(2, 2)]);
+fn given_up_records_unread_until_log_is_rebuilt() {
+    let (world, _) = begun_without_the_first(1..3);
     bring_back(&world, FIRST);
     world.create_file("recorder-0/checkpoints".as_ref()).unwrap();
     assert_eq!((next(&world), begins(&world)), (3, 3));
@@ -232,7 +229,12 @@ fn a_recorder_whose_note_stays_is_one_that_cannot_be_read() {
     world.hold(Some("left-out/recorder-0"));
     world.publish(SECOND, &[result(2, 1)]);
     assert_eq!((next(&world), begins(&world)), (3, 2));
-    assert_eq!(world.complaints().matches("goes on without recorder-0").count(), 2, "{}", world.complaints());
+    assert_eq!(
+        world.complaints().matches("starting without recorder-0").count(),
+        2,
+        "{}",
+        world.complaints()
+    );
     world.hold(None);
     assert_eq!((next(&world), begins(&world)), (4, 2));
     assert_eq!(world.results(FIRST), [(1, 0), (2, 1)]);
@@ -257,7 +259,7 @@ fn have_the_later_life(world: &TestWorld, logs: &[NodeId]) {
 }
 
 #[test]
-fn two_recorders_that_come_back_do_not_give_each_other_what_was_given_up() {
+fn returning_recorders_do_not_exchange_given_up_records() {
     let world = TestWorld::new();
     for log in [FIRST, SECOND] {
         world.publish(log, &[result(1, 0), result(1, 1), result(1, 2)]);
@@ -272,7 +274,7 @@ fn two_recorders_that_come_back_do_not_give_each_other_what_was_given_up() {
 }
 
 #[test]
-fn a_damaged_recorder_takes_nothing_that_was_given_up_from_one_that_comes_back() {
+fn damaged_recorder_takes_no_given_up_records() {
     let world = TestWorld::new();
     world.publish(SECOND, &[result(1, 0), result(1, 1), result(1, 2)]);
     for log in [FIRST, THIRD] {
@@ -289,13 +291,8 @@ fn a_damaged_recorder_takes_nothing_that_was_given_up_from_one_that_comes_back()
 }
 
 #[test]
-fn the_only_recorder_of_a_later_life_may_be_damaged_as_another_comes_back() {
-    let world = TestWorld::new();
-    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
-    world.publish(SECOND, &[result(1, 0)]);
-    take_away(&world, FIRST);
-    next(&world);
-    let offsets = world.publish(SECOND, &[result(2, 1), result(2, 2), result(2, 3)]);
+fn only_later_recorder_may_be_damaged_on_return() {
+    let (world, offsets) = begun_without_the_first(1..4);
     world.publish(NodeId::Venue(VenueId(0)), &[result(2, 1), result(2, 2), result(2, 3)]);
     world.flip(SECOND, offsets[1]);
     bring_back(&world, FIRST);
@@ -304,7 +301,7 @@ fn the_only_recorder_of_a_later_life_may_be_damaged_as_another_comes_back() {
 }
 
 #[test]
-fn what_was_recorded_in_several_lives_since_is_given_to_one_that_comes_back() {
+fn records_of_several_lives_are_given_to_returner() {
     let world = TestWorld::new();
     world.publish(FIRST, &(0..9).map(|position| result(1, position)).collect::<Vec<_>>());
     world.publish(SECOND, &[result(1, 0)]);
@@ -320,13 +317,8 @@ fn what_was_recorded_in_several_lives_since_is_given_to_one_that_comes_back() {
 }
 
 #[test]
-fn a_start_is_refused_if_only_a_repair_shows_what_was_given_up_and_the_next_one_goes_on() {
-    let world = TestWorld::new();
-    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
-    world.publish(SECOND, &[result(1, 0)]);
-    take_away(&world, FIRST);
-    next(&world);
-    let offsets = world.publish(SECOND, &[result(2, 1), result(2, 2), result(2, 3)]);
+fn start_refused_if_only_repair_shows_given_up_records() {
+    let (world, offsets) = begun_without_the_first(1..4);
     world.publish(NodeId::Venue(VenueId(0)), &[result(2, 1), result(2, 2), result(2, 3)]);
     world.flip(SECOND, offsets[1]);
     let marks = world.real("recorder-1/marks".as_ref());
@@ -334,13 +326,16 @@ fn a_start_is_refused_if_only_a_repair_shows_what_was_given_up_and_the_next_one_
         .unwrap();
     bring_back(&world, FIRST);
     let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
-    assert!(refused.contains("recorder-0 has what an earlier start gave up: shard 0 from 1 on"), "{refused}");
+    assert!(
+        refused.contains("recorder-0 has records that an earlier start gave up: shard 0 from 1 on"),
+        "{refused}"
+    );
     assert_eq!((next(&world), begins(&world)), (3, 4));
     have_the_later_life(&world, &[FIRST, SECOND]);
 }
 
 #[test]
-fn a_start_that_goes_without_a_recorder_noted_before_notes_what_it_gives_up_itself() {
+fn start_without_noted_recorder_notes_its_own_losses() {
     let world = TestWorld::new();
     let other = ShardId(1);
     let both = |epoch, position| [result(epoch, position), result_of(other, epoch, position)];
@@ -361,15 +356,10 @@ fn a_start_that_goes_without_a_recorder_noted_before_notes_what_it_gives_up_itse
 }
 
 #[test]
-fn a_start_is_refused_where_two_recorders_each_recorded_without_what_the_other_had() {
+fn start_refused_if_recorders_diverged_alone() {
     // Of the second, also where it ends before the third life begins.
     for end in [3, 6] {
-        let world = TestWorld::new();
-        world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
-        world.publish(SECOND, &[result(1, 0)]);
-        take_away(&world, FIRST);
-        next(&world);
-        world.publish(SECOND, &(1..end).map(|position| result(2, position)).collect::<Vec<_>>());
+        let (world, _) = begun_without_the_first(1..end);
         bring_back(&world, FIRST);
         take_away(&world, SECOND);
         assert_eq!((next(&world), begins(&world)), (3, 3));

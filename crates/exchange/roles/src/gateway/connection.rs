@@ -4,19 +4,17 @@
 //! nothing (invariant I8): input is bounded by one buffer, and by a portion of it where the rules want the session read more
 //! slowly; output by [`OUT_MAX`], silence by a deadline.
 
-use pares_door::LogonProof;
-use pares_gateway::SessionId;
-use pares_tap::TapDoor;
+mod translating;
+
+use pares_port::TapDoor;
 use std::io::{ErrorKind, Read, Write};
 
-use pares_types::{ClientOrderId, Symbol};
 use pares_wire::WireError;
-use pares_wire::frame::{self, ClientFrame, SignOn};
+use pares_wire::frame;
 
-use super::door_end::DoorEnd;
-use super::marks::Who;
-use super::sign_on::Asked;
+use super::door_end::ProtocolAdapter;
 use super::tap::{Tap, Tapped};
+use super::types::{Asked, Close, Incoming};
 
 /// Unread output a client may pile up before it is disconnected.
 const OUT_MAX: usize = 8 << 20;
@@ -28,9 +26,6 @@ const OUT_KEPT: usize = 256 << 10;
 const IN_BYTES: usize = 16 << 10;
 /// The same for a session that is read more slowly: a hundred orders, refused within some thirty microseconds.
 const PORTION_BYTES: usize = 4 << 10;
-
-/// Why a connection ends.
-pub(super) use pares_tap::TapClose as Close;
 
 fn close_of(error: &std::io::Error) -> Close {
     if error.kind() == ErrorKind::InvalidData { Close::Malformed } else { Close::Gone }
@@ -50,11 +45,10 @@ pub(super) struct Connection<T> {
     /// What its tap knows of it.
     pub(super) tapped: Tapped,
     /// It came to the port of another protocol.
-    pub(super) end: Option<Box<DoorEnd>>,
+    pub(super) end: Option<Box<ProtocolAdapter>>,
     pub(super) generation: u32,
     /// Since when it has not signed on, by the monotonic clock.
     pub(super) stranger_since_ns: Option<u64>,
-    /// It is an operator's.
     of_operator: bool,
     /// It has to prove who it is.
     pub(super) asked: Option<Asked>,
@@ -117,7 +111,7 @@ impl<T: Read + Write> Connection<T> {
     }
 
     /// One that came to the port of another protocol: a message of it may need more room than a sign-on.
-    pub(super) fn with_end(mut self, end: Box<DoorEnd>) -> Self {
+    pub(super) fn with_end(mut self, end: Box<ProtocolAdapter>) -> Self {
         self.tapped = Tapped::new(self.generation, end.as_taped());
         self.end = Some(end);
         self.grow_input();
@@ -172,6 +166,7 @@ impl<T: Read + Write> Connection<T> {
         if self.end.is_some() && self.is_full() {
             return Ok(ReadState::Drained);
         }
+        assert!(self.input_len <= self.input.len(), "input lies within its buffer");
         let room = self.input.len() - self.input_len;
         let wanted = if self.in_portions { room.min(PORTION_BYTES) } else { room };
         match self.stream.read(&mut self.input[self.input_len..][..wanted]) {
@@ -216,6 +211,7 @@ impl<T: Read + Write> Connection<T> {
 
     /// Keeps the last `left` bytes of the input.
     pub(super) fn keep_rest(&mut self, left: usize, mono_ns: u64) {
+        assert!(left <= self.input_len, "what is kept of the input came in");
         let progress = left < self.input_len;
         self.input.copy_within(self.input_len - left..self.input_len, 0);
         self.input_len = left;
@@ -236,7 +232,7 @@ impl<T: Read + Write> Connection<T> {
     pub(super) fn output(&mut self) -> &mut Vec<u8> {
         match &mut self.end {
             None => &mut self.output,
-            Some(end) => end.frames(),
+            Some(end) => &mut end.frames,
         }
     }
 
@@ -272,6 +268,7 @@ impl<T: Read + Write> Connection<T> {
     /// What is sent takes no more room than what is not: a client that reads all the time and is never quite done would
     /// otherwise have all it was ever sent kept.
     fn give_back_sent(&mut self) {
+        assert!(self.sent <= self.output.len(), "no more is sent than there was to send");
         if self.sent == self.output.len() {
             self.output.clear();
             self.output.shrink_to(OUT_KEPT);
@@ -283,37 +280,12 @@ impl<T: Read + Write> Connection<T> {
     }
 }
 
-/// What a client sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Incoming {
-    /// A message.
-    Frame(ClientFrame),
-    /// A request of which a field makes no sense; its name, 0 if even that is missing.
-    Unreadable(ClientOrderId),
-    /// A Logon by another protocol, and what it proves.
-    LogOn(SignOn, Option<Box<LogonProof>>),
-    /// A FIX session's numbers are wanted.
-    Claim(Who),
-    /// The instrument of a symbol is wanted.
-    Find(Symbol),
-}
-
 fn decode(kind: u8, body: &[u8]) -> Result<Incoming, Close> {
     match frame::decode_client(kind, body) {
         Ok(frame) => Ok(Incoming::Frame(frame)),
         Err(WireError::UnknownSchema { .. }) => Err(Close::Malformed),
         Err(_) => Ok(Incoming::Unreadable(frame::request_name(kind, body))),
     }
-}
-
-/// Which slot a session's connection has.
-pub(super) fn slot(session: SessionId) -> usize {
-    (session.0 & u64::from(u32::MAX)) as usize
-}
-
-/// The session of a connection: its slot, and how many had one before it.
-pub(super) fn session(slot: usize, generation: u32) -> SessionId {
-    SessionId(u64::from(generation) << 32 | slot as u64)
 }
 
 #[cfg(test)]
@@ -351,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_takes_no_room_though_the_client_is_never_quite_done() {
+    fn sent_bytes_take_no_room_for_busy_client() {
         const BACKLOG: usize = 1 << 20;
         let mut connection = connection(64 << 10);
         connection.output().resize(BACKLOG, 7);
@@ -365,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_kept_for_a_client_that_does_not_read_while_all_keep_much() {
+    fn non_reading_client_keeps_little_when_all_keep_much() {
         let mut connection = connection(0);
         connection.output().resize(OUT_MAX_CROWDED + 1, 7);
         let mut flush = |crowded| connection.flush(crowded, &mut Tap::off());

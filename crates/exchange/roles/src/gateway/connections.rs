@@ -28,16 +28,16 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pares_door::{DoorConfig, DoorTime};
 use pares_gateway::SessionId;
+use pares_port::DoorTime;
 use pares_types::{ClientOrderId, Reason, Refuser, Reply};
 use pares_wire::frame;
 
-use super::connection::{Close, Connection, Incoming, ReadState, session, slot};
-use super::door_end::Heard;
-use super::sign_on::Asked;
+use super::connection::{Connection, ReadState};
+use super::door_end::{Doors, Heard};
 use super::tap::{Tally, Tap};
-use crate::world::{MarketFeed, Ready, Sockets, TurnedAway};
+use super::types::{Asked, Close, Incoming, session, slot};
+use crate::world::{MarketFeed, Ready, RejectedConnections, Sockets};
 use watchers::Watchers;
 
 /// Frames taken in before their answers are looked after; connections that were not read have the next turn.
@@ -78,7 +78,7 @@ pub(super) struct Connections<S: Sockets> {
     /// Connections with a heartbeat: when to look whether it was missed, and which.
     heartbeats: BTreeSet<(u64, usize)>,
     /// How doors are made, if there is a port of another protocol; when which is told the time; what they ask.
-    doors: Option<Arc<DoorConfig>>,
+    doors: Option<Doors>,
     doors_due: BTreeSet<(u64, usize)>,
     heard: Heard,
     watchers: Watchers,
@@ -99,7 +99,7 @@ impl<S: Sockets> Connections<S> {
     pub(super) fn new(
         sockets: S,
         sessions_max: usize,
-        doors: Option<Arc<DoorConfig>>,
+        doors: Option<Doors>,
         tap: Tap,
         market: Option<Arc<dyn MarketFeed>>,
     ) -> Self {
@@ -133,7 +133,7 @@ impl<S: Sockets> Connections<S> {
         }
     }
 
-    pub(super) fn turned_away(&self) -> TurnedAway {
+    pub(super) fn turned_away(&self) -> RejectedConnections {
         self.sockets.turned_away()
     }
 
@@ -143,6 +143,7 @@ impl<S: Sockets> Connections<S> {
     }
 
     pub(super) fn len(&self) -> usize {
+        assert!(self.free.len() <= self.slots.len(), "a free slot is one of the slots");
         self.slots.len() - self.free.len()
     }
 
@@ -190,7 +191,6 @@ impl<S: Sockets> Connections<S> {
         self.connection(session)?.asked.take()
     }
 
-    /// Whether the session is there and not refused.
     pub(super) fn is_heard(&mut self, session: SessionId) -> bool {
         self.connection(session).is_some_and(|connection| !connection.refused)
     }
@@ -205,7 +205,6 @@ impl<S: Sockets> Connections<S> {
         self.end(slot, why);
     }
 
-    /// The connection ends with the next flush.
     fn end(&mut self, slot: usize, why: Close) {
         let connection = self.slots[slot].as_mut().expect("only open connections are ended");
         connection.broken.get_or_insert(why);
@@ -281,7 +280,6 @@ impl<S: Sockets> Connections<S> {
         }
     }
 
-    /// Leaves a session unread for `pause_ns` from now on.
     pub(super) fn read_later(&mut self, session: SessionId, pause_ns: u64, mono_ns: u64) {
         if let Some(connection) = self.connection(session) {
             connection.read_later(mono_ns + pause_ns);
@@ -305,9 +303,8 @@ impl<S: Sockets> Connections<S> {
         });
         let has_heartbeat = connection.has_to_beat(asked.heartbeat_ms, mono_ns);
         self.heartbeats.extend(has_heartbeat.map(|due_ns| (due_ns, slot(session))));
-        if let Some(since_ns) = since_ns {
-            self.strangers.remove(&(since_ns, slot(session)));
-        }
+        let counted = since_ns.is_some_and(|since_ns| self.strangers.remove(&(since_ns, slot(session))));
+        assert!(counted, "who signs on was a stranger until then");
     }
 
     fn connection(&mut self, session: SessionId) -> Option<&mut Connection<S::Stream>> {
@@ -333,12 +330,15 @@ impl<S: Sockets> Connections<S> {
 
     /// Sends what is waiting and ends what is broken, reporting who is gone to `on_close`.
     pub(super) fn flush(&mut self, mut on_close: impl FnMut(SessionId)) {
+        assert!(self.heard.marks.is_empty(), "marks are in the log before anything is sent under them");
         let mut flushing = std::mem::take(&mut self.flushing);
         for slot in flushing.drain(..) {
             let Some(connection) = self.slots[slot].as_mut() else { continue };
+            assert!(connection.flushing, "a connection is once among those to flush");
             connection.flushing = false;
             let crowded = self.unsent > CROWDED_BYTES;
             let before = connection.unsent_noted;
+            assert!(before <= self.unsent, "what a connection has not sent is counted among all");
             let flushed = connection.flush(crowded, &mut self.tap);
             connection.unsent_noted = connection.unsent();
             self.unsent = self.unsent - before + connection.unsent_noted;
@@ -361,6 +361,7 @@ impl<S: Sockets> Connections<S> {
         if let Some(due_ns) = connection.end.as_ref().and_then(|end| end.due_ns) {
             self.doors_due.remove(&(due_ns, slot));
         }
+        assert!(connection.unsent_noted <= self.unsent, "what is not sent is counted among all");
         self.unsent -= connection.unsent_noted;
         self.tap.ended(&connection.tapped, why);
         self.sockets.deregister(connection.stream());
@@ -383,6 +384,6 @@ pub fn strangers_max(sessions_max: usize) -> usize {
 }
 
 fn write_refusal(output: &mut Vec<u8>, reason: Reason) {
-    debug_assert!(reason.refuser().is_some_and(Refuser::is_gateway), "{reason} is no gateway's");
+    assert!(reason.refuser().is_some_and(Refuser::is_gateway), "{reason} is no gateway's");
     frame::write_reply(output, &Reply::Rejected { client_order_id: ClientOrderId(0), reason });
 }

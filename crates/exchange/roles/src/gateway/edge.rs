@@ -2,25 +2,24 @@
 
 use std::collections::VecDeque;
 
+use pares_config::{NodeId, SystemConfig};
 use pares_gateway::{GatewaySink, LookUp, Place, SessionId};
 use pares_log::{AppendError, LogWriter};
 use pares_types::{ClientOrderId, Epoch, Reason, Reply, Request, ShardId};
 use pares_wire::frame;
 use pares_wire::record::{SessionMarkRecord, request_bytes, write_request};
 
-use super::connection::Close;
 use super::connections::Connections;
 use super::counters::Counter;
 use super::look_ups::LookUps;
-use crate::NodeId;
-use crate::config::SystemConfig;
+use super::types::Close;
 use crate::world::{Counters, Ring, Sockets, World};
 
 /// Repeats whose first answer is to be read; more of them are rejected. Only while a recorder's log is filled again do any
 /// wait for longer than it takes to read them.
-const AGAIN_MAX: usize = 16_384;
+pub(super) const AGAIN_MAX: usize = 16_384;
 
-pub(super) struct Edge<W: World, S: Sockets> {
+pub(super) struct GatewayIo<W: World, S: Sockets> {
     pub(super) world: W,
     pub(super) writer: W::Writer,
     pub(super) connections: Connections<S>,
@@ -36,7 +35,7 @@ pub(super) struct Edge<W: World, S: Sockets> {
     pub(super) poisoned: Option<AppendError>,
 }
 
-impl<W: World, S: Sockets> Edge<W, S> {
+impl<W: World, S: Sockets> GatewayIo<W, S> {
     pub(super) fn new(
         config: &SystemConfig,
         life: Epoch,
@@ -64,19 +63,22 @@ impl<W: World, S: Sockets> Edge<W, S> {
     pub(super) fn publish(&mut self) -> bool {
         let appended = std::mem::take(&mut self.appended);
         if appended {
-            self.writer.publish();
+            let end = self.writer.publish();
+            assert_eq!(end, self.writer.tail(), "venues are woken once all that is journalled can be read");
             self.venues.iter().for_each(|&venue| self.ringer.ring(venue));
         }
         appended
     }
 }
 
-impl<W: World, S: Sockets> Edge<W, S> {
+impl<W: World, S: Sockets> GatewayIo<W, S> {
     /// Writes a mark into the log; where it lies, if the log takes it. It is to be published before anything rests on it.
     pub(super) fn write_mark(&mut self, record: &SessionMarkRecord) -> Option<u64> {
         let bytes = record.bytes();
         let offset = self.writer.append_with(bytes.len(), |out| out.copy_from_slice(&bytes));
-        self.note_poisoned(offset).ok().map(|offset| offset.0)
+        let offset = self.note_poisoned(offset).ok()?;
+        assert!(offset < self.writer.tail(), "a mark lies before the end of its log");
+        Some(offset.0)
     }
 
     /// A log that takes nothing ever again is repaired as the gateway starts anew.
@@ -97,11 +99,12 @@ impl<W: World, S: Sockets> Edge<W, S> {
     }
 }
 
-impl<W: World, S: Sockets> GatewaySink for Edge<W, S> {
+impl<W: World, S: Sockets> GatewaySink for GatewayIo<W, S> {
     fn journal(&mut self, request: &Request) -> Result<u64, Reason> {
         let fill = |out: &mut [u8]| write_request(out, request);
         let offset = self.writer.append_with(request_bytes(request), fill);
         let offset = self.note_poisoned(offset)?;
+        assert!(offset < self.writer.tail(), "a request lies before the end of its log");
         self.appended = true;
         self.counters.add(Counter::Requests, 1);
         Ok(offset.0)

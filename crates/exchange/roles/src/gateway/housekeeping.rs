@@ -5,7 +5,7 @@ use pares_log::{LogWriter, Offset};
 use super::GatewayNode;
 use super::counters::Counter;
 use super::tap;
-use crate::inlet::Inlet;
+use crate::inlet::LogCursor;
 use crate::world::{Counters, Sockets, World};
 
 /// Between two looks for connections that went silent.
@@ -16,9 +16,11 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     pub(super) fn housekeep(&mut self) {
         let edge = &mut self.edge;
         let answered = self.rules.answered_offset(edge.writer.tail().0);
+        assert!(answered <= edge.writer.tail().0, "nothing is answered that is not in the log");
         edge.counters.set(Counter::AnsweredOffset, answered);
         edge.counters.set(Counter::ShardsNotRecorded, self.rules.standing_still() as u64);
         let released = self.marks.keep_behind(answered, edge);
+        assert!(released <= answered, "a log is released up to what is answered, at most");
         edge.writer.release_before(Offset(released));
         edge.counters.set(Counter::Sessions, edge.connections.len() as u64);
         edge.counters.set(Counter::InFlight, self.rules.in_flight() as u64);
@@ -39,9 +41,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             edge.counters.set(Counter::TapLostBytes, tally.lost_bytes);
             tap::keep_untold(&edge.counters, tally.untold);
         }
-        let unreadable = self.peers.iter().filter(|peer| peer.is_unreadable()).count();
+        let unreadable = self.peers.iter().filter(|peer| peer.tail.is_unreadable()).count();
         edge.counters.set(Counter::UnreadableLogs, (unreadable + self.committed.unreadable()) as u64);
-        edge.counters.set(Counter::Damaged, self.peers.iter().map(Inlet::damaged).sum());
+        edge.counters.set(Counter::Damaged, self.peers.iter().map(LogCursor::damaged).sum());
         let mono_ns = edge.world.mono_ns();
         if mono_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
             if edge.connections.sweep(mono_ns) {

@@ -9,7 +9,7 @@ use pares_gateway::{Gateway, Listed, SessionId};
 use pares_types::{ListEnd, ListRequest, OrderKey, Reason};
 use pares_wire::frame;
 
-use super::edge::Edge;
+use super::edge::GatewayIo;
 use super::frames::write_rejection;
 use crate::world::{Sockets, World};
 
@@ -40,7 +40,7 @@ impl Lists {
         &mut self,
         session: SessionId,
         request: ListRequest,
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
     ) {
         if self.sessions.insert(session) {
             self.queue.push_back(Listing { session, request, from: 0, count: 0 });
@@ -50,7 +50,8 @@ impl Lists {
     }
 
     /// Tells a portion of the first list whose client reads. Says whether there was one.
-    pub(super) fn tell<W: World, S: Sockets>(&mut self, rules: &Gateway, edge: &mut Edge<W, S>) -> bool {
+    pub(super) fn tell<W: World, S: Sockets>(&mut self, rules: &Gateway, edge: &mut GatewayIo<W, S>) -> bool {
+        assert_eq!(self.queue.len(), self.sessions.len(), "a session has one list at a time in the queue");
         for _ in 0..self.queue.len().min(LOOKS_MAX) {
             let Some(listing) = self.queue.pop_front() else { break };
             let session = listing.session;
@@ -72,7 +73,7 @@ impl Lists {
 
 impl Listing {
     /// Tells a portion; `None` with the last one.
-    fn tell<W: World, S: Sockets>(mut self, rules: &Gateway, edge: &mut Edge<W, S>) -> Option<Self> {
+    fn tell<W: World, S: Sockets>(mut self, rules: &Gateway, edge: &mut GatewayIo<W, S>) -> Option<Self> {
         let Self { session, request, from, .. } = self;
         let output = edge.connections.output(session)?;
         let told = rules.tell_list(session, &request, from, &mut |listed| {
@@ -80,7 +81,10 @@ impl Listing {
             write(output, &listed);
         });
         match told {
-            Ok(Some(from)) => return Some(Self { from, ..self }),
+            Ok(Some(next)) => {
+                assert!(next > from, "a list continues behind the entries that were looked at");
+                return Some(Self { from: next, ..self });
+            }
             Ok(None) => end(edge, session, ListEnd { request, count: self.count, reason: Reason::None }),
             Err(reason) => write_rejection(output, reason),
         }
@@ -100,7 +104,7 @@ fn write(output: &mut Vec<u8>, listed: &Listed<'_>) {
     }
 }
 
-fn end<W: World, S: Sockets>(edge: &mut Edge<W, S>, session: SessionId, end: ListEnd) {
+fn end<W: World, S: Sockets>(edge: &mut GatewayIo<W, S>, session: SessionId, end: ListEnd) {
     if let Some(output) = edge.connections.output(session) {
         frame::write_list_end(output, &end);
     }

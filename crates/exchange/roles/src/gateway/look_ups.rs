@@ -32,18 +32,21 @@ impl LookUps {
         if has_room {
             self.of.insert(look_up.session, of_session + 1);
             self.queue.push_back(look_up);
+            assert!(self.of.len() <= self.queue.len(), "a session is counted for names that wait");
         }
         has_room
     }
 
     pub(super) fn pop(&mut self) -> Option<LookUp> {
         let look_up = self.queue.pop_front()?;
+        assert!(self.of.contains_key(&look_up.session), "a name that waits is counted for its session");
         if let Some(count) = self.of.get_mut(&look_up.session) {
             *count -= 1;
             if *count == 0 {
                 self.of.remove(&look_up.session);
             }
         }
+        assert!(!self.queue.is_empty() || self.of.is_empty(), "a session is counted for names that wait");
         Some(look_up)
     }
 }

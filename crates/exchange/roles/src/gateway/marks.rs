@@ -18,15 +18,13 @@ use std::collections::BTreeMap;
 
 use pares_gateway::SessionId;
 use pares_log::LogWriter;
-use pares_types::{GatewayId, MemberId, ShardId};
+use pares_types::{GatewayId, ShardId};
 use pares_wire::record::{SessionMark, SessionMarkRecord};
 
 use super::connections::Connections;
-use super::edge::Edge;
+use super::edge::GatewayIo;
+use super::types::Who;
 use crate::world::{Sockets, World};
-
-/// A member's session.
-pub(super) type Who = (MemberId, u16);
 
 /// Sessions of which marks are known; a further one is refused.
 const MARKS_MAX: usize = 65_536;
@@ -36,7 +34,7 @@ const BEHIND_MIN: u64 = 1 << 20;
 /// The newest marks of each session, and which connections here have which.
 pub(super) struct Marks {
     id: GatewayId,
-    newest: BTreeMap<Who, Reign>,
+    newest: BTreeMap<Who, SessionTenure>,
     claims: BTreeMap<SessionId, Claim>,
     /// The time of each session's last Logon that proved it, nanoseconds since 1970.
     logons: BTreeMap<Who, u64>,
@@ -46,7 +44,7 @@ pub(super) struct Marks {
 }
 
 /// A session's highest reign: the last mark of each gateway that took it.
-struct Reign {
+struct SessionTenure {
     number: u32,
     marks: BTreeMap<GatewayId, SessionMark>,
 }
@@ -61,7 +59,7 @@ struct Claim {
 /// Of a reign: its number, how many gateways took it, and up to which number it goes.
 type Seen = (u32, usize, u64);
 
-impl Reign {
+impl SessionTenure {
     fn of(record: SessionMarkRecord) -> Self {
         Self { number: record.reign, marks: [(record.gateway, record.mark)].into() }
     }
@@ -75,7 +73,7 @@ impl Reign {
             told: earliest(one.told.into_iter().chain(other.told)),
             ..one
         });
-        let mut merged = merged.expect("a reign is somebody's");
+        let mut merged = merged.expect("a term has an owner");
         // Places in the streams of two members are none.
         if all.clone().any(|mark| mark.copied != merged.copied) {
             merged.told.clear();
@@ -84,6 +82,7 @@ impl Reign {
     }
 
     fn seen(&self) -> Seen {
+        assert!(!self.marks.is_empty(), "a reign is of a gateway that took it");
         let out_max = self.marks.values().map(|mark| mark.out_max).max();
         (self.number, self.marks.len(), out_max.unwrap_or_default())
     }
@@ -126,8 +125,8 @@ impl Marks {
     pub(super) fn claim(&mut self, session: SessionId, who: Who) -> Option<SessionMark> {
         let newest = self.newest.get(&who);
         let reign = newest.map_or(0, |newest| newest.number).saturating_add(1);
-        self.claims.insert(session, Claim { who, reign, seen: newest.map(Reign::seen) });
-        newest.map(Reign::mark)
+        self.claims.insert(session, Claim { who, reign, seen: newest.map(SessionTenure::seen) });
+        newest.map(SessionTenure::mark)
     }
 
     /// Whether a Logon of that time is later than the last that was accepted; if so it is the last. Who has written one down cannot use
@@ -162,7 +161,7 @@ impl Marks {
     pub(super) fn keep<W: World, S: Sockets>(
         &mut self,
         (session, mark): (SessionId, SessionMark),
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
     ) {
         let kept = self.record(session, mark).and_then(|record| {
             let offset = edge.write_mark(&record)?;
@@ -172,7 +171,9 @@ impl Marks {
             self.claims.remove(&session);
             return edge.connections.take_over(session);
         };
+        assert!(self.is_newest(&record), "a mark is written in the highest reign of its session");
         self.end_below(&record, Some(session), &mut edge.connections);
+        assert!(self.claims.contains_key(&session), "who writes a mark has claimed its session");
         self.put(record, Some(offset));
     }
 
@@ -182,7 +183,7 @@ impl Marks {
         let claim = self.claims.get(&session)?;
         let record = SessionMarkRecord { reign: claim.reign, gateway: self.id, mark };
         let newest = self.newest.get(&claim.who);
-        let is_as_seen = newest.map(Reign::seen) == claim.seen;
+        let is_as_seen = newest.map(SessionTenure::seen) == claim.seen;
         let is_own = newest.is_some_and(|newest| newest.number == claim.reign && newest.is_of_alone(self.id));
         let may = who(&record) == claim.who && (is_as_seen || is_own) && self.has_room(claim.who);
         may.then_some(record)
@@ -190,7 +191,11 @@ impl Marks {
 
     /// Up to where the log may be released, if its requests allow it up to `answered`. The oldest mark is written again if it lies
     /// far behind.
-    pub(super) fn keep_behind<W: World, S: Sockets>(&mut self, answered: u64, edge: &mut Edge<W, S>) -> u64 {
+    pub(super) fn keep_behind<W: World, S: Sockets>(
+        &mut self,
+        answered: u64,
+        edge: &mut GatewayIo<W, S>,
+    ) -> u64 {
         // In every turn: nothing is copied while nothing is to be done.
         let Some((&offset, &who)) = self.places.first_key_value() else { return answered };
         let behind = answered.saturating_sub(offset);
@@ -201,8 +206,10 @@ impl Marks {
     }
 
     /// Writes a session's mark again, unless all marks are so long that it does not lie far behind.
-    fn write_again<W: World, S: Sockets>(&mut self, who: Who, behind: u64, edge: &mut Edge<W, S>) {
+    fn write_again<W: World, S: Sockets>(&mut self, who: Who, behind: u64, edge: &mut GatewayIo<W, S>) {
+        assert!(self.place_of.contains_key(&who), "a mark that is written again has a place");
         let newest = &self.newest[&who];
+        assert!(newest.marks.contains_key(&self.id), "an own mark that has a place is among the newest");
         let mark = newest.marks[&self.id].clone();
         let record = SessionMarkRecord { reign: newest.number, gateway: self.id, mark };
         let all = (self.places.len() * record.bytes().len()) as u64;
@@ -225,12 +232,15 @@ impl Marks {
             self.places.remove(&before);
         }
         if let Some(offset) = own {
+            let last = self.places.last_key_value();
+            assert!(last.is_none_or(|(last, _)| *last < offset), "a mark lies behind those written before");
             self.places.insert(offset, who);
             self.place_of.insert(who, offset);
         }
+        assert_eq!(self.places.len(), self.place_of.len(), "each of the own marks lies in one place");
         match self.newest.get_mut(&who) {
             Some(newest) if !is_new => _ = newest.marks.insert(record.gateway, record.mark),
-            _ => _ = self.newest.insert(who, Reign::of(record)),
+            _ => _ = self.newest.insert(who, SessionTenure::of(record)),
         }
     }
 

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pares_book::Listing;
+use pares_config::{NodeId, SystemConfig};
 use pares_gateway::{Gateway, Place};
 use pares_log::{LogReader, Offset, OpenError};
 use pares_register::Register;
@@ -25,13 +26,11 @@ use pares_wire::record::{self, RequestRecord, ResultRecord, SessionMarkRecord};
 use super::marks::Marks;
 use crate::checkpoints::StoredCheckpoint;
 use crate::committed::{Committed, CommittedStream};
-use crate::config::SystemConfig;
 use crate::epoch::window;
 use crate::resume::{Resumed, is_beginning_lost, resume, stored};
 use crate::world::World;
-use crate::{NodeError, NodeId, left_out, recorder};
+use crate::{NodeError, left_out, recorder};
 
-/// What a gateway knows from the record alone.
 pub(super) struct Record<W: World> {
     pub(super) rules: Gateway,
     committed: CommittedStream<W>,
@@ -49,6 +48,8 @@ pub(super) fn record<W: World>(
     let mut rules = super::rules(id, config, world)?;
     let (mut committed, through) = from_checkpoints(world, id, config, &mut rules)?;
     let last = recover_committed(&mut rules, &mut committed, (id, life))?;
+    let follows = |shard| rules.committed(shard) == committed.committed(shard);
+    assert!(rules.shards().all(follows), "a gateway has followed of each shard what is committed");
     Ok(Record { rules, committed, last: last.max(through) })
 }
 
@@ -111,8 +112,9 @@ fn from_checkpoint<W: World>(
 
 fn complain_of_unproven(world: &impl World, shard: ShardId, position: Position) {
     world.complain(&format_args!(
-        "shard {shard}: what lies below {position} counts as committed by one recorder's checkpoint alone: the beginning of the record is dropped, and \
-         too few recorders have a checkpoint. Leave the disks of recorders alone until all of them are filled"
+        "shard {shard}: positions below {position} are confirmed by only one recorder's checkpoint, because \
+         the beginning of the record is dropped and too few recorders have a checkpoint. Do not replace \
+         recorders' disks until all recorders are complete"
     ));
 }
 
@@ -130,6 +132,7 @@ fn reached_by_quorum<W: World>(world: &W, config: &SystemConfig, shard: ShardId)
         |id| stored(world, id, shard).iter().map(StoredCheckpoint::position).max().unwrap_or(Position(0));
     let mut reached: Vec<Position> = config.recorder_ids().map(newest).collect();
     reached.sort_unstable_by_key(|&position| Reverse(position));
+    assert!(usize::from(config.quorum) <= reached.len(), "a quorum is one of the recorders there are");
     reached[usize::from(config.quorum) - 1]
 }
 
@@ -247,8 +250,8 @@ fn recover_own(
         let (request, offset) = (RequestRecord::read(entry.payload)?, entry.offset.0);
         if request.id.gateway() != id {
             return Err(NodeError::Refused(format!(
-                "{log} has requests of gateway-{}: put the log there that is {log}'s own, or take this one away and start the \
-                 whole system anew; members use other gateways meanwhile",
+                "{log} has requests of gateway-{}: restore {log}'s own log, or remove this one and restart \
+                 the whole system; members use other gateways meanwhile",
                 request.id.gateway()
             )));
         }

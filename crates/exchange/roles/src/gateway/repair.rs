@@ -14,15 +14,15 @@
 
 use std::path::PathBuf;
 
+use pares_config::{NodeId, SystemConfig};
 use pares_gateway::Gateway;
 use pares_log::{LogReader, LogReplacement, LogSalvage, record};
 use pares_types::{Epoch, GatewayId, Request, RequestId, Timestamp};
 use pares_wire::record::{RequestRecord, SESSION_MARK, request_bytes, schema, write_request};
 
 use super::recover::{self, Opened};
-use crate::config::SystemConfig;
+use crate::NodeError;
 use crate::world::World;
-use crate::{NodeError, NodeId};
 
 /// The bytes that a request takes in a log, at least.
 const REQUEST_BYTES_MIN: u64 = record::size(size_of::<RequestRecord>()) as u64;
@@ -79,6 +79,7 @@ fn repair<W: World>(
             kept += 1;
         }
     }
+    assert!(kept <= last, "each request that is kept has a number of its own");
     let lost = written.map_or(REQUESTS_MAX, |written| written.saturating_sub(end) / REQUEST_BYTES_MIN);
     for marker in markers(world, rules, lost) {
         new.append(&marker)?;
@@ -94,13 +95,17 @@ fn markers(world: &impl World, rules: &mut Gateway, lost: u64) -> Vec<Vec<u8>> {
         write_request(&mut payload, marker);
         payload
     };
-    rules.skip_numbers(Timestamp(world.now_ns()), lost).iter().map(record).collect()
+    let before = rules.last_request().sequence();
+    let skipped = rules.skip_numbers(Timestamp(world.now_ns()), lost);
+    let last = rules.last_request().sequence();
+    assert!(last >= before + lost, "no number that may be known out there is given once more");
+    skipped.iter().map(record).collect()
 }
 
 fn say_so(world: &impl World, (log, aside): (NodeId, PathBuf), kept: u64, last: RequestId) {
     let aside = aside.display();
     world.complain(&format_args!(
-        "{log}: made its log anew from the {kept} requests that are whole; its numbers go on behind {last}, and \
-         members ask again for what is lost; the damaged log is in {aside}"
+        "{log}: rebuilt its log from the {kept} intact requests; numbering continues after {last}, and \
+         members must repeat lost requests; the damaged log is in {aside}"
     ));
 }

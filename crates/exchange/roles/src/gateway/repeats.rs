@@ -1,13 +1,14 @@
 //! Answers given once more: read from the record of the first answer.
 
+use pares_config::NodeId;
 use pares_gateway::{Answer, Gateway, GatewaySink, Place};
 use pares_log::{LogReader, Offset};
 use pares_types::{ClientOrderId, MemberId, RecorderId, Reply};
 use pares_wire::record::ResultRecord;
 
-use super::edge::Edge;
+use super::edge::{AGAIN_MAX, GatewayIo};
+use crate::repair_asked;
 use crate::world::{Sockets, World};
-use crate::{NodeId, repair_asked};
 
 /// Repeats tried in one turn: while a recorder's log is filled again many may wait, and everybody else with them.
 const TRIES_MAX: usize = 256;
@@ -46,7 +47,7 @@ impl<W: World> FirstAnswers<W> {
 
     /// Answers the repeats that wait. One whose record is not where it was, because a recorder's log is being filled again, or
     /// cannot be read, because descriptors are out, is looked for later; in a log opened anew, since another may lie there.
-    pub(super) fn answer<S: Sockets>(&mut self, rules: &mut Gateway, edge: &mut Edge<W, S>) {
+    pub(super) fn answer<S: Sockets>(&mut self, rules: &mut Gateway, edge: &mut GatewayIo<W, S>) {
         self.tried.fill(false);
         for _ in 0..edge.again.len().min(TRIES_MAX) {
             let Some((session, name)) = edge.again.pop_front() else { return };
@@ -59,6 +60,7 @@ impl<W: World> FirstAnswers<W> {
                     if !self.tried[recorder] {
                         self.readers[recorder] = None;
                     }
+                    assert!(edge.again.len() < AGAIN_MAX, "who waits on has kept a place");
                     edge.again.push_back((session, name));
                 }
             }
@@ -103,6 +105,7 @@ impl<W: World> FirstAnswers<W> {
 
     fn reader(&mut self, world: &W, recorder: RecorderId) -> Option<&mut W::Reader> {
         let index = usize::from(recorder.0);
+        assert!(index < self.readers.len(), "a first answer lies in a log of this system");
         let reader = &mut self.readers[index];
         if reader.is_none() && !std::mem::replace(&mut self.tried[index], true) {
             *reader = world.read_log_from_start(NodeId::Recorder(recorder)).ok();

@@ -16,7 +16,7 @@ use pares_gateway::{Gateway, Resume, SessionId};
 use pares_types::{Event, Reason, RecorderId, ShardId};
 use pares_wire::frame;
 
-use super::edge::Edge;
+use super::edge::GatewayIo;
 use crate::NodeError;
 use crate::index::{Starts, Wanted};
 use crate::world::{Sockets, World};
@@ -66,7 +66,7 @@ impl<W: World> Resuming<W> {
         &mut self,
         (session, shard, next): (SessionId, ShardId, u64),
         rules: &mut Gateway,
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
     ) {
         if next == frame::RESUME_NOTHING {
             return self.let_go((session, shard), rules, edge);
@@ -99,7 +99,7 @@ impl<W: World> Resuming<W> {
         &mut self,
         (session, shard): (SessionId, ShardId),
         rules: &Gateway,
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
     ) {
         if let Some(under_way) = self.under_way.get_mut(&(session, shard)) {
             *under_way = UnderWay { again: None, is_let_go: true };
@@ -113,7 +113,7 @@ impl<W: World> Resuming<W> {
         &mut self,
         (session, shard): (SessionId, ShardId),
         rules: &mut Gateway,
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
     ) -> bool {
         let is_let_go = self.under_way.get(&(session, shard)).is_some_and(|under_way| under_way.is_let_go);
         if is_let_go {
@@ -127,7 +127,7 @@ impl<W: World> Resuming<W> {
         &mut self,
         (session, shard): (SessionId, ShardId),
         rules: &mut Gateway,
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
     ) -> bool {
         let again = self.under_way.remove(&(session, shard)).and_then(|under_way| under_way.again);
         if let Some(next) = again {
@@ -137,13 +137,10 @@ impl<W: World> Resuming<W> {
     }
 
     /// Tells a portion of what was missed. Says how many records were read.
-    ///
-    /// # Errors
-    /// If a log holds what this build does not understand.
     pub(super) fn tell<S: Sockets>(
         &mut self,
         rules: &mut Gateway,
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
     ) -> Result<usize, NodeError> {
         let mut work = self.take_in(rules, edge);
         for _ in 0..self.queue.len().min(LOOKS_MAX) {
@@ -159,8 +156,11 @@ impl<W: World> Resuming<W> {
             let may_open = had_reader || self.readers < READERS_MAX;
             let portion = missed.tell(rules, edge, &mut self.events, may_open)?;
             self.readers = self.readers + usize::from(missed.reader.is_some()) - usize::from(had_reader);
+            assert!(self.readers <= READERS_MAX, "no more logs are open than may be");
             work += self.go_on(missed, portion, rules, edge);
         }
+        assert!(self.readers <= self.queue.len(), "a log is open for a session in the queue");
+        assert!(self.queue.len() <= self.under_way.len(), "what is in the queue is under way");
         Ok(work)
     }
 
@@ -170,9 +170,13 @@ impl<W: World> Resuming<W> {
         missed: Missed<W>,
         portion: Portion,
         rules: &mut Gateway,
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
     ) -> usize {
         let Missed { session, shard, .. } = missed;
+        assert!(
+            self.under_way.contains_key(&(session, shard)),
+            "missed messages are sent to a session that requested them"
+        );
         let had_reader = usize::from(missed.reader.is_some());
         match portion {
             Portion::Ahead if self.end((session, shard), rules, edge) => {}
@@ -193,6 +197,7 @@ impl<W: World> Resuming<W> {
             }
             Portion::Gone => _ = self.under_way.remove(&(session, shard)),
         }
+        assert!(had_reader <= self.readers, "an open log is counted");
         self.readers -= had_reader;
         1
     }
@@ -203,7 +208,7 @@ impl<W: World> Resuming<W> {
         (session, shard): (SessionId, ShardId),
         oldest: u64,
         rules: &mut Gateway,
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
     ) {
         rules.give_up_resuming(session, shard);
         edge.resumed(session, shard, oldest, Reason::NotKept);
@@ -211,10 +216,11 @@ impl<W: World> Resuming<W> {
     }
 
     /// Those of whom it was found where to begin, or that there is no such place. Says how many those were.
-    fn take_in<S: Sockets>(&mut self, rules: &mut Gateway, edge: &mut Edge<W, S>) -> usize {
+    fn take_in<S: Sockets>(&mut self, rules: &mut Gateway, edge: &mut GatewayIo<W, S>) -> usize {
         let (now_ns, mut given_up) = (edge.world.mono_ns(), 0);
         while let Some((wanted, start)) = self.starts.next() {
             let Wanted { session, shard, .. } = wanted;
+            assert!(self.under_way.contains_key(&(session, shard)), "what was found was looked for");
             if self.is_let_go((session, shard), rules, edge) {
                 continue;
             }

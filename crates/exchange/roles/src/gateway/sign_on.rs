@@ -10,22 +10,17 @@
 //! Everybody else is challenged, also who names a session that does not exist, and a wrong proof is told like that. A challenge is made
 //! up for one connection and used once, so a proof that somebody wrote down fits no other sign-on.
 
-use pares_door::LogonProof;
 use pares_gateway::SessionId;
 use pares_keys::{PROOF_BYTES, Secret, Verifier};
-use pares_register::EXCHANGE;
-use pares_types::{GatewayId, Key, MemberId, Reason, Timestamp};
-use pares_wire::frame::{self, Challenge, Proof, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn, SignedOn};
-use pares_wire::{Transcript, password_salt};
+use pares_port::LogonProof;
+use pares_types::{Key, MemberId, Reason, Timestamp};
+use pares_wire::frame::{self, Challenge, Proof, SignOn, SignedOn};
+use pares_wire::password_salt;
 
 use super::GatewayNode;
-use super::connection::Close;
 use super::counters::Counter;
+use super::types::{Asked, Close};
 use crate::world::{Counters, Sockets, World};
-
-/// The shortest and the longest heartbeat.
-const HEARTBEAT_MS_MIN: u32 = 100;
-const HEARTBEAT_MS_MAX: u32 = 60_000;
 
 /// For sessions that are not there: the base point, whose secret nobody has.
 const NOBODYS: Key = Key::Ed25519({
@@ -33,45 +28,6 @@ const NOBODYS: Key = Key::Ed25519({
     point[0] = 0x58;
     point
 });
-
-/// A sign-on that waits for its proof.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
-    transcript: Transcript,
-    journalled: bool,
-    resumes: bool,
-    pub(super) heartbeat_ms: u32,
-}
-
-impl Asked {
-    fn new(gateway: GatewayId, nonce: [u8; 32], sign_on: &SignOn) -> Self {
-        let transcript = Transcript {
-            nonce,
-            gateway,
-            member: MemberId(sign_on.member.get()),
-            session: sign_on.session.get(),
-            token: sign_on.token.get(),
-        };
-        let asks = |flag| sign_on.flags.get() & flag != 0;
-        Self {
-            transcript,
-            journalled: asks(SIGN_ON_JOURNALLED),
-            resumes: asks(SIGN_ON_RESUMES),
-            heartbeat_ms: match sign_on.heartbeat_ms.get() {
-                0 => 0,
-                wanted => wanted.clamp(HEARTBEAT_MS_MIN, HEARTBEAT_MS_MAX),
-            },
-        }
-    }
-
-    pub(super) fn is_of_operator(&self) -> bool {
-        self.transcript.member == EXCHANGE
-    }
-
-    pub(super) fn who(&self) -> (MemberId, u16) {
-        (self.transcript.member, self.transcript.session)
-    }
-}
 
 impl<W: World, S: Sockets> GatewayNode<W, S> {
     pub(super) fn on_sign_on(&mut self, session: SessionId, sign_on: &SignOn) {
@@ -167,6 +123,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         if asked.resumes {
             self.rules.withhold(session);
         }
+        assert!(self.rules.is_signed_on(session), "who is admitted is signed on with the rules");
         self.edge.connections.sign_on(session, asked, self.edge.world.mono_ns());
         let reply = SignedOn {
             token: asked.transcript.token.into(),

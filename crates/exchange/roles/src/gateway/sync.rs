@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pares_config::{DurabilitySetting, SystemConfig};
 use pares_log::{LogSyncer, LogWriter};
 
 use crate::NodeError;
-use crate::config::{DurabilitySetting, SystemConfig};
 use crate::world::{Next, Waker, World};
 
 /// Syncs the log in the background, whenever asked; several requests during one sync become one.

@@ -7,25 +7,28 @@
 //! ```text
 //!  read, write --bytes--> entry appended --once a turn--> published          the next segment: the log's own thread
 //! ```
-//! Secrets that a client proves itself by are blanked ([`Blank`]).
+//! Secrets that a client proves itself by are blanked ([`SecretScan`]).
 
 use std::fmt::Write;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use pares_config::{NodeId, SystemConfig};
 use pares_log::{Config, LogWriter, Offset, OpenError};
-use pares_tap::{Blank, TAP_BYTES_MAX, TAP_HEAD_BYTES, TapDoor, TapHead, TapKind, TapLoss};
+use pares_port::{
+    DoorFactory, SecretScan, TAP_BYTES_MAX, TAP_HEAD_BYTES, TapDoor, TapHead, TapKind, TapLoss,
+};
 use pares_types::GatewayId;
 use zerocopy::IntoBytes;
 
 use super::COUNTERS;
-use super::connection::Close;
 use super::counters::Counter;
-use crate::config::SystemConfig;
+use super::types::Close;
+use crate::NodeError;
 use crate::world::{Counters, Next, World};
-use crate::{NodeError, NodeId};
 
 /// Bytes of a segment of a tap's log: at the highest rates it lasts for some tenths of a second, in which the next one is made.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -66,15 +69,16 @@ impl Write for EndsText {
 #[derive(Debug)]
 pub(super) struct Tapped {
     head: TapHead,
-    blank: Blank,
+    door: TapDoor,
+    /// None while nothing is written of it.
+    secrets: Option<Box<dyn SecretScan>>,
     /// Bytes that came in, and that went out.
     totals: [u64; 2],
 }
 
 impl Tapped {
-    /// The connection of that number.
     pub(super) fn new(number: u32, door: TapDoor) -> Self {
-        Self { head: TapHead::new(TapKind::In, door, number), blank: Blank::new(door), totals: [0; 2] }
+        Self { head: TapHead::new(TapKind::In, door, number), door, secrets: None, totals: [0; 2] }
     }
 
     pub(super) fn signed_on(&mut self, (member, session): (u32, u16)) {
@@ -113,7 +117,13 @@ pub(super) fn keep_untold(counters: &impl Counters, untold: TapLoss) {
 }
 
 /// The tap, or that there is none.
-pub(super) struct Tap(Option<Box<dyn TapLog>>);
+pub(super) struct Tap(Option<On>);
+
+struct On {
+    log: Box<dyn TapLog>,
+    /// Of whom secrets are known by.
+    doors: Arc<dyn DoorFactory>,
+}
 
 impl Tap {
     /// Nobody wants one.
@@ -121,13 +131,13 @@ impl Tap {
         Self(None)
     }
 
-    /// The gateway's tap, if the configuration wants one; `untold` is what an earlier process lost. A log that cannot be opened costs the tap, and the
+    /// The gateway's tap, if the configuration wants one; `untold` is what an earlier process lost, and `doors` knows what is secret. A log that cannot be opened costs the tap, and the
     /// operator is told.
     pub(super) fn open<W: World>(
         gateway: GatewayId,
         config: &SystemConfig,
         world: &W,
-        untold: TapLoss,
+        (untold, doors): (TapLoss, Arc<dyn DoorFactory>),
     ) -> Self {
         if !config.tap {
             return Self::off();
@@ -143,7 +153,7 @@ impl Tap {
             tally: Tally { untold, ..Tally::default() },
         };
         log.open();
-        Self(Some(Box::new(log)))
+        Self(Some(On { log: Box::new(log), doors }))
     }
 
     pub(super) fn is_on(&self) -> bool {
@@ -151,8 +161,10 @@ impl Tap {
     }
 
     /// A connection was taken in.
-    pub(super) fn opened(&mut self, tapped: &Tapped, ends: Option<[SocketAddr; 2]>) {
-        if let Some(log) = &mut self.0 {
+    pub(super) fn opened(&mut self, tapped: &mut Tapped, ends: Option<[SocketAddr; 2]>) {
+        if let Some(On { log, doors }) = &mut self.0 {
+            assert!(tapped.secrets.is_none(), "a connection is taken in once");
+            tapped.secrets = Some(doors.secrets(tapped.door));
             let text = ends.map(EndsText::of);
             let text = text.as_ref().map_or(&[][..], |text| &text.bytes[..text.length]);
             log.append(tapped.head(TapKind::Opened), text, None);
@@ -170,19 +182,23 @@ impl Tap {
     }
 
     fn passed(&mut self, tapped: &mut Tapped, kind: TapKind, bytes: &[u8]) {
-        let Some(log) = &mut self.0 else { return };
+        let Some(On { log, .. }) = &mut self.0 else { return };
         let is_in = kind == TapKind::In;
         let way = usize::from(!is_in);
         for piece in bytes.chunks(TAP_BYTES_MAX) {
             let head = TapHead { at: tapped.totals[way].into(), ..tapped.head(kind) };
             tapped.totals[way] += piece.len() as u64;
-            log.append(head, piece, is_in.then_some(&mut tapped.blank));
+            let secrets: Option<&mut dyn SecretScan> = match &mut tapped.secrets {
+                Some(secrets) if is_in => Some(&mut **secrets),
+                _ => None,
+            };
+            log.append(head, piece, secrets);
         }
     }
 
     /// It is closed.
     pub(super) fn ended(&mut self, tapped: &Tapped, why: Close) {
-        if let Some(log) = &mut self.0 {
+        if let Some(On { log, .. }) = &mut self.0 {
             let head = TapHead { detail: why as u8, ..tapped.head(TapKind::Ended) };
             log.append(head, tapped.totals.map(zerocopy::little_endian::U64::new).as_bytes(), None);
         }
@@ -190,19 +206,18 @@ impl Tap {
 
     /// A turn is over: new entries can be read, and those that are too old go.
     pub(super) fn turn(&mut self) -> Option<Tally> {
-        self.0.as_mut().map(|log| log.turn())
+        self.0.as_mut().map(|on| on.log.turn())
     }
 }
 
 /// Where entries go.
 trait TapLog: Send {
     /// Appends an entry, of which time and life are filled in and secrets are blanked; or loses it.
-    fn append(&mut self, head: TapHead, bytes: &[u8], blank: Option<&mut Blank>);
+    fn append(&mut self, head: TapHead, bytes: &[u8], blank: Option<&mut dyn SecretScan>);
 
     fn turn(&mut self) -> Tally;
 }
 
-/// A log of the world.
 struct OnLog<W: World> {
     world: W,
     /// Where the log ended: no other process of this gateway found its end there and wrote.
@@ -228,20 +243,22 @@ impl<W: World> OnLog<W> {
                 Ok(awaited) => {
                     self.awaited = Some(awaited);
                     self.world.complain(&format_args!(
-                        "{node} runs without its tap for now: {error}. It goes on trying, and needs no restart once that is gone"
+                        "{node} runs without its tap for now: {error}. It keeps trying, and needs no restart when the cause is gone"
                     ));
                 }
                 Err(no_thread) => self.world.complain(&format_args!(
-                    "{node} runs without its tap: {error}. It cannot go on trying ({no_thread}): its next start does"
+                    "{node} runs without its tap: {error}. It cannot try again ({no_thread}) before its next start"
                 )),
             },
             Err(error) => {
-                self.world.complain(&format_args!("{node} runs without its tap: {error}. {MOVE_AWAY}, and the next start of {node} begins another"));
+                self.world.complain(&format_args!("{node} runs without its tap: {error}. {MOVE_AWAY}; the next start of {node} begins a new one"));
             }
         }
     }
 
     fn begin(&mut self, writer: W::Writer) {
+        assert!(self.writer.is_none(), "a tap has one log");
+        assert!(!self.has_begun, "nothing is in a tap's log before it is open");
         (self.life, self.writer, self.awaited) = (writer.tail().0, Some(writer), None);
         // At once: what an earlier process left open is over, whether or not anybody comes.
         self.settle();
@@ -261,7 +278,7 @@ impl<W: World> OnLog<W> {
                 if !error.may_pass() && !std::mem::replace(&mut is_told, true) {
                     let node = NodeId::Gateway(gateway);
                     world.complain(&format_args!(
-                        "{node} still runs without its tap: {error}. {MOVE_AWAY}: it goes on trying, and needs no restart"
+                        "{node} still runs without its tap: {error}. {MOVE_AWAY}; it keeps trying, and needs no restart"
                     ));
                 }
                 Next::After(OPEN_EVERY)
@@ -270,8 +287,9 @@ impl<W: World> OnLog<W> {
         self.world.spawn("tap", Box::new(attempt)).map(|_| awaited)
     }
 
-    fn write(&mut self, mut head: TapHead, bytes: &[u8], blank: Option<&mut Blank>) -> bool {
+    fn write(&mut self, mut head: TapHead, bytes: &[u8], blank: Option<&mut dyn SecretScan>) -> bool {
         let Some(writer) = &mut self.writer else { return false };
+        assert!(bytes.len() <= TAP_BYTES_MAX, "an entry is no longer than one may be");
         (head.wall_ns, head.mono_ns) = (self.world.now_ns().into(), self.world.mono_ns().into());
         head.life = self.life.into();
         let mut blank = blank;
@@ -279,7 +297,7 @@ impl<W: World> OnLog<W> {
             let (front, rest) = out.split_at_mut(TAP_HEAD_BYTES);
             rest.copy_from_slice(bytes);
             if let Some(blank) = blank.take() {
-                blank.pass(bytes, |secret| {
+                blank.pass(bytes, &mut |secret| {
                     rest[secret].fill(BLANKED);
                     head.set_blanked();
                 });
@@ -288,7 +306,7 @@ impl<W: World> OnLog<W> {
         });
         // Bytes that are lost have passed all the same.
         if let Some(blank) = blank {
-            blank.pass(bytes, |_| {});
+            blank.pass(bytes, &mut |_| {});
         }
         written.is_ok()
     }
@@ -317,27 +335,32 @@ impl<W: World> OnLog<W> {
 }
 
 impl<W: World> TapLog for OnLog<W> {
-    fn append(&mut self, head: TapHead, bytes: &[u8], mut blank: Option<&mut Blank>) {
+    fn append(&mut self, head: TapHead, bytes: &[u8], mut blank: Option<&mut dyn SecretScan>) {
         let is_written = self.settle() && self.write(head, bytes, blank.take());
         match is_written {
-            true => self.tally.bytes += bytes.len() as u64,
+            true => {
+                assert_eq!(self.tally.untold.entries.get(), 0, "losses are recorded before anything else");
+                self.tally.bytes += bytes.len() as u64;
+            }
             false => self.lose(bytes.len() as u64),
         }
         if let Some(blank) = blank {
-            blank.pass(bytes, |_| {});
+            blank.pass(bytes, &mut |_| {});
         }
     }
 
     fn turn(&mut self) -> Tally {
         if let Some(writer) = self.awaited.as_ref().and_then(|awaited| awaited.try_recv().ok()) {
             let node = NodeId::Gateway(self.gateway);
-            self.world.complain(&format_args!("{node} has its tap from now on"));
+            self.world.complain(&format_args!("{node} records its tap from now on"));
             self.begin(writer);
         }
+        assert!(self.writer.is_none() || self.awaited.is_none(), "a tap that has its log waits for none");
         // What was lost is told as soon as there is room, whether or not anything else is.
         self.settle();
         if let Some(writer) = &mut self.writer {
             let end = writer.publish();
+            assert!(end.0 >= self.life, "the log of a tap ends behind where this process found its end");
             writer.release_before(Offset(end.0.saturating_sub(self.keep_bytes)));
         }
         self.tally

@@ -19,12 +19,10 @@ use crate::world::World;
 /// In place of a member, above all of them: the next position of a shard.
 const POSITIONS: u64 = 1 << 48;
 
-/// A member's stream of a shard.
 pub(super) fn stream(member: MemberId, shard: ShardId) -> u64 {
     u64::from(member.0) << 16 | u64::from(shard.0)
 }
 
-/// The positions of a shard.
 pub(super) fn positions(shard: ShardId) -> u64 {
     POSITIONS | u64::from(shard.0)
 }
@@ -80,9 +78,6 @@ impl Counting {
     }
 
     /// A row for each member that the record tells something: the first number there. Of a shard that was not counted so far, none.
-    ///
-    /// # Errors
-    /// If the record cannot be read.
     pub(super) fn count(
         &mut self,
         record: &ResultRecord<'_>,

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use pares_config::NodeId;
 use pares_log::{LogReader, Offset, ReadError};
 use pares_types::{Position, RecorderId, ShardId};
 use pares_wire::record::{self, ResultRecord};
@@ -15,9 +16,9 @@ use pares_wire::record::{self, ResultRecord};
 use super::counting::Counting;
 use super::run::{self, Run};
 use super::{Kind, Row, dir_of, row_of_name, stretches};
+use crate::NodeError;
 use crate::recorder::beginnings;
 use crate::world::{Next, World};
-use crate::{NodeError, NodeId};
 
 /// Records read at once.
 const BATCH_MAX: usize = 16_384;
@@ -193,6 +194,7 @@ impl<W: World> Indexer<W> {
             before = Some((start, to));
         }
         let limit = runs.range(from..).next().map_or(u64::MAX, |(start, _)| *start);
+        assert!(from < limit, "a stretch without a run is not empty");
         dropped.into_iter().for_each(|stretch| self.remove(stretch));
         if from > released {
             reader.seek(Offset(from))?;
@@ -231,6 +233,7 @@ impl<W: World> Indexer<W> {
         if !stretch.is_over(self.rows_max) && to < stretch.limit {
             return Ok(read);
         }
+        assert!(stretch.from < to, "a run is of a stretch of the log");
         let Stretch { from, limit, is_cut, names, streams, counting, .. } = stretch;
         streams.extend(counting.ends(to));
         for (kind, rows) in Kind::ALL.into_iter().zip([&mut *names, &mut *streams]) {
@@ -238,7 +241,8 @@ impl<W: World> Indexer<W> {
             let written = run::write(&self.world, how, (*from, to), rows);
             written.map_err(NodeError::io("writing an index"))?;
         }
-        self.runs.as_mut().expect("looked at").insert(*from, to);
+        let before = self.runs.as_mut().expect("looked at").insert(*from, to);
+        assert!(before.is_none(), "a stretch has one run");
         if to < *limit {
             (*from, *is_cut, _, _) = (to, false, names.clear(), streams.clear());
         } else {
@@ -259,6 +263,7 @@ impl<W: World> Stretch<W> {
     fn read(&mut self, rows_max: usize) -> Result<usize, NodeError> {
         for read in 0..BATCH_MAX {
             let at = self.reader.offset();
+            assert!(at.0 >= self.from, "a stretch is read from where it begins");
             if at >= self.reader.durable() || at.0 >= self.limit || self.is_over(rows_max) {
                 return Ok(read);
             }

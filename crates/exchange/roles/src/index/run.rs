@@ -91,10 +91,14 @@ pub(super) fn write<W: World>(
         page.iter().for_each(|row| put(&mut body, row.key, row.offset));
         put(&mut fences, page[0].key, u64::from(crc32c::crc32c(&body[start..])));
     }
+    assert_eq!(body.len(), rows.len() * ROW_BYTES, "each row of a run is written once");
     let key = |row: Option<&Row>| row.map_or([0, 0], |row| row.key);
     let (first, last) = (key(rows.first()), key(rows.last()));
     let (rows, fences_crc) = (rows.len() as u64, u64::from(crc32c::crc32c(&fences)));
     let head = Head { kind, from, to, rows, first, last, fences_crc };
+    assert_eq!(fences.len(), head.pages() * ROW_BYTES, "each page of a run has a fence");
+    let read = head.to_bytes().first_chunk().and_then(|bytes| Head::from_bytes(bytes, kind));
+    assert_eq!(read, Some(head), "a head is read as it was written");
     let unfinished = dir.join(format!("{}.new", kind.name()));
     let mut file = world.create_file(&unfinished)?;
     file.append(&head.to_bytes())?;
@@ -127,7 +131,6 @@ fn row(bytes: &[u8]) -> Row {
     Row { key, offset }
 }
 
-/// A run whose head and fences are intact.
 pub(super) struct Run {
     head: Head,
     fences: Vec<Fence>,
@@ -159,9 +162,6 @@ impl Run {
     }
 
     /// Where the records of that key lie, as the run has it.
-    ///
-    /// # Errors
-    /// If a page cannot be read, or is damaged.
     pub(super) fn find(&self, file: &impl File, key: Key) -> io::Result<Vec<u64>> {
         let mut found = Vec::new();
         if self.head.rows == 0 || key < self.head.first || key > self.head.last {
@@ -180,9 +180,6 @@ impl Run {
     }
 
     /// The last row with at most that key.
-    ///
-    /// # Errors
-    /// As [`find`](Self::find).
     pub(super) fn last_to(&self, file: &impl File, key: Key) -> io::Result<Option<Row>> {
         let Some(page) = self.fences.partition_point(|fence| fence.first <= key).checked_sub(1) else {
             return Ok(None);
@@ -193,26 +190,22 @@ impl Run {
     }
 
     /// The last row whose key begins so.
-    ///
-    /// # Errors
-    /// As [`find`](Self::find).
     pub(super) fn last(&self, file: &impl File, begins: u64) -> io::Result<Option<Row>> {
         Ok(self.last_to(file, [begins, u64::MAX])?.filter(|row| row.key[0] == begins))
     }
 
     /// All rows.
-    ///
-    /// # Errors
-    /// As [`find`](Self::find).
     pub(super) fn rows(&self, file: &impl File) -> io::Result<Vec<Row>> {
         let mut rows = Vec::with_capacity(self.head.rows as usize);
         for page in 0..self.fences.len() {
             rows.extend(self.page(file, page)?.chunks_exact(ROW_BYTES).map(row));
         }
+        assert_eq!(rows.len() as u64, self.head.rows, "the pages of a run have all its rows");
         Ok(rows)
     }
 
     fn page(&self, file: &impl File, page: usize) -> io::Result<Vec<u8>> {
+        assert!(page < self.head.pages(), "a page is one of the run");
         let rows = (self.head.rows as usize - page * PAGE_ROWS).min(PAGE_ROWS);
         let at = HEAD_BYTES + page * PAGE_ROWS * ROW_BYTES;
         let bytes = read(file, at as u64, rows * ROW_BYTES)?;
@@ -224,6 +217,7 @@ impl Run {
 
     /// Whether every page is as it was written.
     pub(super) fn is_whole(&self, file: &impl File) -> bool {
+        assert_eq!(self.fences.len(), self.head.pages(), "each page of a run that is read has its fence");
         (0..self.fences.len()).all(|page| self.page(file, page).is_ok())
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
+use pares_config::{NodeId, SystemConfig};
 use pares_gateway::{FoundRecord, LookUp, Place};
 use pares_log::{LogReader, Offset};
 use pares_types::{ClientOrderId, InstrumentId, MemberId, RecorderId};
@@ -15,9 +16,8 @@ use pares_wire::record::{self, ResultRecord};
 
 use super::run::Run;
 use super::{Key, Kind, dir_of, key_of_name, row_of_name, stretches};
-use crate::config::SystemConfig;
 use crate::world::{Next, Ring, Waker, World};
-use crate::{NodeError, NodeId, left_out};
+use crate::{NodeError, left_out};
 
 /// Names looked for at once.
 const NAMES_MAX: usize = 256;
@@ -53,7 +53,6 @@ impl Sought {
     }
 }
 
-/// The way to the task that looks.
 pub(crate) struct Search {
     to_task: Sender<LookUp>,
     from_task: Receiver<Sought>,
@@ -63,9 +62,6 @@ pub(crate) struct Search {
 
 impl Search {
     /// Starts the task, for the gateway `bell`.
-    ///
-    /// # Errors
-    /// If there is no room for another thread.
     pub(crate) fn start<W: World>(world: &W, config: &SystemConfig, bell: NodeId) -> Result<Self, NodeError> {
         let (to_task, asked) = channel();
         let (done, from_task) = channel();
@@ -78,6 +74,7 @@ impl Search {
     /// Has as many looked for as there is room for.
     pub(crate) fn begin(&mut self, next: impl FnMut() -> Option<LookUp>) {
         let before = self.under_way;
+        assert!(before <= SOUGHT_MAX, "no more names are on their way than may be");
         for look_up in std::iter::from_fn(next).take(SOUGHT_MAX - before) {
             // A task that is gone has taken its process with it.
             let _ = self.to_task.send(look_up);
@@ -91,6 +88,7 @@ impl Search {
     /// The next one that was looked for.
     pub(crate) fn next(&mut self) -> Option<Sought> {
         let sought = self.from_task.try_recv().ok()?;
+        assert!(self.under_way > 0, "what was found was looked for");
         self.under_way -= 1;
         Some(sought)
     }
@@ -115,7 +113,6 @@ struct Pass {
     runs: Vec<(u64, u64)>,
     /// Where the log's end begins that no run covers; later, how far it is read.
     tail: Offset,
-    /// Which of them have a key.
     by_key: BTreeMap<Key, Vec<usize>>,
 }
 
@@ -164,6 +161,7 @@ impl<W: World> SearchTask<W> {
                 Err(TryRecvError::Empty) => break,
             }
         }
+        assert!(!sought.is_empty(), "a pass looks for something");
         let mut by_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
         for (at, one) in sought.iter().enumerate() {
             by_key.entry(one.key()).or_default().push(at);
@@ -174,6 +172,8 @@ impl<W: World> SearchTask<W> {
 
     /// Begins with the pass's recorder.
     fn enter(&mut self, mut pass: Pass) {
+        assert!(pass.recorder < self.recorders.len(), "a pass ends with the last recorder");
+        assert!(pass.runs.is_empty(), "a recorder is left once all its runs were looked into");
         (pass.runs, pass.tail) = self.recorders[pass.recorder].open(&self.world);
         self.pass = Some(pass);
     }
@@ -226,7 +226,6 @@ impl<W: World> Recorder<W> {
         }
     }
 
-    /// The record there, if it is one of that name.
     fn record(&mut self, at: Offset, name: (MemberId, ClientOrderId)) -> Option<FoundRecord> {
         let entry = self.reader.as_mut()?.read_at(at).ok()?;
         let found = found(&ResultRecord::read(entry.payload).ok()?, self.id, at)?;
@@ -247,6 +246,7 @@ impl<W: World> Recorder<W> {
             let Ok(Some(entry)) = reader.next() else { return false };
             note(pass, self.id, entry.offset, entry.payload, shards);
         }
+        assert!(reader.offset() >= pass.tail, "a log's end is read forwards only");
         pass.tail = reader.offset();
         true
     }

@@ -5,6 +5,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
+use pares_config::{NodeId, SystemConfig};
 use pares_gateway::SessionId;
 use pares_log::{LogReader, Offset};
 use pares_types::{MemberId, Position, RecorderId, ShardId};
@@ -14,9 +15,8 @@ use pares_wire::record::ResultRecord;
 use super::counting::{positions, stream};
 use super::run::Run;
 use super::{Kind, Row, dir_of, stretches};
-use crate::config::SystemConfig;
 use crate::world::{Next, Ring, Waker, World};
-use crate::{NodeError, NodeId, checkpoints, left_out};
+use crate::{NodeError, checkpoints, left_out};
 
 /// What a session missed of a shard, to be found.
 #[derive(Clone, Copy, Debug)]
@@ -59,9 +59,6 @@ pub(crate) struct Starts {
 
 impl Starts {
     /// Starts the task, for the gateway `bell`.
-    ///
-    /// # Errors
-    /// If there is no room for another thread.
     pub(crate) fn start<W: World>(world: &W, config: &SystemConfig, bell: NodeId) -> Result<Self, NodeError> {
         let (to_task, asked) = channel();
         let (done, from_task) = channel();
@@ -96,6 +93,7 @@ impl Starts {
 /// The best place that any run says, or any checkpoint, or the beginning of a whole log; without one the number of the oldest message
 /// that is kept, 0 if none is known.
 pub(super) fn start(world: &impl World, recorders: u16, wanted: &Wanted) -> Result<Start, u64> {
+    assert!(wanted.recorder.0 < recorders, "it is looked for at a recorder of this system first");
     let from = |others: u16| (0..others).map(|at| RecorderId((wanted.recorder.0 + at) % recorders));
     let asked = if wanted.elsewhere { recorders } else { 1 };
     // A checkpoint is read as a whole: not for what a run says is gone.
@@ -189,7 +187,6 @@ fn row<F: crate::world::File>(run: &Run, file: &F, to: u64, wanted: &Wanted) -> 
     (is_counted && !is_told).then_some(Row { key: [stream, 1], offset: to })
 }
 
-/// Of the record there, if it is one of the shard.
 fn position_at(reader: &mut impl LogReader, at: Offset, shard: ShardId) -> Option<Position> {
     let entry = reader.read_at(at).ok()?;
     let record = ResultRecord::read(entry.payload).ok()?;

@@ -1,17 +1,16 @@
 //! Runs of a recorder's log, made and looked into.
 
+use pares_config::NodeId;
 use pares_types::{
-    Command, Epoch, GatewayId, InstrumentId, NewOrder, OrderId, Outcome, Position, Price, Quantity, Request,
-    RequestId, ShardId, Side, Status, Timestamp, VenueId,
+    Command, Epoch, GatewayId, InstrumentId, NewOrder, Position, Price, Quantity, Request, RequestId,
+    ShardId, Side, Status, Timestamp,
 };
-use pares_wire::record::{self, ResultPlace};
 
 use super::run::Run;
 use super::starts::start;
 use super::*;
-use crate::NodeId;
 use crate::testing::TestWorld;
-use crate::testing::records::config;
+use crate::testing::records::{config, result_to};
 
 const RECORDER: RecorderId = RecorderId(0);
 const LOG: NodeId = NodeId::Recorder(RECORDER);
@@ -33,14 +32,8 @@ fn order(number: u64, reason: Reason) -> Vec<u8> {
         shard: ShardId(0),
         command: Command::Enter(NewOrder::limit(Side::Buy, Price(1), Quantity(1))),
     };
-    let (shard, epoch, position) = (ShardId(0), Epoch(1), Position(number));
-    let place = ResultPlace { shard, epoch, position, venue: VenueId(0), state_hash: 0 };
     let status = if reason == Reason::None { Status::Resting } else { Status::Refused };
-    let (executed, remaining) = (Quantity(0), Quantity(1));
-    let outcome = Outcome { status, reason, order: OrderId(request.id), executed, remaining };
-    let mut bytes = vec![0; record::result_bytes(&request, 0)];
-    record::write_result(&mut bytes, &place, &request, &outcome, &[]);
-    bytes
+    result_to(&request, (Epoch(1), number), (status, reason))
 }
 
 /// A log of so many orders, and where each lies.
@@ -95,7 +88,7 @@ fn the_log_grows_and_so_does_the_index() {
 }
 
 #[test]
-fn a_run_that_is_lost_or_damaged_is_made_anew_and_the_others_stay() {
+fn lost_or_damaged_run_is_rebuilt_others_stay() {
     let world = TestWorld::new();
     let places = recorded(&world, 0..3_500);
     index(&world);
@@ -150,7 +143,7 @@ fn stream_of(world: &TestWorld, number: u64) -> Start {
 }
 
 #[test]
-fn a_stream_is_read_from_the_message_that_is_wanted_or_from_where_no_run_is() {
+fn stream_read_from_wanted_message_or_unindexed_part() {
     let world = TestWorld::new();
     let places = recorded(&world, 0..3_500);
     index(&world);

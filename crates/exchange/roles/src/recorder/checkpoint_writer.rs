@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
 
+use pares_config::{Layout, SystemConfig};
 use pares_log::Offset;
 use pares_types::{Position, RecorderId, ShardId, VenueId};
 
 use crate::checkpoints::{self, StoredCheckpoint, UnfinishedCheckpoint};
-use crate::config::{Layout, SystemConfig};
 use crate::world::{Next, World};
 use crate::{NodeError, shut_out};
 
@@ -22,9 +22,8 @@ const BREATH: Duration = Duration::from_millis(10);
 /// Whose checkpoint of what.
 pub(super) type Source = (VenueId, ShardId);
 
-/// What the writer is to do.
 #[derive(Clone)]
-pub(super) enum Order {
+pub(super) enum WriterCommand {
     Begin {
         source: Source,
         position: Position,
@@ -69,14 +68,13 @@ impl Missing {
     }
 }
 
-/// What the writer has done.
 pub(super) enum Done {
     /// A checkpoint is whole; it waits for its name. From where replay starts, if it is a venue's.
     Whole(ShardId, Position, Option<Offset>),
     /// Something became of one.
     Became(Stored),
     /// Some that were to be removed could not be: this is left to do.
-    NotRemoved(Order),
+    NotRemoved(WriterCommand),
 }
 
 /// What became of a checkpoint, or of several.
@@ -102,7 +100,7 @@ pub(super) struct CheckpointWriter<W: World> {
     peers: Vec<RecorderId>,
     dir: PathBuf,
     sync: bool,
-    to_do: Receiver<Order>,
+    to_do: Receiver<WriterCommand>,
     asleep: Arc<AtomicBool>,
     unfinished: BTreeMap<Source, UnfinishedCheckpoint<W>>,
     /// Whole and verified, without a name: the newest of each shard.
@@ -120,7 +118,7 @@ impl<W: World> CheckpointWriter<W> {
         world: &W,
         config: &SystemConfig,
         (id, sync): (RecorderId, bool),
-        (to_do, done): (Receiver<Order>, Sender<Done>),
+        (to_do, done): (Receiver<WriterCommand>, Sender<Done>),
         asleep: &Arc<AtomicBool>,
     ) -> Self {
         let (unfinished, whole, named) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -150,15 +148,17 @@ impl<W: World> CheckpointWriter<W> {
     }
 
     /// Says whether anybody listens still.
-    fn obey(&mut self, order: Order) -> bool {
+    fn obey(&mut self, order: WriterCommand) -> bool {
         let done = match order {
-            Order::Begin { source, position, piece } => self.begin(source, position, &piece).map(|()| None),
-            Order::Write { source, piece } => self.write(source, &piece).map(|()| None),
-            Order::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
-            Order::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
-            Order::Distrust(venue, above) => Ok(Some(self.distrust(venue, above))),
-            Order::Remove(venue, files) => Ok(Some(self.remove(venue, files))),
-            Order::Fetch(missing) => Ok(Some(self.fetch(&missing))),
+            WriterCommand::Begin { source, position, piece } => {
+                self.begin(source, position, &piece).map(|()| None)
+            }
+            WriterCommand::Write { source, piece } => self.write(source, &piece).map(|()| None),
+            WriterCommand::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
+            WriterCommand::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
+            WriterCommand::Distrust(venue, above) => Ok(Some(self.distrust(venue, above))),
+            WriterCommand::Remove(venue, files) => Ok(Some(self.remove(venue, files))),
+            WriterCommand::Fetch(missing) => Ok(Some(self.fetch(&missing))),
         };
         done.unwrap_or(Some(Done::Became(Stored::Failed))).is_none_or(|done| self.done.send(done).is_ok())
     }
@@ -190,6 +190,7 @@ impl<W: World> CheckpointWriter<W> {
         let Some(mut unfinished) = self.unfinished.remove(&source) else { return Ok(None) };
         unfinished.finish(piece)?;
         let (shard, position) = unfinished.place();
+        assert_eq!(shard, source.1, "pieces of a checkpoint are of one shard");
         let whole = self.whole.get(&shard).map(|whole| whole.place().1);
         if whole.max(self.named.get(&shard).copied()) > Some(position) {
             return Ok(None);
@@ -208,7 +209,9 @@ impl<W: World> CheckpointWriter<W> {
         if self.whole.get(&shard).is_none_or(|whole| whole.place().1 != position) {
             return Ok(None);
         }
-        self.whole.remove(&shard).expect("just looked at").name(replay_from)?;
+        let whole = self.whole.remove(&shard).expect("just looked at");
+        assert_eq!(whole.place().0, shard, "a checkpoint is named after its own shard");
+        whole.name(replay_from)?;
         self.named.insert(shard, position);
         Ok(Some(Done::Became(Stored::Kept(shard, position))))
     }
@@ -228,7 +231,10 @@ impl<W: World> CheckpointWriter<W> {
         for stored in theirs {
             // One that is damaged, or goes meanwhile, is as good as none.
             if let Ok(Some(copy)) = stored.copied(&self.world, &self.dir, self.sync) {
-                let position = copy.place().1;
+                let (of, position) = copy.place();
+                assert_eq!(of, shard, "a checkpoint is copied for the shard that lacks one");
+                let leads_on = (missing.first..=missing.to).contains(&position);
+                assert!(leads_on, "a copied checkpoint lies between the log's beginning and its end");
                 self.whole.insert(shard, copy);
                 return Done::Whole(shard, position, None);
             }
@@ -257,7 +263,7 @@ impl<W: World> CheckpointWriter<W> {
         let files = above.iter().map(|&(shard, to)| checkpoints::above(&self.world, &self.dir, shard, to));
         match files.collect::<Result<Vec<_>, _>>() {
             Ok(files) => self.remove(venue, files.concat()),
-            Err(error) => self.not_removed(venue, &error, Order::Distrust(venue, above)),
+            Err(error) => self.not_removed(venue, &error, WriterCommand::Distrust(venue, above)),
         }
     }
 
@@ -271,14 +277,14 @@ impl<W: World> CheckpointWriter<W> {
         }
         match first_error {
             None => Done::Became(Stored::Removed(venue)),
-            Some(error) => self.not_removed(venue, &error, Order::Remove(venue, left)),
+            Some(error) => self.not_removed(venue, &error, WriterCommand::Remove(venue, left)),
         }
     }
 
-    fn not_removed(&mut self, venue: VenueId, error: &NodeError, left: Order) -> Done {
+    fn not_removed(&mut self, venue: VenueId, error: &NodeError, left: WriterCommand) -> Done {
         if !std::mem::replace(&mut self.told, true) {
             self.world.complain(&format_args!(
-                "checkpoints that venue-{venue} may have spoilt are still there: {error}; tried again"
+                "checkpoints that venue-{venue} may have corrupted cannot be removed: {error}; trying again"
             ));
         }
         Done::NotRemoved(left)

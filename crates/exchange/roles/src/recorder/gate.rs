@@ -1,10 +1,10 @@
 //! Which venues a recorder takes from: those that are shut out, and the notes about them.
 
+use pares_config::SystemConfig;
 use pares_recorder::{Disputed, Finding, NOBODY};
 use pares_types::{Position, RecorderId, ShardId, VenueId};
 
 use crate::NodeError;
-use crate::config::SystemConfig;
 use crate::shut_out::{self, DisputedIn, Found, Note, Said};
 use crate::world::World;
 
@@ -27,7 +27,7 @@ impl Standing {
         match waiting.as_ref().map_or(Ok(()), |note| note.write(world)) {
             Ok(()) => *waiting = None,
             Err(error) if !std::mem::replace(told, true) => {
-                world.complain(&format_args!("a venue is shut out and that is not noted yet: {error}"));
+                world.complain(&format_args!("the shut-out of a venue cannot be noted yet: {error}"));
             }
             Err(_) => {}
         }
@@ -42,14 +42,13 @@ pub(super) enum Seen {
     Readmitted(VenueId),
 }
 
-/// The venues at the gate.
 pub(super) struct Gate<W: World> {
     world: W,
     recorder: RecorderId,
     venues: Vec<Standing>,
     /// What was ever disputed, and who said it.
     disputed: Vec<(VenueId, DisputedIn)>,
-    notes: shut_out::Lookout,
+    notes: shut_out::ShutOutWatch,
 }
 
 impl<W: World> Gate<W> {
@@ -60,7 +59,13 @@ impl<W: World> Gate<W> {
     pub(super) fn new(recorder: RecorderId, config: &SystemConfig, world: &W) -> Result<Self, NodeError> {
         let venues = config.venue_ids().map(|_| Standing::In).collect();
         let disputed = shut_out::all_disputed(world)?;
-        Ok(Self { world: world.clone(), recorder, venues, disputed, notes: shut_out::Lookout::default() })
+        Ok(Self {
+            world: world.clone(),
+            recorder,
+            venues,
+            disputed,
+            notes: shut_out::ShutOutWatch::default(),
+        })
     }
 
     /// Whether anything of the venue is taken.
@@ -83,12 +88,10 @@ impl<W: World> Gate<W> {
         self.world.complain(what);
     }
 
-    /// How many are shut out.
     pub(super) fn shut_out_len(&self) -> u64 {
         self.shut_out_venues().len() as u64
     }
 
-    /// Those that are shut out.
     pub(super) fn shut_out_venues(&self) -> Vec<VenueId> {
         let all = (0..).map(VenueId).zip(&self.venues);
         all.filter(|(_, standing)| matches!(standing, Standing::Out { .. })).map(|(venue, _)| venue).collect()
@@ -101,12 +104,14 @@ impl<W: World> Gate<W> {
 
     /// Shuts a venue out. `note` is written when [`Gate::on_checkpoints_gone`] says so.
     pub(super) fn shut_out(&mut self, venue: VenueId, note: Option<Note>) {
+        assert!(self.is_in(venue), "a venue is shut out once");
         self.venues[usize::from(venue.0)] = Standing::Out { note, ready: false, told: false };
     }
 
     /// Notes that the venue is shut out, now that no checkpoint is left that it may have spoilt.
     pub(super) fn on_checkpoints_gone(&mut self, venue: VenueId) {
         let standing = &mut self.venues[usize::from(venue.0)];
+        assert!(matches!(standing, Standing::Out { .. }), "checkpoints go of a venue that is shut out");
         if let Standing::Out { ready, .. } = standing {
             *ready = true;
         }
@@ -141,6 +146,7 @@ impl<W: World> Gate<W> {
         finding: Option<(ShardId, &Finding)>,
         disputed: &[(ShardId, Disputed)],
     ) -> Note {
+        assert!(usize::from(venue.0) < self.venues.len(), "a note is about a venue of this system");
         Note {
             venue: venue.0,
             recorder: self.recorder.0,
@@ -151,6 +157,7 @@ impl<W: World> Gate<W> {
 }
 
 fn found(shard: ShardId, finding: &Finding) -> Found {
+    assert!(finding.dispute.sides.contains(&finding.believed), "what is believed is what some venue said");
     let sides = finding.dispute.sides.iter().map(|side| Said {
         venues: side.venues.iter().map(|venue| venue.0).collect(),
         believed: side == &finding.believed,
@@ -163,6 +170,7 @@ fn found(shard: ShardId, finding: &Finding) -> Found {
 
 fn disputed_in(shard: ShardId, disputed: &Disputed) -> Option<DisputedIn> {
     let (first, last) = disputed.between?;
+    assert!(disputed.count <= last.next().0 - first.0, "no more is disputed than lies from first to last");
     let right_at = disputed.agreed.map(|position| position.0);
     Some(DisputedIn { shard: shard.0, right_at, count: disputed.count, first: first.0, last: last.0 })
 }

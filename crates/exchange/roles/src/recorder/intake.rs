@@ -20,15 +20,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
+use pares_config::{Layout, SystemConfig};
 use pares_log::Offset;
-use pares_recorder::{Assembly, Fit};
+use pares_recorder::{Assembly, PieceResult};
 use pares_types::{Position, RecorderId, ShardId, VenueId};
 use pares_wire::record::CheckpointChunk;
 
-use super::checkpoint_writer::{CheckpointWriter, Done, Missing, Order, Source, Stored};
+use super::checkpoint_writer::{CheckpointWriter, Done, Missing, Source, Stored, WriterCommand};
 use crate::NodeError;
 use crate::checkpoints::remove_unfinished;
-use crate::config::{Layout, SystemConfig};
 use crate::world::{Waker, World};
 
 /// Pieces on their way to the writer, at most: 32 MiB of those a venue makes.
@@ -45,9 +45,9 @@ pub(super) struct CheckpointIntake {
     from_writer: Receiver<Done>,
     failed: u64,
     /// What the writer is still to be told of venues that are not to be believed.
-    distrusted: Vec<Order>,
+    distrusted: Vec<WriterCommand>,
     /// What it could not remove.
-    left: Vec<Order>,
+    left: Vec<WriterCommand>,
 }
 
 /// How a search for a shard's checkpoint fares.
@@ -59,14 +59,14 @@ struct Fetching {
 
 /// The way to the writer, which is woken only when it sleeps.
 struct ToWriter {
-    orders: SyncSender<Order>,
+    orders: SyncSender<WriterCommand>,
     asleep: Arc<AtomicBool>,
     waker: Waker,
 }
 
 impl ToWriter {
     /// Says whether there was room.
-    fn send(&self, order: Order) -> bool {
+    fn send(&self, order: WriterCommand) -> bool {
         let sent = self.orders.try_send(order).is_ok();
         // After the order is on its way: a writer that falls asleep says so first and then looks once more.
         if sent && self.asleep.swap(false, Ordering::AcqRel) {
@@ -113,13 +113,13 @@ impl CheckpointIntake {
         let fit = assembly.on_piece(position, start, piece.len() as u64, chunk.total());
         let piece = || piece.to_vec();
         let order = match fit {
-            Fit::First => {
+            PieceResult::First => {
                 *from = replay_from(shard, position);
-                Order::Begin { source, position, piece: piece() }
+                WriterCommand::Begin { source, position, piece: piece() }
             }
-            Fit::Next => Order::Write { source, piece: piece() },
-            Fit::Last => Order::Finish { source, replay_from: *from, piece: piece() },
-            Fit::Nowhere => return,
+            PieceResult::Next => WriterCommand::Write { source, piece: piece() },
+            PieceResult::Last => WriterCommand::Finish { source, replay_from: *from, piece: piece() },
+            PieceResult::Nowhere => return,
         };
         if !self.to_writer.send(order) {
             assembly.give_up();
@@ -132,17 +132,18 @@ impl CheckpointIntake {
     pub(super) fn store_recorded(&mut self, replay_from: impl Fn(ShardId, Position) -> Option<Offset>) {
         self.whole.retain(|&shard, &mut (position, known)| {
             let Some(found) = replay_from(shard, position) else { return true };
-            let name = Order::Name { shard, position, replay_from: known.unwrap_or(found) };
+            let name = WriterCommand::Name { shard, position, replay_from: known.unwrap_or(found) };
             !self.to_writer.send(name)
         });
     }
 
     /// Has a checkpoint looked for here and copied from a peer, unless that is under way.
     pub(super) fn fetch(&mut self, missing: Missing) {
+        assert!(missing.first < missing.to, "a log begins before the position that it misses");
         let fetching = self.fetching.entry(missing.shard).or_default();
         let waits = self.whole.get(&missing.shard).is_some_and(|(at, _)| *at >= missing.first);
         if !fetching.is_under_way && !waits {
-            fetching.is_under_way = self.to_writer.send(Order::Fetch(missing));
+            fetching.is_under_way = self.to_writer.send(WriterCommand::Fetch(missing));
         }
     }
 
@@ -155,7 +156,7 @@ impl CheckpointIntake {
                 self.whole.remove(shard);
             }
         }
-        self.distrusted.push(Order::Distrust(venue, above));
+        self.distrusted.push(WriterCommand::Distrust(venue, above));
     }
 
     /// The way to the writer is short: what does not fit goes with the next cycle, for it must not be lost.
@@ -189,11 +190,13 @@ impl CheckpointIntake {
                     self.whole.insert(shard, (position, replay_from));
                 }
                 Done::Became(stored @ Stored::Nowhere(shard)) => {
+                    assert!(self.fetching.contains_key(&shard), "what is nowhere was looked for");
                     if !self.end_fetching(shard, true) {
                         return Some(stored);
                     }
                 }
                 Done::Became(stored @ Stored::Found(shard)) => {
+                    assert!(self.fetching.contains_key(&shard), "what was found was looked for");
                     self.end_fetching(shard, false);
                     return Some(stored);
                 }
@@ -311,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_be_written_is_told_once_and_the_next_one_is_kept() {
+    fn unwritable_checkpoint_reported_once_next_kept() {
         let mut rig = Rig::new();
         let in_the_way = rig.world.real(&Path::new(DIR).join(format!("{SHARD}-9-{VENUE}.new")));
         std::fs::create_dir_all(&in_the_way).unwrap();
@@ -322,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_way_to_the_writer_holds_costs_the_checkpoint_and_no_time() {
+    fn oversized_writer_queue_costs_checkpoint_not_time() {
         let mut rig = Rig::new();
         let pieces = vec![b"x".as_slice(); PIECES_MAX + 1];
         rig.send(VENUE, 9, &pieces, true);

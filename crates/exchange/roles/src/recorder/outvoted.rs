@@ -1,13 +1,13 @@
 //! What a recorder does about a venue that is found wrong: shut it out, here and for every shard.
 
+use pares_config::NodeId;
 use pares_log::Offset;
 use pares_recorder::{Disputed, Finding};
 use pares_types::{Position, ShardId, VenueId};
 
 use super::gate::Seen;
 use super::{Counter, RecorderNode};
-use crate::NodeId;
-use crate::inlet::Inlet;
+use crate::inlet::LogCursor;
 use crate::world::{Counters, World};
 
 impl<W: World> RecorderNode<W> {
@@ -55,13 +55,15 @@ impl<W: World> RecorderNode<W> {
             self.shards.values_mut().for_each(|record| record.is_held = false);
             self.counters.add(Counter::Disputed, disputed.iter().map(|(_, disputed)| disputed.count).sum());
         }
+        assert!(!self.gate.is_in(venue), "nothing more is taken of a venue that is shut out");
         self.counters.set(Counter::ShutOutVenues, self.gate.shut_out_len());
     }
 
     /// Takes from a venue again, from the beginning of the log it has now.
     fn readmit(&mut self, venue: VenueId) {
+        assert!(self.gate.is_in(venue), "the gate has let a readmitted venue in");
         self.shards.values_mut().for_each(|record| record.acceptance.readmit(venue));
-        self.venues[usize::from(venue.0)] = Inlet::new(&self.world, NodeId::Venue(venue), Offset::START);
+        self.venues[usize::from(venue.0)] = LogCursor::new(&self.world, NodeId::Venue(venue), Offset::START);
         self.counters.set(Counter::ShutOutVenues, self.gate.shut_out_len());
     }
 }

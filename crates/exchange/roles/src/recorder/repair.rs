@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use pares_config::{Layout, NodeId, SystemConfig};
 use pares_log::{LogReplacement, LogSalvage, Offset, ReadError, Record};
 use pares_recorder::repair::{Filling, Lost, Repair, Turn};
 use pares_sequencer::Sequencer;
@@ -24,10 +25,9 @@ use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
 use super::shard;
 use crate::checkpoints;
-use crate::config::{Layout, SystemConfig};
 use crate::left_out::{self, LeftOut};
 use crate::world::World;
-use crate::{NodeError, NodeId, index};
+use crate::{NodeError, index};
 
 /// Does `open`, which needs the recorder's log whole; if the log is damaged or poisoned, repairs it and does it again.
 ///
@@ -42,7 +42,7 @@ pub(crate) fn whole<T, W: World>(
     let left_out = LeftOut::read(world, id)?;
     let why = match open() {
         Err(error) if error.is_damage() => error.to_string(),
-        Ok(_) if left_out.is_some() => "everything was started without it".into(),
+        Ok(_) if left_out.is_some() => "the system was started without it".into(),
         other => return other,
     };
     repair(world, id, config, (&why, left_out))?;
@@ -58,9 +58,7 @@ fn repair<W: World>(
 ) -> Result<(), NodeError> {
     let log = NodeId::Recorder(id);
     world.complain(&format_args!("{log}: {why}"));
-    world.complain(&format_args!(
-        "{log}: making its log anew from what is whole of it and from the other logs"
-    ));
+    world.complain(&format_args!("{log}: rebuilding its log from the intact records and from other logs"));
     let checkpoints = Layout::new("").checkpoints(id);
     let mut work = Work {
         world,
@@ -86,7 +84,7 @@ fn repair<W: World>(
     let aside = work.new.complete()?;
     let aside = aside.display();
     world.complain(&format_args!(
-        "{log}: repaired: {own} records of its own, {others} from others; the damaged log is in {aside}"
+        "{log}: repaired with {own} records of its own and {others} from other logs; the damaged log is in {aside}"
     ));
     Ok(())
 }
@@ -301,6 +299,7 @@ impl<W: World> Work<'_, W> {
             *from = Some(offset);
         }
         self.repair.took(shard);
+        assert_eq!(self.repair.next(shard), position.next(), "the next position follows the one appended");
         Ok(())
     }
 
@@ -308,6 +307,7 @@ impl<W: World> Work<'_, W> {
     fn keep_checkpoints(&self, dir: &Path, place: &Path) {
         for (&(shard, position), &from) in &self.checkpoints {
             let end = || (position == self.repair.next(shard)).then(|| self.new.tail());
+            assert!(from.is_none_or(|from| from < self.new.tail()), "replay starts within the new log");
             let Some(replay_from) = from.or_else(end) else { continue };
             if let Ok(Some(checkpoint)) = checkpoints::at(self.world, dir, shard, position) {
                 // One less is a longer replay for a venue that starts, and no reason to go without a recorder.
@@ -327,7 +327,6 @@ fn foreign<'a>(entry: &Record<'a>) -> Option<ResultRecord<'a>> {
     result(entry).ok().flatten().filter(|record| record.check().is_ok())
 }
 
-/// The result in a record, if it is one.
 fn result<'a>(entry: &Record<'a>) -> Result<Option<ResultRecord<'a>>, NodeError> {
     match record::schema(entry.payload) {
         Some(record::RESULT) => Ok(Some(ResultRecord::read(entry.payload)?)),

@@ -5,10 +5,10 @@
 
 use std::path::PathBuf;
 
+use pares_config::NodeId;
 use pares_log::Offset;
 use pares_types::{RecorderId, ShardId};
 
-use crate::NodeId;
 use crate::checkpoints::{self, StoredCheckpoint};
 use crate::world::{File, World};
 

@@ -2,30 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use pares_config::{NodeId, SystemConfig};
 use pares_log::{LogReader, LogSalvage, Offset, ReadError};
 use pares_recorder::{Acceptance, Offer, Source, Statement};
 use pares_types::{BusinessDay, Epoch, GatewayId, Position, RecorderId, ShardId};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
 use super::gate::{Gate, content};
-use crate::config::SystemConfig;
+use crate::NodeError;
 use crate::left_out::LeftOut;
 use crate::world::World;
-use crate::{NodeError, NodeId};
 
 /// Positions between two remembered offsets of a shard, or bytes if it is quiet; and how many are remembered.
 const INDEX_EVERY: u64 = 64;
 const INDEX_BYTES: u64 = 1 << 20;
 const INDEX_MAX: usize = 4_096;
 
-/// A shard's record.
 pub(super) struct ShardRecord {
     pub(super) acceptance: Acceptance,
     /// Some recent positions and where their records lie, oldest first.
     index: VecDeque<(Position, Offset)>,
     /// Where the newest checkpoint was taken.
     pub(super) checkpoint: Position,
-    /// The business day that ended last.
     pub(super) ended: BusinessDay,
     /// The position with which the log begins.
     pub(super) first: Option<Position>,
@@ -61,6 +59,9 @@ impl ShardRecord {
 
     pub(super) fn remember(&mut self, position: Position, offset: Offset) {
         self.first.get_or_insert(position);
+        let last = self.index.back();
+        let is_behind = last.is_none_or(|(at, before)| *at < position && *before < offset);
+        assert!(is_behind, "positions and offsets of a log grow together");
         let is_far = |(_, before): &(Position, Offset)| offset.0 - before.0 >= INDEX_BYTES;
         if position.0.is_multiple_of(INDEX_EVERY) || self.index.back().is_some_and(is_far) {
             if self.index.len() == INDEX_MAX {
@@ -76,7 +77,9 @@ impl ShardRecord {
             return end;
         }
         let after = self.index.partition_point(|(at, _)| *at <= position);
-        after.checked_sub(1).map_or(Offset::START, |before| self.index[before].1)
+        let from = after.checked_sub(1).map_or(Offset::START, |before| self.index[before].1);
+        assert!(from < end, "a record lies before the end of its log");
+        from
     }
 }
 
@@ -152,7 +155,6 @@ pub(crate) fn beginning(world: &impl World, log: NodeId, shard: ShardId) -> Opti
 /// What a recorder's log holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
-    /// The next position of each shard.
     pub(crate) next: BTreeMap<ShardId, Position>,
     /// Of each shard and epoch the first and the last position.
     pub(crate) lives: BTreeMap<(ShardId, Epoch), (Position, Position)>,
@@ -211,9 +213,6 @@ pub(crate) fn recorded(
 }
 
 /// What counts of a recorder's log and is whole, though the log is damaged.
-///
-/// # Errors
-/// If not even that can be read.
 pub(crate) fn salvaged(
     world: &impl World,
     id: RecorderId,

@@ -63,6 +63,7 @@ impl<W: World> RecorderNode<W> {
 
     /// Names the checkpoints whose records are here. To be called when everything appended is durable.
     pub(super) fn name_recorded_checkpoints(&mut self) {
+        assert_eq!(self.appended, 0, "checkpoints are named when all that was appended is durable");
         let end = self.writer.tail();
         self.intake.store_recorded(|shard, position| {
             let record = self.shards.get(&shard)?;
@@ -85,8 +86,9 @@ impl<W: World> RecorderNode<W> {
                 Stored::Removed(venue) => self.gate.on_checkpoints_gone(venue),
                 Stored::Found(shard) => self.hold(shard),
                 Stored::Nowhere(shard) => self.gate.complain(&format_args!(
-                    "shard {shard}: the log begins later than the record, and there is no checkpoint here nor one that fits at \
-                     another recorder; leave the other recorders' disks alone until there is"
+                    "shard {shard}: the log begins after the start of the record, and neither this recorder \
+                     nor another has a fitting checkpoint; do not replace other recorders' disks until one \
+                     exists"
                 )),
             }
         }
@@ -110,7 +112,9 @@ impl<W: World> RecorderNode<W> {
             }
             other => other?,
         };
-        self.shards.get_mut(&shard).expect("only configured shards are stored").checkpoint = position;
+        let record = self.shards.get_mut(&shard).expect("only configured shards are stored");
+        assert!(record.acceptance.next() >= position, "a checkpoint is named once all below it is recorded");
+        record.checkpoint = position;
         self.counters.add(Counter::Checkpoints, 1);
         self.appended += 1;
         Ok(())
@@ -129,7 +133,9 @@ impl<W: World> RecorderNode<W> {
             && is_whole
             && let Some(needed) = retention::needed(&self.world, self.id, self.shards.keys().copied())
         {
-            self.dropped = self.writer.release_before(until.min(needed));
+            let dropped = self.writer.release_before(until.min(needed));
+            assert!(dropped >= self.dropped, "what is dropped of a log stays dropped");
+            self.dropped = dropped;
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A recorder's duty cycle in a world where the test takes every turn.
 
+use pares_config::Layout;
 use pares_log::Offset;
 use pares_types::{Epoch, RecorderId, VenueId};
 
 use super::*;
-use crate::config::Layout;
 use crate::testing::TestWorld;
 use crate::testing::records::{config, result};
 
@@ -48,7 +48,7 @@ fn a_result_is_recorded_once_however_many_venues_hand_it_out() {
 }
 
 #[test]
-fn a_recorder_with_an_empty_disk_begins_where_its_peers_log_does() {
+fn empty_recorder_begins_where_peer_log_does() {
     let world = TestWorld::new();
     world.publish(PEER, &results(5..9));
     world.publish(VENUE, &results(7..12));
@@ -58,7 +58,7 @@ fn a_recorder_with_an_empty_disk_begins_where_its_peers_log_does() {
 }
 
 #[test]
-fn a_recorder_with_an_empty_disk_does_not_take_damage_for_the_beginning() {
+fn empty_recorder_does_not_take_damage_for_start() {
     let world = TestWorld::new();
     let offsets = world.publish(PEER, &results(5..9));
     world.flip(PEER, offsets[0]);
@@ -79,7 +79,7 @@ fn a_damaged_log_that_begins_later_is_made_anew_from_there() {
 }
 
 #[test]
-fn a_flipped_bit_in_a_venues_log_is_passed_over_and_the_other_venue_has_what_is_missing() {
+fn flipped_bit_in_venue_log_is_covered_by_other_venue() {
     let world = TestWorld::new();
     let offsets = world.publish(VENUE, &results(0..8));
     world.flip(VENUE, offsets[3]);
@@ -89,7 +89,7 @@ fn a_flipped_bit_in_a_venues_log_is_passed_over_and_the_other_venue_has_what_is_
 }
 
 #[test]
-fn a_recorder_that_waits_behind_damage_reads_the_log_that_takes_its_place() {
+fn recorder_behind_damage_reads_replacement_log() {
     let world = TestWorld::new();
     let offsets = world.publish(VENUE, &results(0..8));
     world.flip(VENUE, offsets[3]);
@@ -103,7 +103,7 @@ fn a_recorder_that_waits_behind_damage_reads_the_log_that_takes_its_place() {
 }
 
 #[test]
-fn what_this_build_does_not_understand_in_another_log_is_passed_over() {
+fn unknown_content_in_other_log_is_skipped() {
     let (kind, version) =
         (vec![99, 1, 0, 0], [vec![result(1, 1)[0], 250], result(1, 1)[2..].to_vec()].concat());
     let mut shard = result(1, 1);
@@ -117,7 +117,7 @@ fn what_this_build_does_not_understand_in_another_log_is_passed_over() {
 }
 
 #[test]
-fn a_kind_of_record_that_is_not_known_in_the_own_log_is_passed_over() {
+fn unknown_record_kind_in_own_log_is_skipped() {
     let world = TestWorld::new();
     world.publish(OWN, &[result(1, 0), vec![99, 1, 0, 0], result(1, 1)]);
     world.publish(VENUE, &results(0..3));
@@ -125,7 +125,7 @@ fn a_kind_of_record_that_is_not_known_in_the_own_log_is_passed_over() {
 }
 
 #[test]
-fn damage_in_a_peers_log_is_passed_over_and_its_recorder_asked_to_repair_it() {
+fn damage_in_peer_log_skipped_and_repair_requested() {
     let world = TestWorld::new();
     let offsets = world.publish(PEER, &results(0..4));
     world.flip(PEER, offsets[1]);
@@ -135,7 +135,7 @@ fn damage_in_a_peers_log_is_passed_over_and_its_recorder_asked_to_repair_it() {
 }
 
 #[test]
-fn a_recorder_that_is_asked_to_repair_its_log_ends_and_has_done_so_when_it_is_open_again() {
+fn recorder_asked_to_repair_ends_and_repairs_at_open() {
     let world = TestWorld::new();
     let offsets = world.publish(OWN, &results(0..4));
     let mut node = open(&world);
@@ -150,7 +150,7 @@ fn a_recorder_that_is_asked_to_repair_its_log_ends_and_has_done_so_when_it_is_op
 }
 
 #[test]
-fn a_result_of_a_venue_that_the_system_has_no_more_counts_for_nobody() {
+fn result_of_removed_venue_counts_for_nothing() {
     let world = TestWorld::new();
     let mut result = result(1, 0);
     let venue = std::mem::offset_of!(record::ResultHead, venue);
@@ -214,7 +214,7 @@ fn a_venue_stays_shut_out_while_the_notes_cannot_be_read() {
 }
 
 #[test]
-fn a_result_that_nobody_could_read_is_passed_over_and_the_other_venue_has_it() {
+fn unreadable_result_is_covered_by_other_venue() {
     let (status, request) =
         (std::mem::offset_of!(record::ResultHead, status), size_of::<record::ResultHead>());
     let command = request + std::mem::offset_of!(record::RequestRecord, command);
@@ -229,7 +229,7 @@ fn a_result_that_nobody_could_read_is_passed_over_and_the_other_venue_has_it() {
 }
 
 #[test]
-fn checkpoints_of_a_wrong_venue_that_cannot_be_removed_are_told_of_and_removed_later() {
+fn unremovable_bad_checkpoints_reported_removed_later() {
     let world = TestWorld::new();
     crate::shut_out::Note { venue: 0, recorder: 1, found: None, disputed: Vec::new() }.write(&world).unwrap();
     let (dir, node) = (Layout::new("").checkpoints(RecorderId(0)), &mut open(&world));
@@ -243,13 +243,13 @@ fn checkpoints_of_a_wrong_venue_that_cannot_be_removed_are_told_of_and_removed_l
         crate::shut_out::Note::read(&world, VenueId(0), RecorderId(0)).unwrap().is_some()
     };
     assert!(!noted(node), "they may still be there");
-    assert_eq!(world.complaints().matches("may have spoilt").count(), 1, "{}", world.complaints());
+    assert_eq!(world.complaints().matches("may have corrupted").count(), 1, "{}", world.complaints());
     world.remove_file(&dir).unwrap();
     assert!(noted(node));
 }
 
 #[test]
-fn a_checkpoint_that_cannot_be_removed_takes_no_later_one_with_it() {
+fn unremovable_checkpoint_keeps_later_ones() {
     let world = TestWorld::new();
     let dir = Layout::new("").checkpoints(RecorderId(0));
     let (node, stuck) = (&mut open(&world), world.real(&dir.join("0-900.ckpt")));
@@ -270,7 +270,7 @@ fn a_checkpoint_that_cannot_be_removed_takes_no_later_one_with_it() {
 }
 
 #[test]
-fn a_recorder_whose_marks_are_lost_or_damaged_makes_its_log_anew() {
+fn recorder_with_bad_marks_rebuilds_log() {
     for lost in [true, false] {
         let world = TestWorld::new();
         world.publish(OWN, &results(0..4));
@@ -287,7 +287,7 @@ fn a_recorder_whose_marks_are_lost_or_damaged_makes_its_log_anew() {
 }
 
 #[test]
-fn a_log_that_cannot_be_read_just_now_is_counted_and_told_once_until_it_can() {
+fn unreadable_log_is_counted_and_reported_once() {
     let world = TestWorld::new();
     let node = &mut open(&world);
     // No directory, but a file: neither a log nor the lack of one.

@@ -42,7 +42,7 @@ fn take_away(world: &TestWorld) {
 }
 
 #[test]
-fn another_log_in_the_place_of_one_that_was_taken_away_is_read_from_its_beginning() {
+fn replacement_log_is_read_from_its_beginning() {
     let world = TestWorld::new();
     let mut tail = Tail::new(&world, LOG, Offset::START);
     assert!(drain(&mut tail).is_empty(), "there is none yet");
@@ -56,7 +56,7 @@ fn another_log_in_the_place_of_one_that_was_taken_away_is_read_from_its_beginnin
 }
 
 #[test]
-fn a_log_that_does_not_reach_as_far_as_it_once_did_is_another_one() {
+fn shortened_log_counts_as_another_log() {
     let world = TestWorld::new();
     write(&world, &[b"new"]);
     let mut tail = Tail::new(&world, LOG, Offset(1 << 12));
@@ -65,7 +65,7 @@ fn a_log_that_does_not_reach_as_far_as_it_once_did_is_another_one() {
 }
 
 #[test]
-fn another_log_is_noticed_also_by_a_reader_that_had_something_left_to_read() {
+fn replacement_log_noticed_by_reader_with_backlog() {
     let world = TestWorld::new();
     write(&world, &[b"one", b"two"]);
     let mut tail = Tail::new(&world, LOG, Offset::START);
@@ -90,7 +90,7 @@ fn of_a_log_just_opened_nothing_is_read_that_is_not_durable() {
 }
 
 #[test]
-fn of_a_log_in_the_place_of_another_nothing_is_read_that_is_not_durable() {
+fn undurable_part_of_replacement_log_is_not_read() {
     let world = TestWorld::new();
     let disk = small().durability(Durability::Disk);
     let mut writer = world.write_log(LOG, disk.clone()).unwrap();
@@ -129,7 +129,7 @@ fn that_a_log_is_another_is_told_before_anything_in_it() {
 }
 
 #[test]
-fn a_log_that_is_released_or_taken_away_as_it_is_looked_at_ends_no_reader() {
+fn log_released_during_look_ends_no_reader() {
     let released = ReadError::Released { offset: Offset(64), first: Offset(4096) };
     assert_eq!(unless_gone::<()>(Err(released)).unwrap(), None);
     assert_eq!(unless_gone::<()>(Err(ReadError::NotYet { dir: "log".into() })).unwrap(), None);
@@ -139,7 +139,7 @@ fn a_log_that_is_released_or_taken_away_as_it_is_looked_at_ends_no_reader() {
 }
 
 #[test]
-fn a_log_whose_marks_are_damaged_is_as_good_as_none_and_its_node_is_asked_to_repair_it() {
+fn log_with_damaged_marks_counts_as_none_and_is_repaired() {
     let world = TestWorld::new();
     drop(world.write_log(LOG, small()).unwrap());
     let marks = world.real(Path::new(&LOG.to_string())).join("marks");
@@ -172,7 +172,7 @@ fn a_segment_that_is_missing_is_passed_over() {
 }
 
 #[test]
-fn a_log_that_was_taken_away_before_any_of_it_was_read_is_passed_over_once() {
+fn log_removed_before_reading_is_skipped_once() {
     let world = TestWorld::new();
     let mut writer = world.write_log(LOG, small()).unwrap();
     let mut tail = Tail::new(&world, LOG, Offset::START);
@@ -188,7 +188,7 @@ fn a_log_that_was_taken_away_before_any_of_it_was_read_is_passed_over_once() {
 }
 
 #[test]
-fn damage_is_not_passed_over_while_what_lies_behind_is_out_of_sight() {
+fn damage_not_skipped_while_rest_is_invisible() {
     let world = TestWorld::new();
     let mut writer = world.write_log(LOG, small()).unwrap();
     let mut tail = Tail::new(&world, LOG, Offset::START);
@@ -209,7 +209,7 @@ fn damage_is_not_passed_over_while_what_lies_behind_is_out_of_sight() {
 
 /// The end of a segment is durable before the first record of the next one is.
 #[test]
-fn a_record_is_not_durable_because_the_end_of_the_segment_before_it_is() {
+fn segment_end_does_not_make_next_record_durable() {
     let world = TestWorld::new();
     let mut writer = world.write_log(LOG, small().durability(Durability::Disk)).unwrap();
     writer.append(b"one").unwrap();

@@ -18,6 +18,7 @@
 
 use std::time::Duration;
 
+use pares_config::{NodeId, SystemConfig};
 use pares_log::{AppendError, LogWriter, Offset};
 use pares_types::{Epoch, Position, ShardId, VenueId};
 use pares_venue::{Pacing, Piece, PiecePacing};
@@ -26,17 +27,14 @@ use zerocopy::IntoBytes;
 
 use super::Counter;
 use super::out::Out;
-use super::seat::{Bench, ShardSeat, executed};
-use crate::config::SystemConfig;
+use super::seat::{ShardSeat, ShardStep, executed};
+use crate::NodeError;
 use crate::world::{Counters, World};
-use crate::{NodeError, NodeId};
 
-/// Bytes of a checkpoint handed out at once.
 const PIECE_BYTES: usize = 16 << 10;
 /// Bytes of a buffer that is kept between checkpoints; a large book needs more for a while.
 const SPARE_BYTES: usize = 1 << 20;
 
-/// The checkpoints of one venue.
 pub(super) struct Checkpointing<W> {
     world: W,
     pacing: Pacing,
@@ -129,7 +127,9 @@ impl<W: World> Checkpointing<W> {
         let seat = &mut seats[index];
         let Some(bench) = &mut seat.bench else { return };
         let mut ready = std::mem::take(&mut self.spare);
+        assert!(ready.is_empty(), "a buffer is emptied before it is kept");
         let position = bench.shard.begin_checkpoint(&mut ready);
+        assert_eq!(position, seat.reached, "a checkpoint is of all that is handed out, and no more");
         self.pacing.on_checkpoint(index, reach.0, count);
         self.outgoing = Some(Outgoing {
             seat: index,
@@ -148,15 +148,13 @@ impl<W: World> Checkpointing<W> {
     }
 
     /// Hands out the next piece of the checkpoint under way, if it is time for it.
-    ///
-    /// # Errors
-    /// If the log is poisoned.
     pub(super) fn send_piece(
         &mut self,
         seats: &mut [ShardSeat<W>],
         out: &mut Out<W>,
     ) -> Result<usize, NodeError> {
         let Some(outgoing) = &mut self.outgoing else { return Ok(0) };
+        assert_eq!(seats[outgoing.seat].id, outgoing.shard, "a checkpoint is of the shard at its seat");
         let began = self.world.mono_ns();
         if self.pieces.pause_ns(began) > 0 {
             return Ok(0);
@@ -169,6 +167,7 @@ impl<W: World> Checkpointing<W> {
             return Ok(0);
         }
         let sent = out.piece(outgoing)?;
+        assert!(sent <= PIECE_BYTES as u64, "no more than a piece of a checkpoint is handed out at once");
         let is_over = sent > 0 && outgoing.is_over();
         self.pieces.on_piece(began, self.world.mono_ns(), sent);
         out.counters.add(Counter::CheckpointBytes, sent);
@@ -203,9 +202,12 @@ impl Outgoing {
         if self.ready_from < self.ready.len() {
             return true;
         }
+        assert!(!self.is_whole, "nothing follows the last piece of a checkpoint");
         self.ready.clear();
         self.ready_from = 0;
-        let Some(Bench { world, shard, .. }) = seats[self.seat].bench.as_deref_mut() else { return false };
+        let Some(ShardStep { world, shard, .. }) = seats[self.seat].bench.as_deref_mut() else {
+            return false;
+        };
         self.is_whole = match shard.checkpoint_piece(&mut self.ready, PIECE_BYTES, &mut || world.give_way()) {
             Piece::Part => false,
             Piece::Last => true,
@@ -215,6 +217,7 @@ impl Outgoing {
     }
 
     fn is_over(&self) -> bool {
+        assert!(self.ready_from <= self.ready.len(), "no more is handed out than is ready");
         self.is_whole && self.ready_from == self.ready.len()
     }
 }
@@ -225,6 +228,7 @@ impl<W: World> Out<W> {
         let end = outgoing.ready.len().min(outgoing.ready_from + PIECE_BYTES);
         let piece = &outgoing.ready[outgoing.ready_from..end];
         let bytes = piece.len() as u64;
+        assert!(bytes > 0, "a piece is handed out while something is ready");
         let field = |value: u64| u32::try_from(value).expect("checked when it was written").into();
         let is_last = outgoing.is_whole && end == outgoing.ready.len();
         let head = CheckpointChunk {

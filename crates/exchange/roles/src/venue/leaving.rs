@@ -11,11 +11,10 @@
 //! | all have one and are whole | the lowest id leaves |
 //! | otherwise | wait, but not for ever |
 
+use pares_config::{NodeId, SystemConfig};
 use pares_types::VenueId;
 
 use super::Counter;
-use crate::NodeId;
-use crate::config::SystemConfig;
 use crate::world::World;
 
 /// What is under way first comes to its end.
@@ -77,6 +76,7 @@ fn look<W: World>(world: &W, id: VenueId) -> Peer {
 }
 
 fn may_leave(own: VenueId, peers: &[Peer]) -> bool {
+    assert!(!peers.contains(&Peer::WantsToLeave(own)), "a venue is none of its own peers");
     let waits_for_me = |peer: &Peer| matches!(peer, Peer::WantsToLeave(id) if *id > own);
     peers.contains(&Peer::Stays) || peers.iter().all(waits_for_me)
 }

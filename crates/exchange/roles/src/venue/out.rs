@@ -5,14 +5,13 @@
 
 use std::sync::Arc;
 
+use pares_config::{NodeId, SystemConfig};
 use pares_log::{AppendError, LogWriter};
 use pares_types::{Event, Outcome, Position, Request, ShardId, VenueId};
 use pares_venue::{ResultAt, VenueSink};
 use pares_wire::record::{self, ResultPlace};
 
 use super::watch::Watch;
-use crate::NodeId;
-use crate::config::SystemConfig;
 use crate::world::{Ring, World};
 
 /// Room wanted in the log before a shard takes a step.
@@ -42,8 +41,15 @@ impl<W: World> Draft<W> {
         self.ends.clear();
     }
 
+    /// Whether it holds nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        assert_eq!(self.bytes.is_empty(), self.ends.is_empty(), "a draft has no bytes but those of results");
+        self.bytes.is_empty()
+    }
     /// The results, as they go into the log.
     fn results(&self) -> impl Iterator<Item = &[u8]> {
+        let end = self.ends.last().copied().unwrap_or(0);
+        assert_eq!(end, self.bytes.len(), "results lie one behind the other, and nothing behind the last");
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
     }
@@ -78,6 +84,7 @@ impl<W: World> VenueSink for Draft<W> {
             state_hash: at.state_hash.unwrap_or_default(),
         };
         let start = self.bytes.len();
+        assert!(self.ends.last().is_none_or(|end| *end == start), "a result begins where the last one ends");
         self.bytes.resize(start + record::result_bytes(request, events.len()), 0);
         record::write_result(&mut self.bytes[start..], &place, request, outcome, events);
         self.ends.push(self.bytes.len());
@@ -132,7 +139,8 @@ impl<W: World> Out<W> {
     /// Publishes what was appended and wakes the recorders.
     pub(super) fn flush(&mut self) {
         if std::mem::take(&mut self.appended) {
-            self.writer.publish();
+            let end = self.writer.publish();
+            assert_eq!(end, self.writer.tail(), "recorders are woken once all that is appended can be read");
             for &recorder in &self.recorders {
                 self.ringer.ring(recorder);
             }

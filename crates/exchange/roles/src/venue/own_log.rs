@@ -6,11 +6,12 @@
 
 use std::fmt::Display;
 
+use pares_config::NodeId;
 use pares_log::{Config, LogReader, LogReplacement, OpenError, ReadError};
 use pares_types::VenueId;
 
 use crate::world::World;
-use crate::{NodeError, NodeId, repair_asked};
+use crate::{NodeError, repair_asked};
 
 /// Opens the log of a venue for writing, or a new one in its place if it is damaged. It is read through first if somebody met
 /// damage in it.
@@ -47,7 +48,7 @@ fn damage<W: World>(world: &W, log: NodeId) -> Result<Option<ReadError>, NodeErr
 fn set_aside<W: World>(world: &W, log: NodeId, config: &Config, why: &dyn Display) -> Result<(), NodeError> {
     let aside = world.replace_log(log, config.clone())?.complete()?;
     world.complain(&format_args!(
-        "{why}. The log of {log} lies in {} now, and another is begun: the recorders have what was in it, or it is executed again",
+        "{why}. The log of {log} was moved to {}, and a new one begins: the recorders have its results, or they are executed again",
         aside.display()
     ));
     Ok(())

@@ -16,14 +16,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pares_book::{FastBook, Instrument};
+use pares_config::SystemConfig;
 use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId};
 use pares_venue::{Gap, Recorded, ResultAt, Shard, VenueSink};
 
 use super::restore::{from_checkpoint_beyond, restore_shard};
-use super::seat::Order;
+use super::seat::OrderSource;
 use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
-use crate::config::SystemConfig;
 use crate::world::{Next, World};
 
 /// Records replayed before the venue is given a chance to take the shard.
@@ -80,7 +80,7 @@ impl Failures {
         if count >= TOLD_FROM && count.is_power_of_two() {
             let shard = plan.shard;
             plan.world.complain(&format_args!(
-                "shard {shard} is not restored yet after {count} tries: {why}; the next follows"
+                "shard {shard} is not restored after {count} attempts: {why}; trying again"
             ));
         }
     }
@@ -124,6 +124,7 @@ impl<W: World> Rebuild<W> {
     /// Tries that led nowhere, since this was last asked.
     pub(super) fn take_failures(&mut self) -> u64 {
         let all = self.failures.0.load(Ordering::Relaxed);
+        assert!(all >= self.counted, "tries that led nowhere are only counted up");
         all - std::mem::replace(&mut self.counted, all)
     }
 
@@ -138,6 +139,7 @@ impl<W: World> Rebuild<W> {
         if !site.has_come_to(position) {
             return None;
         }
+        assert!(self.begun, "only a task that has begun puts a shard on its site");
         match std::mem::replace(&mut *site, Site::Taken) {
             Site::Built(shard) => Some(*shard),
             Site::Empty | Site::Taken => None,
@@ -165,6 +167,7 @@ struct Building<W: World> {
 
 impl<W: World> Building<W> {
     fn new(plan: Plan<W>, site: Arc<Mutex<Site>>, failures: Failures) -> Self {
+        assert!(plan.beyond || plan.failed_at.is_some(), "a shard without a past waits for a checkpoint");
         let beyond = plan.beyond.then(|| plan.failed_at.unwrap_or_default());
         Self { plan, site, beyond, waited: 0, failures, committed: None }
     }
@@ -180,7 +183,9 @@ impl<W: World> Building<W> {
         match self.lay_out() {
             Ok(true) => Next::Again,
             Ok(false) if self.plan.failed_at.is_none() => self.wait(&NodeError::StateLost(self.plan.shard)),
-            Ok(false) => self.wait(&"there is no checkpoint beyond where the matching engine failed"),
+            Ok(false) => {
+                self.wait(&"there is no checkpoint after the position where the matching engine failed")
+            }
             Err(error) => {
                 if matches!(error, NodeError::StateLost(_)) {
                     self.beyond = Some(Position(0));
@@ -192,6 +197,7 @@ impl<W: World> Building<W> {
 
     /// There is no checkpoint that leads on, or a log cannot be read.
     fn wait(&mut self, why: &dyn Display) -> Next {
+        assert!(self.committed.is_none(), "who waits for a checkpoint replays nothing");
         self.failures.note(&self.plan, why);
         self.waited += 1;
         // Whether the record's beginning is back takes a look at the logs, and is looked for ever more rarely.
@@ -208,15 +214,17 @@ impl<W: World> Building<W> {
     /// Puts the newest checkpoint on the site; says whether it leads on.
     fn lay_out(&mut self) -> Result<bool, NodeError> {
         let Plan { world, config, shard, instruments, failed_at, .. } = &self.plan;
-        let past = Order::open(world, config, *shard)?.past();
+        let past = OrderSource::open(world, config, *shard)?.past();
         let restored = world.attempt(|| match self.beyond {
             None => restore_shard(world, config, (*shard, instruments), past).map(Some),
             Some(beyond) => Ok(from_checkpoint_beyond(world, config, (*shard, beyond), past)),
         });
         let Some(mut restored) = restored.ok_or(NodeError::Panicked)?? else { return Ok(false) };
+        let at = restored.state.position();
+        assert!(self.beyond.is_none_or(|beyond| at > beyond), "a checkpoint leads beyond what failed");
         failed_at.iter().for_each(|&failed_at| restored.state.suspect(failed_at));
         let mut committed = CommittedStream::new(world, config, |recorder| restored.replay_from[&recorder])?;
-        committed.start_at(*shard, restored.state.position());
+        committed.start_at(*shard, at);
         let mut site = lock(&self.site);
         if !matches!(*site, Site::Taken) {
             *site = Site::Built(Box::new(restored.state));
@@ -228,10 +236,14 @@ impl<W: World> Building<W> {
     fn replay(&mut self) -> Next {
         let Self { plan, site, committed, .. } = self;
         let mut site = lock(site);
+        assert!(!matches!(*site, Site::Empty), "records are read onto a shard that stands on the site");
         let (Site::Built(shard), Some(stream)) = (&mut *site, &mut *committed) else { return Next::Done };
         match plan.world.attempt(|| replay(plan.shard, shard, stream)) {
-            Some(Ok(0)) => Next::After(PAUSE),
-            Some(Ok(_)) => Next::Again,
+            Some(Ok(read)) => {
+                let committed = stream.committed(plan.shard);
+                assert_eq!(shard.position(), committed, "a shard on its site has executed what is committed");
+                if read == 0 { Next::After(PAUSE) } else { Next::Again }
+            }
             Some(Err(error)) => {
                 drop(site);
                 self.committed = None;
@@ -270,7 +282,7 @@ fn replay<W: World>(
 }
 
 /// Discards the results of a shard that is being restored.
-pub(super) struct Silence;
+pub(crate) struct Silence;
 
 impl VenueSink for Silence {
     fn has_room(&mut self) -> bool {

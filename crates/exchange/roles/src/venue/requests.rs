@@ -7,14 +7,13 @@
 //! everything, so a mark of an earlier life of the windows is no mark: what was answered then need not be in the record any more
 //! (a disk was lost, or power), and requests passed over would never be ordered.
 
+use pares_config::{NodeId, SystemConfig};
 use pares_log::Offset;
 use pares_types::{Epoch, GatewayId, Request};
 use pares_wire::record::{RequestRecord, SESSION_MARK, schema};
 
-use crate::NodeId;
-use crate::config::SystemConfig;
 use crate::gateway::Counter;
-use crate::inlet::Inlet;
+use crate::inlet::LogCursor;
 use crate::world::World;
 
 /// Up to where a gateway's requests are all answered; the log's beginning unless the gateway says so in this epoch.
@@ -31,19 +30,19 @@ pub(super) fn answered_offset<W: World>(world: &W, gateway: GatewayId, epoch: Ep
 pub(super) struct Requests<W: World> {
     world: W,
     epoch: Epoch,
-    inlets: Vec<(GatewayId, Inlet<W>)>,
+    inlets: Vec<(GatewayId, LogCursor<W>)>,
 }
 
 impl<W: World> Requests<W> {
-    /// As [`Inlet::look`], for every gateway's log.
+    /// As [`LogCursor::look`], for every gateway's log.
     pub(super) fn look(&mut self) {
-        self.inlets.iter_mut().for_each(|(_, inlet)| inlet.look());
+        self.inlets.iter_mut().for_each(|(_, inlet)| inlet.tail.look());
     }
 
     pub(super) fn new(world: &W, config: &SystemConfig, epoch: Epoch) -> Self {
         let inlet = |gateway| {
             let from = answered_offset(world, gateway, epoch);
-            (gateway, Inlet::new(world, NodeId::Gateway(gateway), from))
+            (gateway, LogCursor::new(world, NodeId::Gateway(gateway), from))
         };
         Self { world: world.clone(), epoch, inlets: config.gateway_ids().map(inlet).collect() }
     }
@@ -61,12 +60,12 @@ impl<W: World> Requests<W> {
 
     /// How many gateways' logs cannot be read just now.
     pub(super) fn unreadable(&self) -> usize {
-        self.inlets.iter().filter(|(_, inlet)| inlet.is_unreadable()).count()
+        self.inlets.iter().filter(|(_, inlet)| inlet.tail.is_unreadable()).count()
     }
 
     /// Whether requests were passed over, since this was last asked, because their gateway released them.
     pub(super) fn take_skipped(&mut self) -> bool {
-        self.inlets.iter_mut().fold(false, |skipped, (_, inlet)| inlet.take_skipped() | skipped)
+        self.inlets.iter_mut().fold(false, |skipped, (_, inlet)| inlet.tail.take_skipped() | skipped)
     }
 
     /// Where to read from again if everything read is lost.
@@ -76,10 +75,11 @@ impl<W: World> Requests<W> {
 
     /// Steps back to what was [`Requests::answered`].
     pub(super) fn read_again(&mut self, answered: &[Offset]) {
+        assert_eq!(answered.len(), self.inlets.len(), "there is a place to read again from for each gateway");
         for ((gateway, inlet), &from) in self.inlets.iter_mut().zip(answered) {
-            if from < inlet.offset() && inlet.seek(from).is_err() {
+            if from < inlet.tail.offset() && inlet.tail.seek(from).is_err() {
                 // Released meanwhile: whatever is left.
-                *inlet = Inlet::new(&self.world, NodeId::Gateway(*gateway), from);
+                *inlet = LogCursor::new(&self.world, NodeId::Gateway(*gateway), from);
             }
         }
     }
@@ -88,7 +88,7 @@ impl<W: World> Requests<W> {
 /// Hands at most `max` requests of a gateway's log to `take`. Says how many records were read.
 fn poll<W: World>(
     gateway: GatewayId,
-    inlet: &mut Inlet<W>,
+    inlet: &mut LogCursor<W>,
     max: usize,
     take: &mut impl FnMut(&Request) -> bool,
 ) -> usize {
@@ -109,7 +109,7 @@ fn poll<W: World>(
             // Its number says where its body lies, for all that order it.
             Ok(request) if request.id.gateway() == gateway && take(&request) => {}
             Ok(request) => {
-                inlet.on_strange(&format_args!("{} is no request of this gateway and system", request.id))
+                inlet.on_strange(&format_args!("{} is not a request of this gateway and system", request.id))
             }
             Err(error) => inlet.on_strange(&error),
         }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pares_book::{FastBook, Instrument};
+use pares_config::SystemConfig;
 use pares_log::Offset;
 use pares_types::{Position, RecorderId, ShardId};
 use pares_venue::Shard;
 
 use super::out::Draft;
 use super::rebuild::{Plan, Rebuild};
-use super::seat::{Bench, Order, ShardSeat};
+use super::seat::{OrderSource, ShardSeat, ShardStep};
 use crate::NodeError;
 use crate::committed::CommittedStream;
-use crate::config::SystemConfig;
 use crate::resume::{Resumed, is_beginning_lost, resume, stored};
 use crate::world::World;
 
@@ -93,7 +93,7 @@ pub(super) fn restore<W: World>(
     let mut replay_from: BTreeMap<RecorderId, Offset> =
         config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
     for (shard, instruments) in config.shards()? {
-        let order = Order::open(world, config, shard)?;
+        let order = OrderSource::open(world, config, shard)?;
         let restored = match restore_shard(world, config, (shard, &instruments), order.past()) {
             Err(error @ NodeError::StateLost(_)) => {
                 world.complain(&error);
@@ -107,7 +107,7 @@ pub(super) fn restore<W: World>(
         if restored.passed_over > 0 {
             let (count, recorded) = (restored.passed_over, order.recorded());
             world.complain(&format_args!(
-                "shard {shard}: {count} checkpoints are of a future that did not happen, beyond {recorded}: passed over"
+                "shard {shard}: skipping {count} checkpoints beyond the last recorded position {recorded}"
             ));
         }
         for (recorder, from) in &mut replay_from {
@@ -120,6 +120,7 @@ pub(super) fn restore<W: World>(
     // All that is recorded of a shard that is away is committed: it is taken back once it has come that far.
     let begin = |seat: &ShardSeat<W>| if seat.bench.is_some() { seat.reached } else { seat.resynced_at };
     seats.iter().for_each(|seat| committed.start_at(seat.id, begin(seat)));
+    assert!(seats.is_sorted_by_key(|seat| seat.id), "seats are in the order of their shards");
     Ok((seats, committed))
 }
 
@@ -127,13 +128,14 @@ fn seated<W: World>(
     world: &W,
     id: ShardId,
     restored: Resumed<Shard<FastBook>>,
-    (order, draft): (Order<W::Window>, Draft<W>),
+    (order, draft): (OrderSource<W::Window>, Draft<W>),
 ) -> ShardSeat<W> {
+    assert_eq!(restored.state.id(), id, "a checkpoint of another shard is refused when it is read");
     ShardSeat {
         id,
         resynced_at: order.recorded(),
         reached: restored.state.position(),
-        bench: Some(Box::new(Bench { world: world.clone(), shard: restored.state, order, draft })),
+        bench: Some(Box::new(ShardStep { world: world.clone(), shard: restored.state, order, draft })),
         rebuild: None,
         active: true,
         restored_reach: restored.reach,
@@ -145,7 +147,7 @@ fn away<W: World>(
     world: &W,
     config: &SystemConfig,
     (shard, instruments): (ShardId, Vec<Instrument>),
-    order: &Order<W::Window>,
+    order: &OrderSource<W::Window>,
 ) -> ShardSeat<W> {
     let (world, config) = (world.clone(), config.clone());
     let plan = Plan { world, config, shard, instruments, failed_at: None, beyond: true };

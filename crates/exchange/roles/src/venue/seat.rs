@@ -1,6 +1,7 @@
 //! A shard's seat at a venue: its books, and its way into the total order.
 
 use pares_book::FastBook;
+use pares_config::SystemConfig;
 use pares_log::Offset;
 use pares_sequencer::{ArrivalOrder, Sequencer};
 use pares_types::{Epoch, Position, Request, ShardId};
@@ -11,17 +12,16 @@ use super::out::Draft;
 use super::rebuild::Rebuild;
 use super::watch::Place;
 use crate::NodeError;
-use crate::config::SystemConfig;
 use crate::epoch::window;
 use crate::world::World;
 
 /// What decides the order.
-pub(super) enum Order<S> {
+pub(super) enum OrderSource<S> {
     Window(S),
     Arrival(ArrivalOrder),
 }
 
-impl<S: Sequencer> Order<S> {
+impl<S: Sequencer> OrderSource<S> {
     /// A new handle on what decides a shard's order.
     pub(super) fn open<W: World<Window = S>>(
         world: &W,
@@ -78,20 +78,20 @@ impl<S: Sequencer> Order<S> {
 pub(super) type Stepped = (Option<Progress>, Option<Place>);
 
 /// A shard's books, its way into the total order and what it has to hand out: all that a step needs.
-pub(super) struct Bench<W: World> {
+pub(super) struct ShardStep<W: World> {
     pub(super) world: W,
     pub(super) shard: Shard<FastBook>,
-    pub(super) order: Order<W::Window>,
+    pub(super) order: OrderSource<W::Window>,
     pub(super) draft: Draft<W>,
 }
 
-impl<W: World> Bench<W> {
+impl<W: World> ShardStep<W> {
     /// Takes a step. If the matching engine panics, the shard is worth nothing any more.
     pub(super) fn step(&mut self) -> Stepped {
         let Self { world, shard, order, draft } = self;
         let progress = world.attempt(|| match order {
-            Order::Window(window) => shard.step(window, draft),
-            Order::Arrival(arrival) => shard.step(arrival, draft),
+            OrderSource::Window(window) => shard.step(window, draft),
+            OrderSource::Arrival(arrival) => shard.step(arrival, draft),
         });
         let at = draft.watch.place();
         draft.watch.end();
@@ -103,7 +103,7 @@ impl<W: World> Bench<W> {
 pub(super) struct ShardSeat<W: World> {
     pub(super) id: ShardId,
     /// Away while a step is taken; gone when the matching engine failed.
-    pub(super) bench: Option<Box<Bench<W>>>,
+    pub(super) bench: Option<Box<ShardStep<W>>>,
     /// While it is gone.
     pub(super) rebuild: Option<Rebuild<W>>,
     /// All below is executed and handed out, or followed.
@@ -135,6 +135,7 @@ impl<W: World> ShardSeat<W> {
     /// Takes a record of the committed stream. Says whether it was executed; `None` if the matching engine panicked at it.
     pub(super) fn on_committed(&mut self, record: &ResultRecord<'_>) -> Result<Option<bool>, NodeError> {
         let Some(bench) = &mut self.bench else { return Ok(Some(false)) };
+        assert_eq!(bench.shard.position(), self.reached, "between steps a shard stands where its seat says");
         let position = record.position();
         if position < self.reached {
             return Ok(Some(false));
@@ -143,19 +144,19 @@ impl<W: World> ShardSeat<W> {
         let recorded = Recorded { position, request: &request, reason };
         // The record's, not this life's: a recorder that misses it would take it for another than its peers have.
         let epoch = record.epoch();
-        let Bench { world, shard, draft, .. } = &mut **bench;
+        let ShardStep { world, shard, draft, .. } = &mut **bench;
         let Some(followed) = world.attempt(|| shard.on_committed(recorded, epoch, draft)) else {
             // Half a request may be in its books: it executes nothing more.
             self.bench = None;
             return Ok(None);
         };
         let executed = followed.map_err(|Gap { next, met }| NodeError::Gap { shard: self.id, next, met })?;
+        assert_eq!(bench.shard.position(), position.next(), "a record moves its shard on by one position");
         self.reached = bench.shard.position();
         Ok(Some(executed))
     }
 }
 
-/// Positions executed over all shards.
 pub(super) fn executed<W: World>(seats: &[ShardSeat<W>]) -> u64 {
     seats.iter().map(|seat| seat.reached.0).sum()
 }

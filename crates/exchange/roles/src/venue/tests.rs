@@ -1,19 +1,15 @@
 //! A venue's turns, taken one by one.
 
 use super::*;
-use crate::checkpoints::UnfinishedCheckpoint;
-use crate::config::Layout;
 use crate::duty::Duty;
 use crate::gateway::Counter;
 use crate::repair_asked;
 use crate::testing::TestWorld;
-use pares_book::FastBook;
 use pares_log::Writer;
 use pares_types::{
     ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, Phase, Position, RecorderId, Request,
     RequestId, Timestamp,
 };
-use pares_venue::Shard;
 use pares_wire::record::{self, ResultRecord};
 
 const GATEWAY: GatewayId = GatewayId(0);
@@ -102,23 +98,8 @@ impl Rig {
 
     /// A recorder stores a checkpoint at a position, of a shard in which nothing but requests of the gateway happened.
     fn store_checkpoint(&self, position: u64) {
-        let instruments = &self.config.shards().unwrap()[&SHARD];
-        let mut shard: Shard<FastBook> = Shard::new(SHARD, instruments);
-        for at in 0..position {
-            let request = request(at + 1, SHARD);
-            let recorded = pares_venue::Recorded {
-                position: Position(at),
-                request: &request,
-                reason: pares_types::Reason::None,
-            };
-            shard.on_committed(recorded, EPOCH, &mut rebuild::Silence).unwrap();
-        }
-        let mut state = Vec::new();
-        let dir = Layout::new("").checkpoints(RecorderId(0));
-        let place = (SHARD, shard.checkpoint(&mut state));
-        let mut file = UnfinishedCheckpoint::create(&self.world, &dir, place, VENUE, false).unwrap();
-        file.finish(&state).unwrap();
-        file.name(Offset::START).unwrap();
+        let requests: Vec<_> = (1..=position).map(|sequence| request(sequence, SHARD)).collect();
+        self.world.store_checkpoint(&self.config, SHARD, &requests, Offset::START);
     }
 
     fn counter(&self, counter: &str) -> u64 {
@@ -148,7 +129,7 @@ fn what_gateways_ask_is_executed_and_handed_out() {
 }
 
 #[test]
-fn what_is_recorded_is_followed_and_handed_out_again_only_where_hashes_are_compared() {
+fn records_followed_and_rehanded_only_for_hash_check() {
     let mut rig = Rig::new(0);
     rig.ask(1..4);
     let mut before = rig.run();
@@ -161,31 +142,21 @@ fn what_is_recorded_is_followed_and_handed_out_again_only_where_hashes_are_compa
 }
 
 #[test]
-fn a_mark_of_this_epoch_says_where_to_join() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..3);
-    let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
-    gateway.set(Counter::Epoch, EPOCH.0.into());
-    gateway.set(Counter::AnsweredOffset, rig.gateway.tail().0);
-    rig.ask(3..4);
-    rig.run();
-    assert_eq!(rig.handed_out(), [3]);
+fn a_mark_of_this_epoch_and_no_earlier_one_says_where_to_join() {
+    for (epoch, expected) in [(EPOCH.0, &[3][..]), (EPOCH.0 - 1, &[1, 2, 3])] {
+        let mut rig = Rig::new(0);
+        rig.ask(1..3);
+        let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
+        gateway.set(Counter::Epoch, epoch.into());
+        gateway.set(Counter::AnsweredOffset, rig.gateway.tail().0);
+        rig.ask(3..4);
+        rig.run();
+        assert_eq!(rig.handed_out(), expected, "{epoch}");
+    }
 }
 
 #[test]
-fn a_mark_of_an_earlier_epoch_is_not_believed() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..3);
-    let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
-    gateway.set(Counter::Epoch, u64::from(EPOCH.0) - 1);
-    gateway.set(Counter::AnsweredOffset, rig.gateway.tail().0);
-    rig.ask(3..4);
-    rig.run();
-    assert_eq!(rig.handed_out(), [1, 2, 3]);
-}
-
-#[test]
-fn a_flipped_bit_in_a_gateways_log_is_passed_over_and_its_repair_asked_for() {
+fn flipped_bit_in_gateway_log_skipped_repair_requested() {
     let mut rig = Rig::new(0);
     rig.ask(1..3);
     rig.damage(NodeId::Gateway(GATEWAY));
@@ -196,7 +167,7 @@ fn a_flipped_bit_in_a_gateways_log_is_passed_over_and_its_repair_asked_for() {
 }
 
 #[test]
-fn a_mark_of_a_fix_session_between_requests_is_no_venues_business() {
+fn fix_session_mark_between_requests_is_ignored() {
     let mut rig = Rig::new(0);
     rig.ask(1..2);
     let mark = record::SessionMark::default();
@@ -241,7 +212,7 @@ fn a_venue_whose_log_is_none_begins_another() {
 }
 
 #[test]
-fn a_venue_asked_to_repair_its_log_ends_and_makes_it_anew_as_it_starts() {
+fn venue_asked_to_repair_ends_and_rebuilds_at_start() {
     let mut rig = Rig::new(0);
     rig.ask(1..4);
     let mut venue = rig.run();
@@ -266,7 +237,7 @@ fn a_venue_whose_log_lacks_a_segment_begins_another() {
 }
 
 #[test]
-fn a_panic_outside_of_the_matching_engine_ends_the_venue_and_blames_no_request() {
+fn panic_outside_engine_ends_venue_blames_no_request() {
     let mut rig = Rig::new(0);
     let mut venue = rig.run();
     rig.ask(1..2);
@@ -301,7 +272,7 @@ fn a_checkpoint_of_a_future_that_did_not_happen_is_passed_over() {
     rig.store_checkpoint(4);
     rig.store_checkpoint(6);
     assert_eq!(rig.open().unwrap().seats[0].reached, Position(4));
-    assert!(rig.world.complaints().contains("a future that did not happen"));
+    assert!(rig.world.complaints().contains("checkpoints beyond the last recorded position"));
 }
 
 #[test]
@@ -322,13 +293,13 @@ fn without_the_first_shards_state() -> Rig {
 }
 
 #[test]
-fn a_shard_whose_state_is_nowhere_is_not_begun_anew_and_comes_back_with_its_checkpoint() {
+fn shard_without_state_waits_for_its_checkpoint() {
     let mut rig = without_the_first_shards_state();
     // What an earlier build made of such a shard.
     rig.store_checkpoint(0);
     rig.ask(6..8);
     let mut venue = rig.run();
-    assert!(rig.world.complaints().contains("shard 0: no checkpoint of it can be read"));
+    assert!(rig.world.complaints().contains("shard 0 cannot start: no checkpoint of it is readable"));
     assert_eq!((rig.counter("shards_away"), rig.counter("resynced"), rig.handed_out()), (1, 1, vec![]));
     for _ in 0..200 {
         rig.world.run_tasks();
@@ -366,14 +337,14 @@ fn a_shard_whose_engine_panics_is_restored_and_the_request_void() {
 }
 
 #[test]
-fn a_shard_that_cannot_be_restored_for_want_of_a_thread_is_restored_later_and_the_operator_told() {
+fn shard_restore_without_thread_retries_and_reports() {
     let mut rig = Rig::new(0);
     rig.ask(1..4);
     rig.world.poison(Some(id(2)));
     rig.world.crowd(true);
     let mut venue = rig.run();
     assert_eq!(
-        (rig.counter("restore_failures"), rig.world.complaints().contains("not restored yet")),
+        (rig.counter("restore_failures"), rig.world.complaints().contains("not restored after")),
         (1, false)
     );
     for _ in 1..8 {
@@ -382,7 +353,7 @@ fn a_shard_that_cannot_be_restored_for_want_of_a_thread_is_restored_later_and_th
     }
     assert_eq!(rig.counter("restore_failures"), 8);
     assert!(
-        rig.world.complaints().contains("shard 0 is not restored yet after 8 tries"),
+        rig.world.complaints().contains("shard 0 is not restored after 8 attempts"),
         "{}",
         rig.world.complaints()
     );
@@ -413,7 +384,7 @@ fn a_venue_that_is_shut_out_does_not_start() {
 }
 
 #[test]
-fn a_venue_that_may_be_shut_out_does_not_start_and_one_that_runs_goes_on() {
+fn shut_out_venue_does_not_start_running_one_continues() {
     let rig = Rig::new(0);
     let mut venue = rig.run();
     rig.world.create_file("shut-out".as_ref()).unwrap();
@@ -423,7 +394,7 @@ fn a_venue_that_may_be_shut_out_does_not_start_and_one_that_runs_goes_on() {
 }
 
 #[test]
-fn a_request_for_repair_that_cannot_be_removed_is_told_and_ends_no_venue_again() {
+fn unremovable_repair_request_is_reported_once() {
     let rig = Rig::new(0);
     rig.world.create_file("run/repair-venue-0/in the way".as_ref()).unwrap();
     rig.run();
@@ -435,7 +406,7 @@ fn a_request_for_repair_that_cannot_be_removed_is_told_and_ends_no_venue_again()
 }
 
 #[test]
-fn a_venue_that_lost_a_shard_reads_a_gateways_log_that_was_made_anew_from_its_beginning() {
+fn venue_missing_shard_rereads_rebuilt_gateway_log() {
     let mut rig = Rig::new(0);
     rig.ask(1..4);
     rig.world.poison(Some(id(3)));
@@ -447,12 +418,8 @@ fn a_venue_that_lost_a_shard_reads_a_gateways_log_that_was_made_anew_from_its_be
     let mut anew = rig.world.replace_log(log, config.clone()).unwrap();
     // Nothing lies where it lay: what the new log says is answered is no place of the old one.
     anew.append(b"of another length").unwrap();
-    let places = [1, 2, 3].map(|sequence| {
-        let request = request(sequence, SHARD);
-        let mut bytes = vec![0; record::request_bytes(&request)];
-        record::write_request(&mut bytes, &request);
-        anew.append(&bytes).unwrap()
-    });
+    let places = [1, 2, 3]
+        .map(|sequence| anew.append(&crate::testing::records::payload(&request(sequence, SHARD))).unwrap());
     anew.complete().unwrap();
     rig.gateway = rig.world.write_log(log, config).unwrap();
     let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();

@@ -7,7 +7,7 @@ use pares_types::Position;
 use pares_venue::Stall;
 
 use super::out::Draft;
-use super::seat::{Bench, Order, ShardSeat, Stepped, executed};
+use super::seat::{OrderSource, ShardSeat, ShardStep, Stepped, executed};
 use super::{BATCH_MAX, COUNTERS, Counter, KEPT_MAX, RELEASE_EVERY, VenueNode, seat_of};
 use crate::committed::Committed;
 use crate::duty::Duty;
@@ -60,9 +60,11 @@ impl<W: World> VenueNode<W> {
     }
 
     /// Hands over what a step of that shard needs, if it is to take one: everything else can be taken over meanwhile.
-    pub(super) fn begin_step(&mut self, index: usize) -> Option<Box<Bench<W>>> {
+    pub(super) fn begin_step(&mut self, index: usize) -> Option<Box<ShardStep<W>>> {
         let seat = &mut self.seats[index];
         let bench = seat.bench.as_mut().filter(|_| seat.active)?;
+        assert!(bench.draft.is_empty(), "what a step made is handed out before the next one");
+        assert!(seat.rebuild.is_none(), "a shard that takes a step is not being restored");
         if !self.caught_up && !bench.order.knows_the_past() {
             return None;
         }
@@ -74,11 +76,12 @@ impl<W: World> VenueNode<W> {
     pub(super) fn end_step(
         &mut self,
         index: usize,
-        mut bench: Box<Bench<W>>,
+        mut bench: Box<ShardStep<W>>,
         (stepped, at): Stepped,
     ) -> Result<usize, NodeError> {
         let seat = &mut self.seats[index];
         assert!(seat.bench.is_none(), "shard {} took one step at a time", seat.id);
+        assert_eq!(bench.shard.id(), seat.id, "a step comes back to the seat that it left");
         let Some(progress) = stepped else {
             // Outside of the matching engine it was a broken invariant: no request is to blame, and this process knows nothing any more.
             let (_, position) = at.ok_or(NodeError::Panicked)?;
@@ -99,6 +102,8 @@ impl<W: World> VenueNode<W> {
         }
         assert!(bench.shard.position() >= seat.reached, "a step never goes back");
         self.out.take(&mut bench.draft);
+        let moved = bench.shard.position().0 - seat.reached.0;
+        assert_eq!(moved, progress.executed, "a shard moves on by what it executed");
         seat.reached = bench.shard.position();
         seat.active = progress.stall.is_some() || bench.shard.pending_len() > 0;
         seat.bench = Some(bench);
@@ -135,6 +140,8 @@ impl<W: World> VenueNode<W> {
             self.world.give_way();
         }
         self.note_resync();
+        let is_taken_over = self.turns > 0;
+        assert_eq!(self.leaving.is_some(), is_taken_over, "a venue leaves whose turns were taken over");
         let is_whole = self.seats.iter().all(|seat| seat.rebuild.is_none());
         match self.leaving.as_mut().is_some_and(|leaving| leaving.is_time(&self.world, is_whole)) {
             true => Err(NodeError::Encumbered),
@@ -183,6 +190,7 @@ impl<W: World> VenueNode<W> {
             }
             Ok(())
         })?;
+        assert!(failed.len() <= self.seats.len(), "a shard that failed takes no more records");
         for (index, place) in failed {
             let (_, position) = place.ok_or(NodeError::Panicked)?;
             self.fail(index, position, true)?;
@@ -211,10 +219,7 @@ impl<W: World> VenueNode<W> {
     fn take_restored(&mut self) -> Result<(), NodeError> {
         for index in 0..self.seats.len() {
             let seat = &mut self.seats[index];
-            assert!(
-                seat.bench.is_some() != seat.rebuild.is_some(),
-                "a shard is here, or it is being restored"
-            );
+            assert!(seat.bench.is_some() != seat.rebuild.is_some(), "a shard is here, or being restored");
             let Some(rebuild) = &mut seat.rebuild else { continue };
             rebuild.begin();
             self.out.counters.add(Counter::RestoreFailures, rebuild.take_failures());
@@ -225,10 +230,12 @@ impl<W: World> VenueNode<W> {
             // First the gateways' marks: what they say is answered is recorded, and comes with the committed stream.
             let answered = self.requests.answered();
             let Some(shard) = rebuild.take(committed) else { continue };
-            let order = Order::open(&self.world, &self.config, seat.id)?;
+            assert!(shard.position() >= committed, "a restored shard has come to the committed stream");
+            assert_eq!(shard.id(), seat.id, "a shard is restored for its own seat");
+            let order = OrderSource::open(&self.world, &self.config, seat.id)?;
             let draft = Draft::new(&self.world, self.id, &self.watch);
             seat.reached = shard.position();
-            let bench = Bench { world: self.world.clone(), shard, order, draft };
+            let bench = ShardStep { world: self.world.clone(), shard, order, draft };
             (seat.bench, seat.rebuild, seat.active) = (Some(Box::new(bench)), None, true);
             // What was pending is lost with the shard; the others have it already and take nothing twice.
             self.requests.read_again(&answered);
@@ -242,6 +249,10 @@ impl<W: World> VenueNode<W> {
     /// behind, what a quorum has: that recorder can fetch it from its peers.
     fn release(&mut self) {
         let tail = self.out.writer.tail();
+        assert!(
+            self.release.back().is_none_or(|(last, _)| *last <= tail),
+            "the end of the log only moves on"
+        );
         if self.release.back().is_none_or(|(last, _)| tail.since(*last) >= RELEASE_EVERY) {
             self.release.push_back((tail, self.seats.iter().map(|seat| seat.reached).collect()));
         }
@@ -254,8 +265,8 @@ impl<W: World> VenueNode<W> {
         }
     }
 
-    /// Whether the recorders have every shard up to its position.
     fn is_kept(&self, positions: &[Position]) -> bool {
+        assert_eq!(positions.len(), self.seats.len(), "a mark of the log has a position of every shard");
         let patient = self.release.len() <= KEPT_MAX;
         let kept_by = |shard| match patient {
             true => self.committed.everywhere(shard),
@@ -267,6 +278,8 @@ impl<W: World> VenueNode<W> {
     /// Shows where every shard stands, whether its results were handed out or only followed.
     fn show_positions(&self) {
         for (index, seat) in self.seats.iter().enumerate() {
+            let is_behind = seat.bench.is_some() && seat.reached < self.committed.committed(seat.id);
+            assert!(!is_behind, "a shard that is here has executed all that is committed");
             self.out.counters.set(COUNTERS.len() + index, seat.reached.0);
         }
     }

@@ -5,11 +5,12 @@
 //! there the request that does not come to its end; a venue that starts and finds that two of its predecessors ended at the same
 //! request suspects that request.
 
+use pares_config::NodeId;
 use pares_types::{Epoch, Position, ShardId, VenueId};
 
+use crate::NodeError;
 use crate::counters::counters;
 use crate::world::{Counters, World};
-use crate::{NodeError, NodeId};
 
 /// Processes that end at the same request before it is suspected: one may have been killed there by chance.
 const DEATHS: u64 = 2;
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_that_ended_at_different_requests_or_at_none_suspect_nothing() {
+    fn ends_at_different_requests_suspect_nothing() {
         let world = TestWorld::new();
         for position in [Some(1), Some(2), Some(1), None, None, Some(5), None, Some(1), None] {
             let (watch, suspect) = watch(&world, 3);
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_accused_before_it_ended_is_suspected_by_the_next() {
+    fn accusation_before_end_is_suspected_next() {
         let world = TestWorld::new();
         watch(&world, 3).0.accuse(PLACE);
         assert_eq!(watch(&world, 3).1, Some(PLACE));
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_suspected_in_an_earlier_life_of_the_windows_is_not_any_more() {
+    fn suspicion_of_earlier_window_life_is_dropped() {
         let world = TestWorld::new();
         watch(&world, 3).0.accuse(PLACE);
         assert_eq!(watch(&world, 4).1, None);

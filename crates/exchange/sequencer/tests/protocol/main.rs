@@ -27,7 +27,6 @@ use stateright::{Checker, HasDiscoveries, Model};
 const SMALL: Exchange =
     Exchange { venues: 2, requests: [2, 1], capacity: 2, crashes: 1, epochs: 1, broken: Broken::Nothing };
 
-/// Explores all of the model and demands all of its properties.
 fn prove(model: Exchange) {
     model.checker().threads(2).spawn_bfs().join().assert_properties();
 }
@@ -45,7 +44,7 @@ fn two_venues_crash_and_join_while_slots_are_reused() {
 }
 
 #[test]
-#[ignore = "some seconds more; four positions instead of three"]
+#[ignore = "all: four positions instead of three"]
 fn two_venues_and_four_positions() {
     prove(Exchange { requests: [2, 2], ..SMALL });
 }

@@ -1,6 +1,7 @@
 //! Codes and words agree with their variants.
 
 use super::*;
+use crate::{List, OrderChange, OrderState, Peg, Role, SelfTrade};
 
 /// `UnknownOrder` is `unknown_order`.
 fn snake(variant: &str) -> String {
@@ -8,23 +9,17 @@ fn snake(variant: &str) -> String {
     word.flatten().collect::<String>().trim_start_matches('_').to_lowercase()
 }
 
-#[test]
-fn every_reason_stands_at_its_code() {
-    assert!(Reason::ALL.is_sorted_by_key(|reason| *reason as u8));
-    for reason in Reason::ALL {
-        assert_eq!(Reason::of(reason as u8), Some(reason));
-        assert_eq!(reason.word(), snake(&format!("{reason:?}")));
-    }
+macro_rules! check {
+    ($($name:ident)*) => {$(
+        assert!($name::ALL.is_sorted_by_key(|one| *one as u8), stringify!($name));
+        for one in $name::ALL {
+            assert_eq!(($name::of(one as u8), one.word()), (Some(one), snake(&format!("{one:?}")).as_str()));
+        }
+    )*};
 }
 
 #[test]
-fn every_status_and_cause_stands_at_its_code() {
-    for (index, status) in Status::ALL.into_iter().enumerate() {
-        assert_eq!(status as usize, index + 1);
-        assert_eq!(status.word(), snake(&format!("{status:?}")));
-    }
-    for cause in CancelCause::ALL {
-        assert_eq!(CancelCause::of(cause as u8), Some(cause));
-        assert_eq!(cause.word(), snake(&format!("{cause:?}")));
-    }
+fn everything_coded_stands_at_its_code() {
+    check!(Reason Status CancelCause IncomingCause RestCause Phase Side Peg SelfTrade Role OrderChange OrderState List);
+    assert_eq!(Status::ALL.map(|status| status as usize), [1, 2, 3, 4, 5, 6, 7]);
 }

@@ -16,7 +16,7 @@ use pares_book::{
     Beside, Book, Instrument, Pause, Priority, RestingOrder, Snapshot, Trading, Transition, Unfinished,
 };
 use pares_types::{
-    ClientOrderId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, SelfTrade,
+    ClientOrderId, MemberId, OrderId, OrderKind, Phase, Position, Price, Quantity, RequestId, SelfTrade,
     Side, TimeInForce, Timestamp,
 };
 
@@ -59,7 +59,6 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// A book and what lies beside it.
     pub(super) fn restore<B: Book>(self) -> Result<(B, Beside), CheckpointError> {
         let book = B::restore(self.instrument, &self.snapshot)
             .map_err(|error| CheckpointError::Book(self.instrument.id, error))?;
@@ -130,20 +129,7 @@ fn put_trading(out: &mut Vec<u8>, trading: &Trading) {
 }
 
 fn put_order(out: &mut Vec<u8>, order: &RestingOrder) {
-    let (kind, limit) = match order.kind {
-        OrderKind::Limit { price } => (1, price),
-        OrderKind::Market => (2, Price(0)),
-        OrderKind::Pegged { to, limit } => (2 + to as u64, limit),
-    };
-    let (stay, until) = match order.time_in_force {
-        TimeInForce::Day => (1, 0),
-        TimeInForce::Ioc => (2, 0),
-        TimeInForce::Fok => (3, 0),
-        TimeInForce::Gtc => (4, 0),
-        TimeInForce::Gtd { until } => (5, until.0),
-        TimeInForce::AtOpen => (6, 0),
-        TimeInForce::AtClose => (7, 0),
-    };
+    let ((kind, limit), (stay, until)) = (order.kind.code(), order.time_in_force.code());
     let is_plain = limit == order.price
         && kind == 1
         && order.shown == order.remaining
@@ -152,7 +138,8 @@ fn put_order(out: &mut Vec<u8>, order: &RestingOrder) {
         && order.trigger.is_none();
     let mark = |is: bool, mark: u64| if is { mark } else { 0 };
     let marks = mark(order.elected, ELECTED) | mark(order.post_only, POST_ONLY);
-    let codes = order.side as u64 | kind << 8 | stay << 16 | (order.self_trade as u64) << 24 | marks;
+    let [side, own] = [order.side as u8, order.self_trade as u8];
+    let codes = u64::from(u32::from_le_bytes([side, kind, stay, own])) | marks;
     let words = [
         order.order.0.to_bits(),
         u64::from(order.member.0),
@@ -180,8 +167,7 @@ fn put_order(out: &mut Vec<u8>, order: &RestingOrder) {
 
 /// The phase of that code, from 1.
 pub(super) fn phase(code: u64) -> Result<Phase, CheckpointError> {
-    let found = Phase::ALL.into_iter().find(|phase| *phase as u64 == code);
-    found.ok_or(CheckpointError::InvalidField("phase"))
+    u8::try_from(code).ok().and_then(Phase::of).ok_or(CheckpointError::InvalidField("phase"))
 }
 
 impl Input<'_> {
@@ -258,56 +244,20 @@ impl Input<'_> {
             order: OrderId(id),
             member,
             client_order_id,
-            side: self::side(side)?,
-            kind: self::kind(kind, limit)?,
+            side: Side::of(side).ok_or(CheckpointError::InvalidField("side"))?,
+            kind: OrderKind::of(kind, limit).ok_or(CheckpointError::InvalidField("kind"))?,
             price,
             remaining,
             shown,
             executed,
             display,
-            time_in_force: self::stay(stay, Timestamp(until))?,
-            self_trade: self_trade(own)?,
+            time_in_force: TimeInForce::of(stay, until)
+                .ok_or(CheckpointError::InvalidField("time in force"))?,
+            self_trade: SelfTrade::of(own).ok_or(CheckpointError::InvalidField("self-trade"))?,
             trigger,
             elected: codes & ELECTED != 0,
             post_only: codes & POST_ONLY != 0,
             priority,
         })
     }
-}
-
-fn side(code: u8) -> Result<Side, CheckpointError> {
-    match code {
-        1 => Ok(Side::Buy),
-        2 => Ok(Side::Sell),
-        _ => Err(CheckpointError::InvalidField("side")),
-    }
-}
-
-fn kind(code: u8, limit: Price) -> Result<OrderKind, CheckpointError> {
-    match code {
-        1 => Ok(OrderKind::Limit { price: limit }),
-        2 => Ok(OrderKind::Market),
-        3 => Ok(OrderKind::Pegged { to: Peg::Best, limit }),
-        4 => Ok(OrderKind::Pegged { to: Peg::Mid, limit }),
-        _ => Err(CheckpointError::InvalidField("kind")),
-    }
-}
-
-fn stay(code: u8, until: Timestamp) -> Result<TimeInForce, CheckpointError> {
-    match code {
-        1 => Ok(TimeInForce::Day),
-        2 => Ok(TimeInForce::Ioc),
-        3 => Ok(TimeInForce::Fok),
-        4 => Ok(TimeInForce::Gtc),
-        5 => Ok(TimeInForce::Gtd { until }),
-        6 => Ok(TimeInForce::AtOpen),
-        7 => Ok(TimeInForce::AtClose),
-        _ => Err(CheckpointError::InvalidField("time in force")),
-    }
-}
-
-fn self_trade(code: u8) -> Result<SelfTrade, CheckpointError> {
-    use SelfTrade::{Allow, CancelBoth, CancelIncoming, CancelResting, Decrement};
-    let all = [Allow, CancelResting, CancelIncoming, CancelBoth, Decrement];
-    all.get(usize::from(code)).copied().ok_or(CheckpointError::InvalidField("self-trade"))
 }

@@ -2,7 +2,7 @@
 
 use pares_book::{Listing, RestingOrder, Stage, Trading};
 use pares_register::Register;
-use pares_types::{DayStage, LivingOrder, OrderKind, ShardId, ShardView, TimeInForce};
+use pares_types::{DayStage, OpenOrder, OrderKind, ShardId, ShardView, TimeInForce};
 
 use super::book::Written;
 use super::{CheckpointError, Content, read};
@@ -54,10 +54,10 @@ fn listing(book: &Written) -> Listing {
     Listing { instrument: book.instrument, phase, last, reference }
 }
 
-fn living(book: &Written) -> impl Iterator<Item = LivingOrder> {
+fn living(book: &Written) -> impl Iterator<Item = OpenOrder> {
     let instrument = book.instrument.id;
     let unfinished = book.snapshot.trading.unfinished.iter().map(|unfinished| &unfinished.order);
-    book.snapshot.orders.iter().chain(unfinished).map(move |order| LivingOrder {
+    book.snapshot.orders.iter().chain(unfinished).map(move |order| OpenOrder {
         member: order.member,
         client_order_id: order.client_order_id,
         order: order.order,

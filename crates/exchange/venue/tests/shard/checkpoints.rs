@@ -3,8 +3,8 @@
 use pares_book::{Book, FastBook, Listing, NaiveBook, RestingOrder};
 use pares_sequencer::Sequencer;
 use pares_types::{
-    Band, BustedTrade, ClientOrderId, Command, Entry, GatewayId, InstrumentId, Key, Limits, LivingOrder,
-    MemberId, NewOrder, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Reason, Registration,
+    Band, BustedTrade, ClientOrderId, Command, Entry, GatewayId, InstrumentId, Key, Limits, MemberId,
+    NewOrder, OpenOrder, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Reason, Registration,
     Request, RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
 };
 use pares_venue::{CheckpointError, Shard, checkpoint, names};
@@ -124,7 +124,7 @@ fn damage_to_any_byte_is_refused() {
 }
 
 #[test]
-fn a_checkpoint_cut_short_anywhere_or_with_something_behind_it_is_refused() {
+fn truncated_or_extended_checkpoint_is_refused() {
     let mut bytes = lived().checkpoint();
     for length in 0..bytes.len() {
         assert!(restore::<FastBook>(&bytes[..length]).is_err(), "the first {length} bytes");
@@ -160,7 +160,7 @@ fn a_view_says_the_same_as_the_restored_shard() {
     let mut orders = Vec::new();
     for book in restored.books() {
         let mut tell = |order: &RestingOrder| {
-            orders.push(LivingOrder {
+            orders.push(OpenOrder {
                 member: order.member,
                 client_order_id: order.client_order_id,
                 order: order.order,
@@ -194,7 +194,7 @@ fn a_view_says_the_same_as_the_restored_shard() {
 }
 
 #[test]
-fn a_view_of_a_damaged_checkpoint_or_of_another_shard_s_is_refused() {
+fn view_of_damaged_or_foreign_checkpoint_is_refused() {
     let mut bytes = lived().checkpoint();
     let other = ShardId(SHARD.0 + 1);
     assert_eq!(checkpoint::view(other, &bytes).err(), Some(CheckpointError::OtherShard(SHARD)));

@@ -37,7 +37,7 @@ impl Floor {
 }
 
 #[test]
-fn what_was_taken_in_a_second_before_another_is_done_and_what_lay_longer_is_not() {
+fn request_within_a_second_executes_older_is_overtaken() {
     let mut floor = Floor::new();
     assert_eq!(floor.ask(0, NOON, BLOCK), Reason::None);
     assert_eq!(floor.ask(0, NOON - SECOND, UNBLOCK), Reason::None);

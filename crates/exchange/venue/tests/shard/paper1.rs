@@ -56,7 +56,7 @@ fn paper1_s3_both_execute_q0_p0_p1_p2_q1_q2() {
 }
 
 #[test]
-fn paper1_s3_a_request_that_comes_after_it_was_ordered_is_ignored() {
+fn paper1_s3_request_after_its_order_is_ignored() {
     let window = window(8);
     let (mut one, mut two) = (Venue::<FastBook>::new(&window), Venue::<FastBook>::new(&window));
     one.receive(&[q(0)]);

@@ -40,7 +40,7 @@ fn what_all_venues_fail_at_is_void_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_repeat_of_what_was_void_is_a_duplicate_though_the_engine_failed_at_it_too() {
+fn repeat_of_void_request_is_duplicate() {
     let window = window(64);
     let mut venue = failed::<FastBook>(&window);
     venue.step();
@@ -60,7 +60,7 @@ fn a_repeat_of_what_was_void_is_a_duplicate_though_the_engine_failed_at_it_too()
 }
 
 #[test]
-fn a_venue_that_slept_through_it_learns_it_from_the_window_or_from_the_record() {
+fn sleeping_venue_learns_void_from_window_or_record() {
     let window = window(64);
     let mut a = failed::<FastBook>(&window);
     a.step();
@@ -78,7 +78,7 @@ fn a_venue_that_slept_through_it_learns_it_from_the_window_or_from_the_record() 
 }
 
 #[test]
-fn what_another_venue_has_executed_stands_and_who_failed_at_it_needs_that_venue_s_state() {
+fn executed_elsewhere_stands_failed_venue_needs_state() {
     let window = window(64);
     let mut healthy = Venue::<FastBook>::new(&window);
     healthy.receive(&flow());
@@ -126,16 +126,17 @@ fn who_executes_what_becomes_void_meanwhile_is_overruled() {
     assert_eq!(failing.out.all[2].outcome.reason, Reason::Void);
 }
 
+fn ask(venue: &mut Venue<FastBook>, request: Request) -> Option<Reason> {
+    venue.receive([&request]);
+    venue.step();
+    venue.out.all.last().map(|result| result.outcome.reason)
+}
+
 #[test]
-fn a_quarantined_instrument_takes_nothing_until_the_exchange_asks_for_something_there() {
+fn quarantined_instrument_waits_for_exchange() {
     let window = window(64);
     let mut venue = failed::<FastBook>(&window);
     venue.step();
-    let ask = |venue: &mut Venue<FastBook>, request: Request| {
-        venue.receive([&request]);
-        venue.step();
-        venue.out.all.last().map(|result| result.outcome.reason)
-    };
     let poisoned = |sequence, command, member| {
         let request = enter(1, sequence, Side::Buy, 90, 1);
         Request { instrument: InstrumentId(2), command, member, ..request }
@@ -155,15 +156,10 @@ fn a_quarantined_instrument_takes_nothing_until_the_exchange_asks_for_something_
 }
 
 #[test]
-fn a_time_that_brings_the_engine_down_stops_the_shard_s_clock_until_the_exchange_has_looked() {
+fn crashing_time_stops_shard_clock_until_exchange_acts() {
     let window = window(64);
     let mut venue = Venue::<FastBook>::new(&window);
     venue.shard.suspect(Position(0));
-    let ask = |venue: &mut Venue<FastBook>, request: Request| {
-        venue.receive([&request]);
-        venue.step();
-        venue.out.all.last().map(|result| result.outcome.reason)
-    };
     let everywhere = |sequence, command| {
         let request = enter(1, sequence, Side::Buy, 90, 1);
         Request { instrument: InstrumentId(0), command, member: MemberId(0), ..request }

@@ -35,23 +35,6 @@ fn observe<B: pares_book::Book>(venue: &mut Venue<B>, records: &[Result]) {
 }
 
 #[test]
-fn a_venue_too_far_behind_comes_back_through_the_committed_stream() {
-    let window = window(8);
-    let (mut ahead, mut behind) = (Venue::<FastBook>::new(&window), Venue::<NaiveBook>::new(&window));
-    let requests = flow(40);
-    run(&mut ahead, &requests);
-    behind.receive(&requests);
-    let progress = behind.step();
-    assert_eq!((progress.stall, progress.executed), (Some(Stall::TooFarBehind), 0));
-    observe(&mut behind, &ahead.out.all);
-    assert_eq!(behind.shard.state_hash(), ahead.shard.state_hash());
-    // Nothing is handed out but the state hash, for which the recorders ask everyone.
-    assert_eq!((behind.shard.pending_len(), behind.order()), (0, vec![requests[0].id]));
-    behind.receive(&[enter(2, 1, Side::Buy, 90, 1)]);
-    assert_eq!(behind.step().executed, 1);
-}
-
-#[test]
 fn a_joining_venue_equals_one_that_never_died() {
     let window = window(64);
     let requests = flow(200);
@@ -74,7 +57,7 @@ fn a_joining_venue_equals_one_that_never_died() {
 }
 
 #[test]
-fn a_record_beyond_the_next_position_is_a_gap_and_changes_nothing() {
+fn record_past_next_position_is_gap_without_change() {
     let window = window(64);
     let mut venue = Venue::<FastBook>::new(&window);
     let before = venue.shard.state_hash();
@@ -110,58 +93,6 @@ fn what_is_recorded_is_not_handed_out_again_except_hashes() {
     assert_eq!(at, [0, HASH_EVERY]);
     assert_eq!(second.out.all[1], first.out.all[HASH_EVERY as usize]);
     assert!(second.out.all[1].at.state_hash.is_some());
-}
-
-#[test]
-fn what_is_not_recorded_is_handed_out_by_everyone() {
-    let window = window(64);
-    let (mut first, mut second) = (Venue::<FastBook>::new(&window), Venue::<NaiveBook>::new(&window));
-    for venue_requests in [&mut first.shard as &mut dyn FnRequest, &mut second.shard] {
-        flow(9).iter().for_each(|request| venue_requests.take(request));
-    }
-    first.step();
-    second.step();
-    assert_eq!(first.out.all.len(), 9);
-    assert_eq!(first.out.all, second.out.all);
-}
-
-/// Shards on different books, as one thing that takes requests.
-trait FnRequest {
-    fn take(&mut self, request: &Request);
-}
-
-impl<B: pares_book::Book> FnRequest for pares_venue::Shard<B> {
-    fn take(&mut self, request: &Request) {
-        self.on_request(request);
-    }
-}
-
-#[test]
-fn a_full_window_stalls_until_the_record_moves() {
-    let window = window(4);
-    let mut venue = Venue::<FastBook>::new(&window);
-    venue.receive(&flow(6));
-    let progress = venue.step();
-    assert_eq!((progress.executed, progress.stall), (4, Some(Stall::WindowFull)));
-    assert_eq!(venue.step().executed, 0);
-    venue.window.raise_recorded(Position(2));
-    let progress = venue.step();
-    assert_eq!((progress.executed, progress.stall), (2, None));
-}
-
-#[test]
-fn a_decision_without_its_body_holds_everything_back() {
-    let window = window(8);
-    let (mut knows, mut waits) = (Venue::<FastBook>::new(&window), Venue::<FastBook>::new(&window));
-    let (first, second) = (enter(1, 1, Side::Buy, 100, 1), enter(2, 1, Side::Sell, 100, 1));
-    knows.receive(&[first]);
-    knows.step();
-    waits.receive(&[second]);
-    assert_eq!(waits.step().stall, Some(Stall::AwaitsBody(first.id)));
-    waits.receive(&[first]);
-    waits.step();
-    waits.step();
-    assert_eq!(waits.order(), [first.id, second.id]);
 }
 
 #[test]

@@ -27,7 +27,6 @@ pub(crate) fn window(capacity: usize) -> LocalWindow {
     LocalWindow::new(capacity, Epoch(1), Position(0))
 }
 
-/// A result as it was handed out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Result {
     pub(crate) at: ResultAt,

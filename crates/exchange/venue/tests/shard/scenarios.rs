@@ -149,7 +149,7 @@ fn venue_dies_between_decision_and_result() {
 }
 
 #[test]
-fn follower_observes_what_is_recorded_and_takes_over_in_the_middle() {
+fn follower_observes_records_and_takes_over() {
     check(
         8,
         "

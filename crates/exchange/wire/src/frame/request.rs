@@ -2,7 +2,7 @@
 
 use pares_types::{
     BustedTrade, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, NewTerms, Position,
-    Price, Quantity, Registration, Symbol,
+    Price, Quantity, Registration, Symbol, TimeInForce,
 };
 use zerocopy::little_endian::{U32, U64};
 
@@ -15,7 +15,7 @@ use crate::WireError;
 use crate::code::{
     FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, business_day, display, flags_code, is_extended, known,
     new_time_in_force, order_id, order_kind, order_kind_code, phase, rule, rule_code, self_trade, side,
-    sides, sides_code, time_in_force, time_in_force_code, trigger,
+    sides, sides_code, time_in_force, trigger,
 };
 use crate::register::{entry, entry_code};
 
@@ -52,7 +52,7 @@ fn write_order(
     order: &NewOrder,
 ) {
     let (order_kind, price) = order_kind_code(order.kind, order.post_only);
-    let (time_in_force, until_ns) = time_in_force_code(order.time_in_force);
+    let (time_in_force, until_ns) = order.time_in_force.code();
     let plain = EnterOrder {
         client_order_id: client_order_id.0.into(),
         price: price.into(),
@@ -67,22 +67,31 @@ fn write_order(
         return write(out, &plain);
     }
     let extended = EnterOrderExtended {
-        client_order_id: plain.client_order_id,
-        price: plain.price,
-        quantity: plain.quantity,
         display: order.display.0.into(),
         minimum: order.minimum.0.into(),
         trigger: order.trigger.unwrap_or_default().0.into(),
         until_ns: until_ns.into(),
-        instrument: plain.instrument,
-        side: plain.side,
-        order_kind,
-        time_in_force,
-        self_trade: plain.self_trade,
         flags: flags_code(order.trigger, None),
-        reserved: [0; 7],
+        ..widened(&plain)
     };
     write(out, &extended);
+}
+
+/// The extended frame that says what the plain one does.
+fn widened(plain: &EnterOrder) -> EnterOrderExtended {
+    let EnterOrder { client_order_id, price, quantity, instrument, side, .. } = *plain;
+    let EnterOrder { order_kind, time_in_force, self_trade, .. } = *plain;
+    EnterOrderExtended {
+        client_order_id,
+        price,
+        quantity,
+        instrument,
+        side,
+        order_kind,
+        time_in_force,
+        self_trade,
+        ..EnterOrderExtended::default()
+    }
 }
 
 fn write_terms(out: &mut Vec<u8>, name: ClientOrderId, target: ClientOrderId, terms: &NewTerms) {
@@ -95,7 +104,7 @@ fn write_terms(out: &mut Vec<u8>, name: ClientOrderId, target: ClientOrderId, te
     if *terms == NewTerms::new(terms.price, terms.quantity) {
         return write(out, &plain);
     }
-    let (time_in_force, until_ns) = terms.time_in_force.map_or((0, 0), time_in_force_code);
+    let (time_in_force, until_ns) = terms.time_in_force.map_or((0, 0), TimeInForce::code);
     let extended = AmendOrderExtended {
         client_order_id: plain.client_order_id,
         target_client_order_id: plain.target_client_order_id,
@@ -192,23 +201,7 @@ fn enter(frame: &EnterOrder) -> Result<ClientRequest, WireError> {
     if frame.time_in_force == GOOD_TILL_DATE {
         return Err(WireError::InvalidField("time_in_force"));
     }
-    let (kind, post_only) = order_kind(frame.order_kind, frame.price.get())?;
-    let order = NewOrder {
-        side: side(frame.side)?,
-        kind,
-        time_in_force: time_in_force(frame.time_in_force, 0)?,
-        post_only,
-        self_trade: self_trade(frame.self_trade)?,
-        quantity: Quantity(frame.quantity.get()),
-        display: Quantity::ZERO,
-        minimum: Quantity::ZERO,
-        trigger: None,
-    };
-    Ok(ClientRequest::Enter {
-        client_order_id: ClientOrderId(frame.client_order_id.get()),
-        instrument: InstrumentId(frame.instrument.get()),
-        order,
-    })
+    enter_extended(&widened(frame))
 }
 
 fn enter_extended(frame: &EnterOrderExtended) -> Result<ClientRequest, WireError> {

@@ -14,8 +14,8 @@ use super::reply::{answer, busted, cancelled, journalled, news, rejected, trade}
 use super::{
     Answer, BeginDay, CancelAfter, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder,
     EnterOrderExtended, Journalled, LimitsRequest, MassCancel, Message, OrderNews, OrderStatusRequest, Ping,
-    Pong, Proof, Rejected, Resume, Resumed, SignOn, SignedOn, TickRow, Trade, TradeBusted, VERSION, asking,
-    body, request, write,
+    Pong, Proof, Rejected, Resume, Resumed, SignOn, SignedOn, TickRow, Trade, TradeBusted, VERSION, body,
+    queries, request, write,
 };
 use crate::WireError;
 use crate::code::{reason, sides, sides_code};
@@ -116,7 +116,7 @@ pub fn decode_client(kind: u8, bytes: &[u8]) -> Result<ClientFrame, WireError> {
             ClientFrame::CancelAfter { after_ms: body::<CancelAfter>(bytes)?.after_ms.get() }
         }
         OrderStatusRequest::KIND => ClientFrame::OrderStatusRequest(order_key(&body(bytes)?)?),
-        super::ListRequest::KIND => ClientFrame::ListRequest(asking::list_request(&body(bytes)?)?),
+        super::ListRequest::KIND => ClientFrame::ListRequest(queries::list_request(&body(bytes)?)?),
         LimitsRequest::KIND => {
             ClientFrame::LimitsRequest { token: body::<LimitsRequest>(bytes)?.token.get() }
         }
@@ -158,12 +158,12 @@ pub fn decode_gateway(kind: u8, bytes: &[u8]) -> Result<GatewayFrame, WireError>
         TradeBusted::KIND => GatewayFrame::Reply(Reply::Busted(busted(&body(bytes)?)?)),
         Resumed::KIND => resumed(&body(bytes)?)?,
         super::OrderStatus::KIND => order_status(&body(bytes)?)?,
-        super::ListEnd::KIND => GatewayFrame::ListEnd(asking::list_end(&body(bytes)?)?),
+        super::ListEnd::KIND => GatewayFrame::ListEnd(queries::list_end(&body(bytes)?)?),
         super::InstrumentStatus::KIND => {
-            GatewayFrame::InstrumentStatus(asking::instrument_status(&body(bytes)?)?)
+            GatewayFrame::InstrumentStatus(queries::instrument_status(&body(bytes)?)?)
         }
-        TickRow::KIND => asking::tick_row(&body(bytes)?),
-        super::OwnLimits::KIND => GatewayFrame::OwnLimits(asking::own_limits(&body(bytes)?)?),
+        TickRow::KIND => queries::tick_row(&body(bytes)?),
+        super::OwnLimits::KIND => GatewayFrame::OwnLimits(queries::own_limits(&body(bytes)?)?),
         Pong::KIND => GatewayFrame::Pong(body(bytes)?),
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
     })
@@ -240,7 +240,7 @@ fn order_status(frame: &super::OrderStatus) -> Result<GatewayFrame, WireError> {
             let key = order_key(&OrderStatusRequest { client_order_id, order_id })?;
             return Ok(GatewayFrame::OrderStatus(key, None));
         }
-        code => OrderState::ALL.into_iter().find(|state| *state as u8 == code),
+        code => OrderState::of(code),
     };
     let status = OrderStatus {
         client_order_id: ClientOrderId(frame.client_order_id.get()),

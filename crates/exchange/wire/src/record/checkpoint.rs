@@ -6,43 +6,41 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::{CHECKPOINT_CHUNK, CHECKPOINT_STORED, check};
 use crate::WireError;
 
-/// A piece of a shard's checkpoint on its way to the recorders; its bytes follow.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct CheckpointChunk {
-    /// [`CHECKPOINT_CHUNK`].
-    pub schema: u8,
-    /// [`super::VERSION`].
-    pub version: u8,
-    /// The shard.
-    pub shard: U16,
-    /// The life of the window it was taken in.
-    pub epoch: U32,
-    /// The next position to execute on this state.
-    pub position: U64,
-    /// Bytes of the whole checkpoint in its last piece, 0 in the others: nobody knows it earlier.
-    pub total_bytes: U32,
-    /// Where this piece starts in it.
-    pub start: U32,
+layout! {
+    /// A piece of a shard's checkpoint on its way to the recorders; its bytes follow.
+    CheckpointChunk (24) {
+        /// [`CHECKPOINT_CHUNK`].
+        schema: u8,
+        /// [`super::VERSION`].
+        version: u8,
+        /// The shard.
+        shard: U16,
+        /// The life of the window it was taken in.
+        epoch: U32,
+        /// The next position to execute on this state.
+        position: U64,
+        /// Bytes of the whole checkpoint in its last piece, 0 in the others: nobody knows it earlier.
+        total_bytes: U32,
+        /// Where this piece starts in it.
+        start: U32,
+    }
 }
-const _: () = assert!(size_of::<CheckpointChunk>() == 24);
 
-/// A recorder has a whole, verified checkpoint on disk.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct CheckpointStored {
-    /// [`CHECKPOINT_STORED`].
-    pub schema: u8,
-    /// [`super::VERSION`].
-    pub version: u8,
-    /// The shard.
-    pub shard: U16,
-    /// The life of the window it was taken in.
-    pub epoch: U32,
-    /// The next position to execute on that state.
-    pub position: U64,
+layout! {
+    /// A recorder has a whole, verified checkpoint on disk.
+    CheckpointStored (16) {
+        /// [`CHECKPOINT_STORED`].
+        schema: u8,
+        /// [`super::VERSION`].
+        version: u8,
+        /// The shard.
+        shard: U16,
+        /// The life of the window it was taken in.
+        epoch: U32,
+        /// The next position to execute on that state.
+        position: U64,
+    }
 }
-const _: () = assert!(size_of::<CheckpointStored>() == 16);
 
 impl CheckpointChunk {
     /// Reads a chunk and the bytes it carries.

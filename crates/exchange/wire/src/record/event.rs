@@ -26,32 +26,31 @@ mod kind {
     pub(super) const DAY_ENDED: u8 = 11;
 }
 
-/// One event of a result. What a kind does not use is zero.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct EventRecord {
-    /// [`OrderId`] bits: the order concerned; of a fill or a busted trade the resting one.
-    pub order: U64,
-    /// Its owner's name for it; of a busted trade the [`OrderId`] bits of the incoming order.
-    pub client_order_id: U64,
-    /// Price of the trade, of the order, of the auction; the reference price.
-    pub price: I64,
-    /// Shares traded, cancelled, left or matched; of a phase, when it ends, ns since the Unix epoch.
-    pub quantity: U64,
-    /// Shares left after a fill, shown, or left over in an auction; of a busted trade its position.
-    pub remaining: U64,
-    /// The order's owner; of a busted trade its index; the instrument.
-    pub member: U32,
-    /// 1 fill, 2 cancelled, 3 incoming, 4 rested, 5 phase entered, 6 auction, 7 busted, 8 instrument, 9 day prices, 10 day volume, 11 day ended.
-    pub kind: u8,
-    /// Cause code; of a phase the phase.
-    pub cause: u8,
-    /// The order's side (of a fill the resting order's, of an auction the surplus's): 1 buy, 2 sell.
-    pub side: u8,
-    /// 1 if a phase has a reference price, or an auction is firm.
-    pub flag: u8,
+layout! {
+    /// One event of a result. What a kind does not use is zero.
+    EventRecord (48) {
+        /// [`OrderId`] bits: the order concerned; of a fill or a busted trade the resting one.
+        order: U64,
+        /// Its owner's name for it; of a busted trade the [`OrderId`] bits of the incoming order.
+        client_order_id: U64,
+        /// Price of the trade, of the order, of the auction; the reference price.
+        price: I64,
+        /// Shares traded, cancelled, left or matched; of a phase, when it ends, ns since the Unix epoch.
+        quantity: U64,
+        /// Shares left after a fill, shown, or left over in an auction; of a busted trade its position.
+        remaining: U64,
+        /// The order's owner; of a busted trade its index; the instrument.
+        member: U32,
+        /// 1 fill, 2 cancelled, 3 incoming, 4 rested, 5 phase entered, 6 auction, 7 busted, 8 instrument, 9 day prices, 10 day volume, 11 day ended.
+        kind: u8,
+        /// Cause code; of a phase the phase.
+        cause: u8,
+        /// The order's side (of a fill the resting order's, of an auction the surplus's): 1 buy, 2 sell.
+        side: u8,
+        /// 1 if a phase has a reference price, or an auction is firm.
+        flag: u8,
+    }
 }
-const _: () = assert!(size_of::<EventRecord>() == 48);
 
 impl From<&Event> for EventRecord {
     fn from(event: &Event) -> Self {
@@ -179,7 +178,6 @@ impl EventRecord {
         }
     }
 
-    /// The day, if this is its end.
     pub(super) fn day_ended(&self) -> Option<BusinessDay> {
         (self.kind == kind::DAY_ENDED).then(|| BusinessDay(self.member.get()))
     }

@@ -10,45 +10,43 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::{SESSION_MARK, VERSION, check};
 use crate::WireError;
 
-/// The head of a mark; its shards follow.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct MarkHead {
-    /// [`SESSION_MARK`].
-    pub schema: u8,
-    /// [`VERSION`].
-    pub version: u8,
-    /// The number of the member's session.
-    pub session: U16,
-    /// The member.
-    pub member: U32,
-    /// The next number expected of the member, at least.
-    pub next_in: U64,
-    /// The last number that may have been given to a message to the member.
-    pub out_max: U64,
-    /// How often the session had gone to another connection.
-    pub reign: U32,
-    /// The gateway that gives these numbers.
-    pub gateway: U16,
-    /// How many [`MarkedShard`]s follow.
-    pub shards: U16,
+layout! {
+    /// The head of a mark; its shards follow.
+    MarkHead (32) {
+        /// [`SESSION_MARK`].
+        schema: u8,
+        /// [`VERSION`].
+        version: u8,
+        /// The number of the member's session.
+        session: U16,
+        /// The member.
+        member: U32,
+        /// The next number expected of the member, at least.
+        next_in: U64,
+        /// The last number that may have been given to a message to the member.
+        out_max: U64,
+        /// How often the session had gone to another connection.
+        reign: U32,
+        /// The gateway that gives these numbers.
+        gateway: U16,
+        /// How many [`MarkedShard`]s follow.
+        shards: U16,
+    }
 }
-const _: () = assert!(size_of::<MarkHead>() == 32);
 
-/// Where in one shard's stream a session was.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct MarkedShard {
-    /// The number of the next message of the member's stream that is to be told.
-    pub next: U64,
-    /// The shard.
-    pub shard: U16,
-    /// The member whose stream it is, the same in all; 0: the session's own.
-    pub copied: U32,
-    /// Zero; later fields go here.
-    pub reserved: [u8; 2],
+layout! {
+    /// Where in one shard's stream a session was.
+    MarkedShard (16) {
+        /// The number of the next message of the member's stream that is to be told.
+        next: U64,
+        /// The shard.
+        shard: U16,
+        /// The member whose stream it is, the same in all; 0: the session's own.
+        copied: U32,
+        /// Zero; later fields go here.
+        reserved: [u8; 2],
+    }
 }
-const _: () = assert!(size_of::<MarkedShard>() == 16);
 
 /// What another gateway must know of a FIX session to go on with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

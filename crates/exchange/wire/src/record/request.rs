@@ -22,7 +22,7 @@ use crate::WireError;
 use crate::code::{
     FLAG_DISPLAY, FLAG_TRIGGER, business_day, display, flags_code, is_extended, known, new_time_in_force,
     order_id, order_kind, order_kind_code, phase, request_id, rule, rule_code, self_trade, side, sides,
-    sides_code, time_in_force, time_in_force_code, trigger,
+    sides_code, time_in_force, trigger,
 };
 use crate::register::{entry, entry_code};
 
@@ -53,112 +53,108 @@ mod command {
 /// How far `self_trade` is shifted in its byte.
 const SELF_TRADE_SHIFT: u32 = 4;
 
-/// A numbered request. Gateway to venues, and inside every result.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct RequestRecord {
-    /// [`REQUEST`].
-    pub schema: u8,
-    /// [`VERSION`].
-    pub version: u8,
-    /// The total order it belongs to.
-    pub shard: U16,
-    /// Who asks.
-    pub member: U32,
-    /// [`pares_types::RequestId`] bits: gateway (16) and sequence (48).
-    pub id: U64,
-    /// When the gateway took it in, ns since the Unix epoch.
-    pub stamp_ns: U64,
-    /// The member's own name for the request.
-    pub client_order_id: U64,
-    /// [`OrderId`] bits of the order to amend or cancel, or that rested in the trade to bust; 0 otherwise.
-    pub target: U64,
-    /// Price units, of an order, an amend or a trade to bust; 0 otherwise and for market orders.
-    pub price: I64,
-    /// Shares, of an order, an amend or a trade to bust; of a change of the register the position as of which its operator knew it; of the time what was drawn; 0 otherwise.
-    pub quantity: U64,
-    /// The instrument; 0 = all of the shard, where the command allows it.
-    pub instrument: U32,
-    /// 1 enter, 2 amend, 3 cancel, 4 mass cancel, 5 time, 6 set phase, 7 set rule, 8 add instrument, 9 remove
-    /// instrument, 10 block, 11 unblock, 12 bust, 13 begin day, 14 end day, 15 register, 16 cancel guarded; plus 128 if an extension follows.
-    pub command: u8,
-    /// 1 buy, 2 sell; for a mass cancel 0 means both; 0 for all others.
-    pub side: u8,
-    /// 1 limit, 2 market, 3 post-only limit, 4 post-only market, 5 pegged to the best price, 6 pegged to the
-    /// middle, 7 and 8 the same post-only; 0 unless entering.
-    pub order_kind: u8,
-    /// Bits 0 to 3: 1 day, 2 immediate or cancel, 3 fill or kill, 4 good till cancelled, 5 good till date (in
-    /// the extension), 6 at open, 7 at close; 0 unless entering, or if an amend leaves it. Bits 4 to 7:
-    /// self-trade prevention: 0 allow, 1 cancel resting, 2 cancel incoming, 3 cancel both, 4 decrement.
-    pub time_in_force: u8,
+layout! {
+    /// A numbered request. Gateway to venues, and inside every result.
+    RequestRecord (64) {
+        /// [`REQUEST`].
+        schema: u8,
+        /// [`VERSION`].
+        version: u8,
+        /// The total order it belongs to.
+        shard: U16,
+        /// Who asks.
+        member: U32,
+        /// [`pares_types::RequestId`] bits: gateway (16) and sequence (48).
+        id: U64,
+        /// When the gateway took it in, ns since the Unix epoch.
+        stamp_ns: U64,
+        /// The member's own name for the request.
+        client_order_id: U64,
+        /// [`OrderId`] bits of the order to amend or cancel, or that rested in the trade to bust; 0 otherwise.
+        target: U64,
+        /// Price units, of an order, an amend or a trade to bust; 0 otherwise and for market orders.
+        price: I64,
+        /// Shares, of an order, an amend or a trade to bust; of a change of the register the position as of which its operator knew it; of the time what was drawn; 0 otherwise.
+        quantity: U64,
+        /// The instrument; 0 = all of the shard, where the command allows it.
+        instrument: U32,
+        /// 1 enter, 2 amend, 3 cancel, 4 mass cancel, 5 time, 6 set phase, 7 set rule, 8 add instrument, 9 remove
+        /// instrument, 10 block, 11 unblock, 12 bust, 13 begin day, 14 end day, 15 register, 16 cancel guarded; plus 128 if an extension follows.
+        command: u8,
+        /// 1 buy, 2 sell; for a mass cancel 0 means both; 0 for all others.
+        side: u8,
+        /// 1 limit, 2 market, 3 post-only limit, 4 post-only market, 5 pegged to the best price, 6 pegged to the
+        /// middle, 7 and 8 the same post-only; 0 unless entering.
+        order_kind: u8,
+        /// Bits 0 to 3: 1 day, 2 immediate or cancel, 3 fill or kill, 4 good till cancelled, 5 good till date (in
+        /// the extension), 6 at open, 7 at close; 0 unless entering, or if an amend leaves it. Bits 4 to 7:
+        /// self-trade prevention: 0 allow, 1 cancel resting, 2 cancel incoming, 3 cancel both, 4 decrement.
+        time_in_force: u8,
+    }
 }
-const _: () = assert!(size_of::<RequestRecord>() == 64);
 
-/// The extension of an order or an amend that says more than its 64 bytes hold.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct TermsRecord {
-    /// Shares shown at a time; 0 shows everything. For an amend only if bit 1 of `flags` is set.
-    pub display: U64,
-    /// Shares that must match at once, 0 for no such wish; of an amend its owner's name for the order, 0 if it is not known.
-    pub minimum: U64,
-    /// Price units; only if bit 0 of `flags` is set.
-    pub trigger: I64,
-    /// When a good-till-date order expires, ns since the Unix epoch; 0 for others.
-    pub until_ns: U64,
-    /// Bit 0: there is a trigger. Bit 1: there is a display (amend only).
-    pub flags: u8,
-    /// Zero; later fields go here.
-    pub reserved: [u8; 7],
+layout! {
+    /// The extension of an order or an amend that says more than its 64 bytes hold.
+    TermsRecord (40) {
+        /// Shares shown at a time; 0 shows everything. For an amend only if bit 1 of `flags` is set.
+        display: U64,
+        /// Shares that must match at once, 0 for no such wish; of an amend its owner's name for the order, 0 if it is not known.
+        minimum: U64,
+        /// Price units; only if bit 0 of `flags` is set.
+        trigger: I64,
+        /// When a good-till-date order expires, ns since the Unix epoch; 0 for others.
+        until_ns: U64,
+        /// Bit 0: there is a trigger. Bit 1: there is a display (amend only).
+        flags: u8,
+        /// Zero; later fields go here.
+        reserved: [u8; 7],
+    }
 }
-const _: () = assert!(size_of::<TermsRecord>() == EXTENSION_BYTES);
 
-/// The extension of a request of the exchange.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct OperandsRecord {
-    /// Of a rule its first operand; of the register the first 8 bytes of the value; the business day, days since the Unix epoch; of
-    /// guarded orders the last request that may have entered one, its bits.
-    pub first: I64,
-    /// Of a rule its second operand; of the register the next 8.
-    pub second: I64,
-    /// Of a new instrument its symbol, then zeros; of the register the last 16.
-    pub symbol: [u8; 16],
-    /// The member to block or unblock, of the register, or of guarded orders.
-    pub member: U32,
-    /// Of the register or of guarded orders the session.
-    pub index: U16,
-    /// The phase, the rule, or the entry.
-    pub code: u8,
-    /// Zero; later fields go here.
-    pub reserved: u8,
+layout! {
+    /// The extension of a request of the exchange.
+    OperandsRecord (40) {
+        /// Of a rule its first operand; of the register the first 8 bytes of the value; the business day, days since the Unix epoch; of
+        /// guarded orders the last request that may have entered one, its bits.
+        first: I64,
+        /// Of a rule its second operand; of the register the next 8.
+        second: I64,
+        /// Of a new instrument its symbol, then zeros; of the register the last 16.
+        symbol: [u8; 16],
+        /// The member to block or unblock, of the register, or of guarded orders.
+        member: U32,
+        /// Of the register or of guarded orders the session.
+        index: U16,
+        /// The phase, the rule, or the entry.
+        code: u8,
+        /// Zero; later fields go here.
+        reserved: u8,
+    }
 }
-const _: () = assert!(size_of::<OperandsRecord>() == EXTENSION_BYTES);
 
-/// The extension of a request that declares a trade void: what the trade was, for those who are told.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct BustRecord {
-    /// The trade's position.
-    pub position: U64,
-    /// [`OrderId`] bits of the incoming order.
-    pub incoming: U64,
-    /// The owner's name for the resting order.
-    pub resting_client_order_id: U64,
-    /// The owner's name for the incoming order.
-    pub incoming_client_order_id: U64,
-    /// The owner of the resting order.
-    pub resting_member: U32,
-    /// The owner of the incoming order.
-    pub incoming_member: U32,
-    /// Which event of its position the trade was.
-    pub index: U16,
-    /// 1 if the resting order bought, 2 if it sold.
-    pub resting_side: u8,
-    /// Zero; later fields go here.
-    pub reserved: [u8; 5],
+layout! {
+    /// The extension of a request that declares a trade void: what the trade was, for those who are told.
+    BustRecord (48) {
+        /// The trade's position.
+        position: U64,
+        /// [`OrderId`] bits of the incoming order.
+        incoming: U64,
+        /// The owner's name for the resting order.
+        resting_client_order_id: U64,
+        /// The owner's name for the incoming order.
+        incoming_client_order_id: U64,
+        /// The owner of the resting order.
+        resting_member: U32,
+        /// The owner of the incoming order.
+        incoming_member: U32,
+        /// Which event of its position the trade was.
+        index: U16,
+        /// 1 if the resting order bought, 2 if it sold.
+        resting_side: u8,
+        /// Zero; later fields go here.
+        reserved: [u8; 5],
+    }
 }
-const _: () = assert!(size_of::<BustRecord>() == 48);
 
 const EXTENSION_BYTES: usize = 40;
 /// No request record is longer.
@@ -249,7 +245,7 @@ impl RequestRecord {
 
     fn set_order(&mut self, order: &NewOrder) -> Extension {
         let (code, price) = order_kind_code(order.kind, order.post_only);
-        let (time_in_force, until_ns) = time_in_force_code(order.time_in_force);
+        let (time_in_force, until_ns) = order.time_in_force.code();
         self.command = command::ENTER;
         self.side = order.side as u8;
         self.order_kind = code;
@@ -271,7 +267,7 @@ impl RequestRecord {
     }
 
     fn set_amendment(&mut self, amendment: &Amendment) -> Extension {
-        let (time_in_force, until_ns) = amendment.time_in_force.map_or((0, 0), time_in_force_code);
+        let (time_in_force, until_ns) = amendment.time_in_force.map_or((0, 0), TimeInForce::code);
         self.command = command::AMEND;
         self.target = amendment.target.0.to_bits().into();
         self.price = amendment.price.0.into();

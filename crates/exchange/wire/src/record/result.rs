@@ -10,40 +10,39 @@ use super::{EventRecord, RESULT, RequestRecord, VERSION, check, request_bytes, w
 use crate::WireError;
 use crate::code::{order_id, reason, request_id, status};
 
-/// The head of a result: position, outcome; the request and its events follow.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct ResultHead {
-    /// [`RESULT`].
-    pub schema: u8,
-    /// [`VERSION`].
-    pub version: u8,
-    /// The shard whose order this is a place in.
-    pub shard: U16,
-    /// The life of the window that decided it.
-    pub epoch: U32,
-    /// The place in the shard's total order.
-    pub position: U64,
-    /// [`pares_types::OrderId`] bits of the order concerned.
-    pub order: U64,
-    /// Shares of that order executed so far; of a mass cancel the orders cancelled.
-    pub executed: U64,
-    /// Shares of that order still there; of a mass cancel the orders left to cancel.
-    pub remaining: U64,
-    /// The shard's state hash after this position; 0 except every [`HASH_EVERY`] positions.
-    pub state_hash: U64,
-    /// [`pares_types::Status`] code.
-    pub status: u8,
-    /// [`pares_types::Reason`] code.
-    pub reason: u8,
-    /// How many [`EventRecord`]s follow the request.
-    pub events: U16,
-    /// The venue that executed it first (for the curious; all venues agree on the rest).
-    pub venue: U16,
-    /// Zero; later fields go here.
-    pub reserved: U16,
+layout! {
+    /// The head of a result: position, outcome; the request and its events follow.
+    ResultHead (56) {
+        /// [`RESULT`].
+        schema: u8,
+        /// [`VERSION`].
+        version: u8,
+        /// The shard whose order this is a place in.
+        shard: U16,
+        /// The life of the window that decided it.
+        epoch: U32,
+        /// The place in the shard's total order.
+        position: U64,
+        /// [`pares_types::OrderId`] bits of the order concerned.
+        order: U64,
+        /// Shares of that order executed so far; of a mass cancel the orders cancelled.
+        executed: U64,
+        /// Shares of that order still there; of a mass cancel the orders left to cancel.
+        remaining: U64,
+        /// The shard's state hash after this position; 0 except every [`HASH_EVERY`] positions.
+        state_hash: U64,
+        /// [`pares_types::Status`] code.
+        status: u8,
+        /// [`pares_types::Reason`] code.
+        reason: u8,
+        /// How many [`EventRecord`]s follow the request.
+        events: U16,
+        /// The venue that executed it first (for the curious; all venues agree on the rest).
+        venue: U16,
+        /// Zero; later fields go here.
+        reserved: U16,
+    }
 }
-const _: () = assert!(size_of::<ResultHead>() == 56);
 
 /// A result as it lies in a log: borrowed, checked, decoded field by field on demand.
 #[derive(Clone, Copy, Debug)]

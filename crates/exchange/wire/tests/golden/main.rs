@@ -1,11 +1,10 @@
 //! The bytes of every record and frame, frozen. A change here is a change of the protocol: it needs a new
 //! version, not a new expectation.
 
-mod asking;
 mod frames;
+mod queries;
 mod records;
 
-use expect_test::Expect;
 use pares_types::{
     Amendment, Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest,
     Command, Entry, Epoch, Event, GatewayId, IncomingCause, InstrumentId, InstrumentStatus, Limits, List,
@@ -22,13 +21,16 @@ use pares_wire::record::{
 };
 use zerocopy::IntoBytes;
 
-/// Sixteen bytes a line, as the protocol pages show them.
-fn check(bytes: &[u8], expected: Expect) {
+/// Compares bytes with those of that name in `bytes.txt`, where they are written sixteen a line, as the protocol pages show them.
+fn check(name: &str, bytes: &[u8]) {
     let line = |(at, bytes): (usize, &[u8])| {
         let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{:04x}  {}\n", at * 16, hex.join(" "))
+        format!("    {:04x}  {}", at * 16, hex.join(" "))
     };
-    expected.assert_eq(&bytes.chunks(16).enumerate().map(line).collect::<String>());
+    let shown: Vec<String> = bytes.chunks(16).enumerate().map(line).collect();
+    let behind = include_str!("bytes.txt").lines().skip_while(|line| *line != name).skip(1);
+    let frozen: Vec<&str> = behind.take_while(|line| !line.is_empty()).collect();
+    assert_eq!(shown, frozen, "{name}, now:\n{}\n", shown.join("\n"));
 }
 
 fn framed<M: Message>(message: &M) -> Vec<u8> {
@@ -63,6 +65,16 @@ fn id() -> RequestId {
 
 fn sell() -> NewOrder {
     NewOrder { post_only: true, ..NewOrder::limit(Side::Sell, PRICE, QUANTITY) }
+}
+
+/// An order that says as much as a plain frame or record holds.
+fn pegged() -> NewOrder {
+    NewOrder {
+        kind: OrderKind::Pegged { to: Peg::Best, limit: PRICE },
+        time_in_force: TimeInForce::AtClose,
+        self_trade: SelfTrade::CancelBoth,
+        ..NewOrder::limit(Side::Buy, PRICE, QUANTITY)
+    }
 }
 
 /// An order with everything, though no venue would take it.

@@ -15,6 +15,13 @@ use pares_wire::record::{self, CheckpointChunk, CheckpointStored, RequestRecord,
 use proptest::prelude::*;
 use proptest::sample::select;
 
+/// A type whose fields are drawn, each by its own strategy; those behind the semicolon are what they are.
+macro_rules! drawn {
+    ($($type:ident)::+ { $($field:ident: $strategy:expr),* $(; $rest:ident: $value:expr)? }) => {
+        ($($strategy,)*).prop_map(|($($field,)*)| $($type)::+ { $($field,)* $($rest: $value)? })
+    };
+}
+
 fn id() -> impl Strategy<Value = RequestId> {
     (any::<u16>(), 1..=RequestId::SEQUENCE_MAX).prop_map(|(of, number)| RequestId::new(GatewayId(of), number))
 }
@@ -67,6 +74,14 @@ fn member() -> impl Strategy<Value = MemberId> {
     any::<u32>().prop_map(MemberId)
 }
 
+fn shard() -> impl Strategy<Value = ShardId> {
+    any::<u16>().prop_map(ShardId)
+}
+
+fn position() -> impl Strategy<Value = Position> {
+    any::<u64>().prop_map(Position)
+}
+
 /// Often zero, which says that there is none.
 fn wish() -> impl Strategy<Value = Quantity> {
     prop_oneof![Just(Quantity::ZERO), quantity()]
@@ -95,22 +110,17 @@ fn new_order() -> impl Strategy<Value = NewOrder> {
         Just(OrderKind::Market),
         (select(vec![Peg::Best, Peg::Mid]), price()).prop_map(|(to, limit)| OrderKind::Pegged { to, limit }),
     ];
-    let terms = (side(), kind, time_in_force(), any::<bool>(), self_trade(), quantity());
-    (terms, wish(), wish(), trigger()).prop_map(|(terms, display, minimum, trigger)| {
-        let (side, kind, time_in_force, post_only, self_trade, quantity) = terms;
-        NewOrder { side, kind, time_in_force, post_only, self_trade, quantity, display, minimum, trigger }
-    })
+    drawn! { NewOrder {
+        side: side(), kind: kind, time_in_force: time_in_force(), post_only: any::<bool>(), self_trade: self_trade(),
+        quantity: quantity(), display: wish(), minimum: wish(), trigger: trigger()
+    } }
 }
 
 fn new_terms() -> impl Strategy<Value = NewTerms> {
-    let options = (proptest::option::of(quantity()), trigger(), proptest::option::of(time_in_force()));
-    (price(), quantity(), options).prop_map(|(price, quantity, (display, trigger, time_in_force))| NewTerms {
-        price,
-        quantity,
-        display,
-        trigger,
-        time_in_force,
-    })
+    drawn! { NewTerms {
+        price: price(), quantity: quantity(), display: proptest::option::of(quantity()), trigger: trigger(),
+        time_in_force: proptest::option::of(time_in_force())
+    } }
 }
 
 fn rule() -> impl Strategy<Value = Rule> {
@@ -140,22 +150,10 @@ fn rule() -> impl Strategy<Value = Rule> {
 }
 
 fn busted_trade() -> impl Strategy<Value = BustedTrade> {
-    let owner = || (any::<u32>().prop_map(MemberId), name());
-    let trade = (any::<u64>(), any::<u16>(), order_id(), order_id(), price(), quantity());
-    (trade, side(), owner(), owner()).prop_map(|(trade, resting_side, resting_owner, incoming_owner)| {
-        let (position, index, resting, incoming, price, quantity) = trade;
-        BustedTrade {
-            position: Position(position),
-            index,
-            resting,
-            incoming,
-            price,
-            quantity,
-            resting_side,
-            resting_owner,
-            incoming_owner,
-        }
-    })
+    drawn! { BustedTrade {
+        position: position(), index: any::<u16>(), resting: order_id(), incoming: order_id(), price: price(),
+        quantity: quantity(), resting_side: side(), resting_owner: (member(), name()), incoming_owner: (member(), name())
+    } }
 }
 
 fn day() -> impl Strategy<Value = BusinessDay> {
@@ -163,7 +161,7 @@ fn day() -> impl Strategy<Value = BusinessDay> {
 }
 
 fn guarded() -> impl Strategy<Value = Guarded> {
-    (member(), any::<u16>(), id()).prop_map(|(member, session, last)| Guarded { member, session, last })
+    drawn! { Guarded { member: member(), session: any::<u16>(), last: id() } }
 }
 
 /// What has no message of its own.
@@ -203,23 +201,10 @@ fn command() -> impl Strategy<Value = Command> {
 }
 
 fn request() -> impl Strategy<Value = Request> {
-    (id(), any::<u64>(), any::<u32>(), name(), instrument(), any::<u16>(), command()).prop_map(
-        |(id, stamp, member, client_order_id, instrument, shard, command)| Request {
-            id,
-            stamp: Timestamp(stamp),
-            member: MemberId(member),
-            client_order_id,
-            instrument,
-            shard: ShardId(shard),
-            command,
-        },
-    )
-}
-
-type Parties = (OrderId, MemberId, ClientOrderId);
-
-fn parties() -> impl Strategy<Value = Parties> {
-    (order_id(), member(), name())
+    drawn! { Request {
+        id: id(), stamp: time(), member: member(), client_order_id: name(), instrument: instrument(), shard: shard(),
+        command: command()
+    } }
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -227,99 +212,70 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 fn day_event() -> impl Strategy<Value = Event> {
-    let prices = (price(), price(), price(), price());
-    let volume = (trigger(), quantity(), any::<u64>());
-    let totals = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>());
     prop_oneof![
-        prices.prop_map(|(open, high, low, last)| Event::DayPrices { open, high, low, last }),
-        volume.prop_map(|(closing, quantity, trades)| Event::DayVolume { closing, quantity, trades }),
-        (day(), totals, quantity()).prop_map(|(day, (requests, orders, trades, state_hash), quantity)| {
-            Event::DayEnded { day, requests, orders, trades, quantity, state_hash }
-        }),
+        drawn! { Event::DayPrices { open: price(), high: price(), low: price(), last: price() } },
+        drawn! { Event::DayVolume { closing: trigger(), quantity: quantity(), trades: any::<u64>() } },
+        drawn! { Event::DayEnded {
+            day: day(), requests: any::<u64>(), orders: any::<u64>(), trades: any::<u64>(), quantity: quantity(),
+            state_hash: any::<u64>()
+        } },
     ]
 }
 
 fn order_event() -> impl Strategy<Value = Event> {
-    let fill = |((resting, resting_member, resting_client_order_id), resting_side, price, quantity, left)| {
-        let resting_remaining = left;
-        Event::Fill {
-            resting,
-            resting_member,
-            resting_client_order_id,
-            resting_side,
-            price,
-            quantity,
-            resting_remaining,
-        }
-    };
-    let cancelled =
-        |((order, member, client_order_id), side, price, quantity, cause): (Parties, _, _, _, _)| {
-            Event::Cancelled { order, member, client_order_id, side, price, quantity, cause }
-        };
-    let incoming =
-        |((order, member, client_order_id), side, price, quantity, cause): (Parties, _, _, _, _)| {
-            Event::Incoming { order, member, client_order_id, side, price, quantity, cause }
-        };
-    let rested = |(parties, side, price, quantity, shown, cause)| {
-        let (order, member, client_order_id): Parties = parties;
-        Event::Rested { order, member, client_order_id, side, price, quantity, shown, cause }
-    };
     let incoming_cause = {
         use IncomingCause::*;
-        select(vec![Triggered, Repriced, Auction])
+        select(vec![Triggered, Repriced, Auction, Continued])
     };
     let rest_cause = {
         use RestCause::*;
         select(vec![Triggered, Repriced, Refilled, Released, Withdrawn, Unfinished, Continued, Priced])
     };
     prop_oneof![
-        (parties(), side(), price(), quantity(), quantity()).prop_map(fill),
-        (parties(), side(), price(), quantity(), cause()).prop_map(cancelled),
-        (parties(), side(), price(), quantity(), incoming_cause).prop_map(incoming),
-        (parties(), side(), price(), quantity(), quantity(), rest_cause).prop_map(rested),
+        drawn! { Event::Fill {
+            resting: order_id(), resting_member: member(), resting_client_order_id: name(), resting_side: side(),
+            price: price(), quantity: quantity(), resting_remaining: quantity()
+        } },
+        drawn! { Event::Cancelled {
+            order: order_id(), member: member(), client_order_id: name(), side: side(), price: price(),
+            quantity: quantity(), cause: cause()
+        } },
+        drawn! { Event::Incoming {
+            order: order_id(), member: member(), client_order_id: name(), side: side(), price: price(),
+            quantity: quantity(), cause: incoming_cause
+        } },
+        drawn! { Event::Rested {
+            order: order_id(), member: member(), client_order_id: name(), side: side(), price: price(),
+            quantity: quantity(), shown: quantity(), cause: rest_cause
+        } },
     ]
 }
 
 fn book_event() -> impl Strategy<Value = Event> {
-    let busted = |trade: BustedTrade| {
-        let BustedTrade { position, index, resting, incoming, price, quantity, .. } = trade;
-        Event::Busted { resting, incoming, position, index, price, quantity }
-    };
-    let auction = (price(), quantity(), quantity(), side(), any::<bool>());
     prop_oneof![
-        (phase(), time(), trigger()).prop_map(|(phase, until, reference)| Event::PhaseEntered {
-            phase,
-            until,
-            reference
-        }),
-        auction.prop_map(|(price, quantity, surplus, surplus_side, firm)| Event::Auction {
-            price,
-            quantity,
-            surplus,
-            surplus_side,
-            firm
-        }),
-        busted_trade().prop_map(busted),
+        drawn! { Event::PhaseEntered { phase: phase(), until: time(), reference: trigger() } },
+        drawn! { Event::Auction {
+            price: price(), quantity: quantity(), surplus: quantity(), surplus_side: side(), firm: any::<bool>()
+        } },
+        drawn! { Event::Busted {
+            resting: order_id(), incoming: order_id(), position: position(), index: any::<u16>(), price: price(),
+            quantity: quantity()
+        } },
         instrument().prop_map(Event::Instrument),
     ]
 }
 
 fn outcome() -> impl Strategy<Value = Outcome> {
-    (status(), reason(), order_id(), quantity(), quantity()).prop_map(
-        |(status, reason, order, executed, remaining)| Outcome { status, reason, order, executed, remaining },
-    )
+    drawn! { Outcome {
+        status: status(), reason: reason(), order: order_id(), executed: quantity(), remaining: quantity()
+    } }
 }
 
 fn result_place() -> impl Strategy<Value = ResultPlace> {
-    (any::<u16>(), any::<u32>(), any::<u64>(), any::<u16>(), any::<u64>()).prop_map(
-        |(shard, epoch, position, venue, state_hash)| ResultPlace {
-            shard: ShardId(shard),
-            epoch: Epoch(epoch),
-            position: Position(position),
-            venue: VenueId(venue),
-            state_hash,
-        },
-    )
+    let (epoch, venue) = (any::<u32>().prop_map(Epoch), any::<u16>().prop_map(VenueId));
+    drawn! { ResultPlace {
+        shard: shard(), epoch: epoch, position: position(), venue: venue, state_hash: any::<u64>()
+    } }
 }
 
 fn client_request() -> impl Strategy<Value = ClientRequest> {
@@ -331,135 +287,53 @@ fn client_request() -> impl Strategy<Value = ClientRequest> {
         let instrument = if all { InstrumentId(0) } else { instrument };
         ClientRequest::Exchange { client_order_id: name, instrument, command }
     });
+    let one_side = proptest::option::of(side());
     prop_oneof![
-        (name(), instrument(), new_order()).prop_map(|(client_order_id, instrument, order)| {
-            ClientRequest::Enter { client_order_id, instrument, order }
-        }),
-        (name(), name(), new_terms()).prop_map(|(client_order_id, target, terms)| {
-            ClientRequest::Amend { client_order_id, target, terms }
-        }),
-        (name(), name())
-            .prop_map(|(client_order_id, target)| ClientRequest::Cancel { client_order_id, target }),
-        (name(), instrument(), proptest::option::of(side())).prop_map(
-            |(client_order_id, instrument, side)| {
-                ClientRequest::MassCancel { client_order_id, instrument, side }
-            }
-        ),
+        drawn! { ClientRequest::Enter { client_order_id: name(), instrument: instrument(), order: new_order() } },
+        drawn! { ClientRequest::Amend { client_order_id: name(), target: name(), terms: new_terms() } },
+        drawn! { ClientRequest::Cancel { client_order_id: name(), target: name() } },
+        drawn! { ClientRequest::MassCancel { client_order_id: name(), instrument: instrument(), side: one_side } },
         exchange,
     ]
 }
 
-/// What every report on an order begins with: name, order, shard, position, instrument.
-fn about() -> impl Strategy<Value = (ClientOrderId, OrderId, ShardId, Position, InstrumentId)> {
-    (name(), order_id(), any::<u16>().prop_map(ShardId), any::<u64>().prop_map(Position), instrument())
-}
-
 fn answer() -> impl Strategy<Value = Answer> {
-    (about(), id(), outcome(), any::<u32>(), any::<bool>()).prop_map(
-        |(about, request, outcome, events, repeat)| {
-            let (client_order_id, order, shard, position, instrument) = about;
-            let Outcome { status, reason, executed, remaining, .. } = outcome;
-            Answer {
-                client_order_id,
-                request,
-                order,
-                shard,
-                position,
-                instrument,
-                status,
-                reason,
-                executed,
-                remaining,
-                events,
-                repeat,
-                number: position.0,
-            }
-        },
-    )
+    drawn! { Answer {
+        client_order_id: name(), request: id(), order: order_id(), shard: shard(), position: position(),
+        instrument: instrument(), status: status(), reason: reason(), executed: quantity(), remaining: quantity(),
+        events: any::<u32>(), repeat: any::<bool>(); number: position.0
+    } }
 }
 
 fn trade() -> impl Strategy<Value = Trade> {
     let role = select(vec![Role::Resting, Role::Incoming]);
-    (about(), side(), role, price(), quantity(), quantity(), any::<u16>()).prop_map(
-        |(about, side, role, price, quantity, remaining, index)| {
-            let (client_order_id, order, shard, position, instrument) = about;
-            Trade {
-                client_order_id,
-                order,
-                shard,
-                position,
-                index,
-                instrument,
-                side,
-                role,
-                price,
-                quantity,
-                remaining,
-                number: position.0,
-            }
-        },
-    )
+    drawn! { Trade {
+        client_order_id: name(), order: order_id(), shard: shard(), position: position(), index: any::<u16>(),
+        instrument: instrument(), side: side(), role: role, price: price(), quantity: quantity(),
+        remaining: quantity(), number: any::<u64>()
+    } }
 }
 
 fn cancellation() -> impl Strategy<Value = Cancelled> {
-    (about(), side(), price(), quantity(), cause()).prop_map(|(about, side, price, quantity, cause)| {
-        let (client_order_id, order, shard, position, instrument) = about;
-        let number = 7;
-        Cancelled {
-            client_order_id,
-            order,
-            shard,
-            position,
-            instrument,
-            side,
-            price,
-            quantity,
-            cause,
-            number,
-        }
-    })
+    drawn! { Cancelled {
+        client_order_id: name(), order: order_id(), shard: shard(), position: position(), instrument: instrument(),
+        side: side(), price: price(), quantity: quantity(), cause: cause(), number: any::<u64>()
+    } }
 }
 
 fn order_news() -> impl Strategy<Value = OrderNews> {
-    let change = select(OrderChange::ALL.to_vec());
-    (about(), side(), change, price(), quantity(), quantity()).prop_map(
-        |(about, side, change, price, remaining, shown)| {
-            let (client_order_id, order, shard, position, instrument) = about;
-            OrderNews {
-                client_order_id,
-                order,
-                shard,
-                position,
-                instrument,
-                side,
-                change,
-                price,
-                remaining,
-                shown,
-                number: position.0,
-            }
-        },
-    )
+    drawn! { OrderNews {
+        client_order_id: name(), order: order_id(), shard: shard(), position: position(), instrument: instrument(),
+        side: side(), change: select(OrderChange::ALL.to_vec()), price: price(), remaining: quantity(),
+        shown: quantity(), number: any::<u64>()
+    } }
 }
 
 fn bust() -> impl Strategy<Value = TradeBusted> {
-    (about(), busted_trade()).prop_map(|(about, trade)| {
-        let (client_order_id, order, shard, position, instrument) = about;
-        let BustedTrade { position: traded_at, index, price, quantity, .. } = trade;
-        let number = position.0;
-        TradeBusted {
-            client_order_id,
-            order,
-            shard,
-            position,
-            traded_at,
-            index,
-            instrument,
-            price,
-            quantity,
-            number,
-        }
-    })
+    drawn! { TradeBusted {
+        client_order_id: name(), order: order_id(), shard: shard(), position: position(), traded_at: position(),
+        index: any::<u16>(), instrument: instrument(), price: price(), quantity: quantity(), number: any::<u64>()
+    } }
 }
 
 fn reply() -> impl Strategy<Value = Reply> {

@@ -57,7 +57,7 @@ impl Server {
 }
 
 #[test]
-fn two_servers_that_read_each_other_in_other_orders_keep_the_same_stream() {
+fn two_servers_reading_crosswise_keep_one_stream() {
     let [mut one, mut two] = servers(1);
     let (a, b, c) = (one.submit(name(1, 1)), two.submit(name(2, 1)), one.submit(name(1, 2)));
     for record in [&a, &c, &b] {
@@ -89,7 +89,7 @@ fn what_a_trader_repeats_at_another_server_is_a_repeat_on_both() {
 }
 
 #[test]
-fn a_server_that_slept_past_the_window_is_filled_by_its_peer_and_goes_on() {
+fn server_past_window_refilled_by_peer() {
     let [mut one, mut two] = servers(1);
     for number in 1..=40 {
         let record = one.submit(name(1, number));
@@ -154,7 +154,7 @@ fn a_server_that_starts_again_goes_on_from_its_own_log() {
 }
 
 #[test]
-fn what_is_not_recorded_is_not_taken_from_a_peer_and_a_contradiction_is_found() {
+fn unrecorded_peer_items_refused_contradiction_found() {
     let [mut one, mut two] = servers(1);
     let record = one.submit(name(1, 1));
     one.stream.on_submitted(&record).unwrap();
@@ -172,7 +172,7 @@ fn what_is_not_recorded_is_not_taken_from_a_peer_and_a_contradiction_is_found() 
 
 /// A disk is lost after its server was seen to decide: the bytes lie in the log of the peer that took them before, and no quorum has them.
 #[test]
-fn what_the_window_decided_is_taken_from_the_only_log_that_has_it() {
+fn decided_item_comes_from_its_only_log() {
     let [mut one, mut two] = servers(2);
     let record = one.submit(name(1, 1));
     one.stream.on_submitted(&record).unwrap();
@@ -201,7 +201,7 @@ fn a_claim_of_more_than_there_is_counts_for_what_there_is() {
 }
 
 #[test]
-fn a_peer_that_says_what_the_window_did_not_decide_is_not_believed() {
+fn peer_contradicting_window_is_not_believed() {
     let [mut one, mut two] = servers(1);
     let (a, b) = (one.submit(name(1, 1)), one.submit(name(2, 1)));
     for record in [&a, &b] {

@@ -10,7 +10,7 @@ pub enum Leave {
     #[error("the server ended the connection: {0:?}")]
     Ended(CutOff),
     /// What came makes no sense here.
-    #[error("the server said something that makes no sense there")]
+    #[error("the server sent an unexpected frame")]
     Nonsense,
 }
 

@@ -39,7 +39,7 @@ fn requests(trader: &mut Trader) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_not_placed_is_said_again_to_the_next_server_and_nothing_before_it_has_let_the_trader_in() {
+fn unplaced_items_resubmitted_only_after_admission() {
     let mut trader = Trader::new(TraderId(7), TraderOptions::default());
     let says = ItemBody::Message { to: TraderId(0), text: "good morning" };
     assert_eq!(trader.submit(&says), Ok(1));
@@ -77,7 +77,7 @@ fn block(messages: &[(u64, &str)]) -> Vec<u8> {
 }
 
 #[test]
-fn what_another_program_of_the_trader_said_under_the_same_numbers_is_not_taken_for_what_this_one_said() {
+fn other_program_numbers_are_not_taken_for_own() {
     let mut trader = Trader::new(TraderId(7), TraderOptions::default());
     trader.begin(0);
     trader.on_bytes(&signed_on(5), 1);
@@ -118,7 +118,7 @@ fn who_is_told_of_another_stream_begins_at_its_first_position() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_left_sooner_while_it_has_not_answered() {
+fn silent_unanswering_server_is_left_sooner() {
     let mut trader = Trader::new(TraderId(7), TraderOptions::default());
     assert!(!trader.is_silent(u64::MAX));
     trader.begin(0);

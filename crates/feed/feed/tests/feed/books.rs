@@ -114,7 +114,7 @@ proptest! {
 }
 
 #[test]
-fn the_books_of_a_published_session_are_the_right_ones_and_nothing_misfits() {
+fn books_of_published_session_are_right() {
     for seed in 0..100 {
         for published in tape(seed).0 {
             let (mut fast, mut twin) = (ReceivedBooks::with_seed(0), TwinBooks::new(usize::MAX));
@@ -160,7 +160,7 @@ fn books_of_any_depth_are_the_right_ones() {
 }
 
 #[test]
-fn books_are_equal_if_they_show_the_same_however_they_came_to_it() {
+fn books_equal_if_they_show_the_same() {
     let add = |reference| {
         let head = Head::new(AddOrder::KIND, 1, Timestamp(0));
         let (side, stock) = (b'B', *b"AAAA    ");

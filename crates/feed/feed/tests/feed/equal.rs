@@ -42,7 +42,7 @@ fn displayed(book: &FastBook, side: Side) -> Vec<(Price, Quantity)> {
 }
 
 #[test]
-fn after_every_record_the_books_of_the_receiver_are_those_of_the_venue() {
+fn receiver_books_match_venue_after_every_record() {
     let (mut sessions, mut compared) = (0, 0);
     for seed in 0..2_000 {
         let (mut publication, mut live) =

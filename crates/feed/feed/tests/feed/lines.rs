@@ -2,7 +2,7 @@
 
 use pares_feed::mold::Packing;
 use pares_feed::receiver::{FeedState, Receiver};
-use pares_fuzz::damage::Random;
+use pares_random::Random;
 
 use crate::{Published, tape};
 
@@ -51,7 +51,7 @@ fn two_publications_of_one_record_are_equal_in_every_byte() {
 }
 
 #[test]
-fn two_lines_that_lose_give_each_message_once_and_a_gap_is_never_current() {
+fn two_lossy_lines_give_each_message_once_gap_not_current() {
     let (mut gaps, mut random) = (0, Random::new(11));
     for seed in 0..60 {
         for published in tape(seed).0 {

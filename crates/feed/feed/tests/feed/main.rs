@@ -16,9 +16,9 @@ mod twin;
 mod world;
 
 use pares_book::{FastBook, Market};
+use pares_exercise::requests::Requests;
 use pares_feed::publication::{FeedSink, Publication, Session};
-use pares_fuzz::damage::Random;
-use pares_fuzz::requests::Requests;
+use pares_random::Random;
 use pares_types::{
     ClientOrderId, Command, Event, GatewayId, InstrumentId, MemberId, Outcome, Position, Request, RequestId,
     Rule, ShardId, Timestamp,

@@ -10,7 +10,7 @@ use pares_feed::publisher::{Line, Publisher};
 use pares_feed::receiver::{FeedState, Receiver};
 use pares_feed::resending::Resending;
 use pares_feed::store::SessionStanding;
-use pares_fuzz::damage::Random;
+use pares_random::Random;
 use zerocopy::IntoBytes;
 
 use crate::{Published, tape};
@@ -244,7 +244,7 @@ fn runs(published: Published, seed: u64, lost_percent: u8) -> u64 {
 }
 
 #[test]
-fn receivers_have_all_once_though_publishers_die_and_every_way_loses() {
+fn receivers_have_all_once_despite_dead_publishers() {
     let mut gaps = 0;
     for seed in 0..24 {
         for published in tape(seed).0 {
@@ -285,7 +285,7 @@ fn sent(messages: usize, heard: &mut Heard) -> (Publisher, Kept) {
 }
 
 #[test]
-fn a_quiet_publisher_tells_how_far_it_is_and_the_end_until_the_next_session() {
+fn quiet_publisher_reports_progress_and_end() {
     let mut heard = Heard::default();
     let (mut publisher, mut kept) = sent(3, &mut heard);
     publisher.on_time(999 * MS, &mut heard);
@@ -324,7 +324,7 @@ fn a_publisher_that_starts_after_the_end_tells_it() {
 }
 
 #[test]
-fn what_is_asked_for_is_answered_with_a_packet_or_with_silence_and_a_count() {
+fn requests_get_packet_or_counted_silence() {
     let (_, mut kept) = sent(100, &mut Heard::default());
     let mut resending = Resending::default();
     let mut ask = |asker: u32, request: Vec<u8>| {

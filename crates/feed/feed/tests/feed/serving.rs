@@ -9,7 +9,7 @@ use pares_feed::serving::{Serving, ServingEnded, SessionAsked, TURN_BYTES_MAX};
 use pares_feed::snapshot::{FeedSnapshot, SnapshotSource};
 use pares_feed::soup::{self, FromServer, LoginRequest, Pieces, SERVER_BYTES_MAX};
 use pares_feed::store::SessionStore;
-use pares_fuzz::damage::Random;
+use pares_random::Random;
 use pares_types::{ShardId, Side};
 use zerocopy::IntoBytes;
 
@@ -94,7 +94,7 @@ fn a_replay_goes_on_live_and_ends_with_the_session() {
 }
 
 #[test]
-fn a_login_names_a_session_a_shard_or_nothing_and_a_number_or_the_next() {
+fn login_names_session_shard_or_nothing_and_number() {
     for (session, sequence, first) in [
         (&OLD.0, 9, "A0003000001 9"),
         (b"0003      ", 1, "A0003000002 1"),
@@ -238,7 +238,7 @@ pub(crate) fn assert_same_books(one: &ReceivedBooks, other: &ReceivedBooks, what
 }
 
 #[test]
-fn a_snapshot_and_what_follows_make_the_books_that_all_messages_make() {
+fn snapshot_plus_rest_equals_full_session() {
     let mut random = Random::new(3);
     for seed in 0..300 {
         for published in tape(seed).0 {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use pares_feed::publication::{Publication, PublicationError};
-use pares_fuzz::damage::Random;
+use pares_random::Random;
 use pares_types::ShardId;
 
 use crate::{SHARD, Tape, run, tape};
@@ -52,7 +52,7 @@ fn halfway(seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn one_that_was_stored_after_any_record_goes_on_with_the_same_bytes() {
+fn stored_state_continues_with_same_bytes() {
     for seed in 0..300 {
         assert!(interrupted(seed, 1) == tape(seed), "seed {seed}, after every record");
         let pause = 2 + seed as usize % 50;
@@ -67,7 +67,7 @@ fn one_that_has_not_begun_begins_after_it_was_stored() {
 }
 
 #[test]
-fn one_that_is_cut_short_or_too_long_or_of_another_shard_is_refused() {
+fn short_long_or_foreign_state_is_refused() {
     let bytes = halfway(1);
     for length in 0..bytes.len() {
         assert!(Publication::restore(SHARD, &bytes[..length]).is_err(), "{length} of {} bytes", bytes.len());
@@ -88,7 +88,7 @@ fn a_count_of_more_than_there_is_allocates_nothing() {
 }
 
 #[test]
-fn whatever_the_bytes_are_one_is_refused_or_is_stored_as_those_bytes() {
+fn any_bytes_are_refused_or_restore_identically() {
     let mut restored = 0;
     for seed in 0..40 {
         let bytes = halfway(seed);

@@ -11,7 +11,7 @@ use pares_feed::serving::Serving;
 use pares_feed::snapshot::SnapshotSource;
 use pares_feed::store::SessionStore;
 use pares_feed::subscription::{FeedEffect, SubscriptionState};
-use pares_fuzz::damage::Random;
+use pares_random::Random;
 
 use crate::Published;
 use crate::client::Client;

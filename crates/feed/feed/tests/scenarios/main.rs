@@ -6,34 +6,16 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
-// The files' language is that of the rule book's tests, which use more of it.
-#[allow(dead_code)]
-#[path = "../../../../exchange/book/tests/book/checked.rs"]
-mod checked;
-#[allow(dead_code)]
-#[path = "../../../../exchange/book/tests/book/rebuilt.rs"]
-mod rebuilt;
-#[allow(dead_code)]
-#[path = "../../../../exchange/book/tests/book/script.rs"]
-mod script;
-#[allow(dead_code)]
-#[path = "../../../../exchange/book/tests/book/telling.rs"]
-mod telling;
-#[allow(dead_code)]
-#[path = "../../../../exchange/book/tests/book/words.rs"]
-mod words;
-
 mod messages;
 
 use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use pares_book::{Book, FastBook};
+use pares_exercise::script::Script;
 use pares_feed::books::ReceivedBooks;
 use pares_feed::publication::{FeedSink, Publication, Session, can_publish};
 use pares_types::{OrderKind, Position, Price, Quantity, ShardId, Side};
-
-use script::Script;
 
 /// Messages as text, and as a receiver's books.
 struct Told {

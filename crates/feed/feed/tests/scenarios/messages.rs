@@ -4,7 +4,7 @@ use pares_feed::itch::FeedMessage;
 use pares_types::Price;
 use zerocopy::big_endian::{U32, U64};
 
-use crate::telling::money;
+use pares_exercise::telling::money;
 
 /// Which one of which position.
 fn name(number: U64) -> String {

@@ -1,14 +1,14 @@
 //! The stream as a server keeps it: from submissions to what is told.
 
+use pares_config::DurabilitySetting;
 use pares_desk::blocks::{BatchBuilder, BatchRing, Follows, RING_BYTES_MAX, StreamBatch};
 use pares_desk::frame::{Refusal, kind};
 use pares_desk::item::{BODY_BYTES_MAX, ItemBody, ItemName, NUMBER_MAX, TraderId};
 use pares_desk::local::{LocalStream, Offered};
-use pares_desk::names::Stands;
+use pares_desk::names::SubmissionState;
 use pares_feed::mold::{Packet, Packing};
 use pares_feed::publication::Session;
 use pares_log::AppendError;
-use pares_roles::config::DurabilitySetting;
 use pares_roles::tail::Tail;
 use pares_roles::{NodeError, World};
 use pares_sequencer::{ProposeError, Sequencer};
@@ -59,7 +59,7 @@ pub(super) enum Taken {
     /// It stands in the stream, and the submitter may not be told of it yet: with all others.
     Untold,
     /// It stands there.
-    Stands(Stands),
+    Stands(SubmissionState),
 }
 
 /// What a server remembers from turn to turn.
@@ -137,8 +137,11 @@ impl<W: World> Keeper<W> {
         }
         if let Some(stands) = self.stream.names().find(name) {
             // One that is not remembered counts as used since a later one stands there.
-            let at =
-                if let Stands::At(at) = stands { Some(at) } else { self.stream.names().newest(name.trader) };
+            let at = if let SubmissionState::At(at) = stands {
+                Some(at)
+            } else {
+                self.stream.names().newest(name.trader)
+            };
             let is_told = at.is_some_and(|at| at < self.stream.told());
             return Ok(if is_told { Taken::Stands(stands) } else { Taken::Untold });
         }
@@ -255,7 +258,7 @@ impl<W: World> Keeper<W> {
             }
             Err(AppendError::Full) => {
                 if !std::mem::replace(&mut self.so_far.is_out_of_room, true) {
-                    self.world.complain(&"the disk is full: the stream goes on at the peers only");
+                    self.world.complain(&"the disk is full: only the other servers store the stream");
                 }
                 Ok(false)
             }
@@ -278,7 +281,7 @@ impl<W: World> Keeper<W> {
                 Ok(Offered::Contradicts) => {
                     let at = position_of(record).map_or("?".to_owned(), |at| at.to_string());
                     return Err(NodeError::Refused(format!(
-                        "server {peer} has something else at position {at} of the stream than this one"
+                        "server {peer} and this server differ at position {at} of the stream"
                     )));
                 }
                 Err(error) => {

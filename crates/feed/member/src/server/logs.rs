@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::fmt::Display;
 
+use pares_config::NodeId;
 use pares_desk::item::{ItemName, OrderedItem, SubmittedItem};
 use pares_log::{
     AppendError, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError,
 };
 use pares_roles::tail::Tail;
-use pares_roles::{NodeError, NodeId, World};
+use pares_roles::{NodeError, World};
 use pares_types::{GatewayId, Position, RequestId};
 
 use crate::config::{MemberConfig, stream, submissions};
@@ -72,7 +73,7 @@ fn replace<W: World>(
     why: &dyn Display,
     mut keep: impl FnMut(&[u8]) -> bool,
 ) -> Result<(), NodeError> {
-    world.complain(&format_args!("{log}: {why}; another log takes its place"));
+    world.complain(&format_args!("{log}: {why}; starting a new log in its place"));
     let mut replacement = world.replace_log(log, log_config(config))?;
     let mut damaged = replacement.damaged()?;
     while let Some(record) = damaged.next() {
@@ -98,7 +99,7 @@ pub(crate) fn keep_below<W: World>(
     server: u16,
     end: Position,
 ) -> Result<(), NodeError> {
-    let why = format!("from position {end} on it has what another start put something else in the place of");
+    let why = format!("a later start replaced its items from position {end} on");
     let mut kept = Position(0);
     replace(world, stream(server), config, &why, |record| kept < end && follows(record, &mut kept))
 }
@@ -134,7 +135,7 @@ impl<W: World> StreamLog<W> {
             let Some(record) = log.reader.next()? else { return Ok(log) };
             if !recover(record.payload) {
                 return Err(NodeError::Refused(format!(
-                    "{}: the record at offset {} does not follow the one before; remove the log, a peer has the stream",
+                    "{}: the record at offset {} does not follow the previous one: remove the log; another server has the stream",
                     stream(server),
                     record.offset
                 )));
@@ -272,7 +273,7 @@ fn begin_life(world: &impl World, server: u16, highest: u64) -> Result<u64, Node
     let name = start::life(server);
     let life = notes::read(world, &name).unwrap_or(0).max(highest >> COUNT_BITS) + 1;
     if life >= LIVES {
-        return Err(NodeError::Refused(format!("there is no number for another start of server {server}")));
+        return Err(NodeError::Refused(format!("server {server} has reached its limit of starts")));
     }
     notes::write(world, &name, life).map_err(NodeError::io("noting a server's life"))?;
     Ok(life)

@@ -117,7 +117,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
     fn give_up(&self) -> NodeError {
         start::ask_anew(&self.world);
         NodeError::Refused(format!(
-            "position {} is decided, and what stands there is in no server's log any more: everything is to be started anew",
+            "position {} is decided, but no server's log has its item any more: restart the whole system",
             self.keeper.stream.next()
         ))
     }

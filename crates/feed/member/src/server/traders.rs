@@ -8,7 +8,7 @@ use pares_desk::frame::{
     RefusedBytes, WANTS_BOOKS, WANTS_LOCAL, kind,
 };
 use pares_desk::item::{ItemName, TraderId};
-use pares_desk::names::Stands;
+use pares_desk::names::SubmissionState;
 use pares_desk::transfer::TransferPace;
 use pares_roles::World;
 use pares_types::Position;
@@ -179,11 +179,11 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         }
     }
 
-    fn place(&mut self, slot: usize, number: u64, stands: Stands) {
+    fn place(&mut self, slot: usize, number: u64, stands: SubmissionState) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         self.unsent = true;
         if connection.is_web() {
-            let position = if let Stands::At(position) = stands { Some(position.0) } else { None };
+            let position = if let SubmissionState::At(position) = stands { Some(position.0) } else { None };
             let text = json!({ "type": "placed", "number": number, "position": position }).to_string();
             return connection.answer(|out| write_text(out, &text));
         }

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_applied_to_the_state_before_has_the_checksum_it_says() {
+    fn change_applied_has_its_stated_checksum() {
         let (before, now) = (view(&[(100, 5), (90, 1)]), view(&[(110, 2), (100, 7)]));
         let change = text(&book((0, 1), 2, &now, Some(&before)));
         assert_eq!(change["bids"], json!([["0.0110", 2, 1], ["0.0100", 7, 1], ["0.0090", 0, 0]]));

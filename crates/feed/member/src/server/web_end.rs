@@ -67,7 +67,7 @@ impl Callback for Doorkeeper {
         if self.0.iter().any(|known| known.as_bytes() == origin.as_bytes()) {
             return Ok(response);
         }
-        let mut refused = ErrorResponse::new(Some("this page is not one of `web_origins`".into()));
+        let mut refused = ErrorResponse::new(Some("this page's origin is not in `web_origins`".into()));
         *refused.status_mut() = StatusCode::FORBIDDEN;
         Err(refused)
     }

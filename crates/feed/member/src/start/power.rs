@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use pares_config::DurabilitySetting;
 use pares_roles::World;
-use pares_roles::config::DurabilitySetting;
 
 use crate::notes;
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_the_logs_is_in_doubt_in_another_boot_or_one_that_cannot_be_told() {
+    fn log_ends_in_doubt_after_unknown_or_new_boot() {
         let (one, other) =
             (0x1234_5678_9abc_def0_1111_2222_3333_4444, 0xffff_0000_ffff_0000_5555_6666_7777_8888);
         let ran = |boot| [DurabilitySetting::Disk, DurabilitySetting::Os].map(|promise| noted(boot, promise));

@@ -9,8 +9,8 @@ use pares_member::market::{MarketConfig, receive};
 use pares_member::sources::{MarketState, Sources};
 use pares_member::{MemberConfig, TraderClient, TraderNews, TraderOptions};
 
-use crate::publisher::{Outlet, SHARD, messages};
 use crate::rig::{PATIENCE, Rig};
+use pares_testbed::publisher::{Outlet, SHARD, messages};
 
 /// What a trader is shown.
 #[derive(Default)]
@@ -43,7 +43,7 @@ fn right(messages: &[Vec<u8>]) -> BookView {
 }
 
 #[test]
-fn a_trader_is_shown_the_book_that_is_and_told_when_nobody_knows_any_more() {
+fn trader_sees_current_book_or_staleness() {
     let mut outlet = Outlet::open(&[], 0);
     let config = MarketConfig { shards: vec![SHARD.0], tcp: vec![outlet.tcp()], ..MarketConfig::default() };
     let market = receive(&config, || {}, |why| panic!("{why}")).unwrap();

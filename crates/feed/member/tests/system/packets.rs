@@ -9,8 +9,8 @@ use pares_feed::receiver::Receiver;
 use pares_member::{MemberConfig, start};
 use pares_node::HostWorld;
 
-use crate::own_network;
 use crate::rig::{Rig, eventually};
+use pares_testbed::own_network;
 
 /// Who listens to the group.
 struct Listener {
@@ -55,7 +55,7 @@ fn hear(socket: UdpSocket, address: SocketAddr) {
 }
 
 #[test]
-fn packets_of_both_servers_are_one_sequence_with_the_same_bytes_as_the_log() {
+fn packets_of_both_servers_match_the_log() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     hear(socket, address);

@@ -8,13 +8,13 @@ use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use pares_config::Layout;
 use pares_desk::item::{ItemBody, ItemName, TraderId};
 use pares_member::config::{stream, submissions};
 use pares_member::sources::{MarketNews, Sources, handing};
 use pares_member::world::{address, address_file};
 use pares_member::{MemberConfig, TraderClient, TraderNews, process, start};
 use pares_node::{HostWorld, NodeError};
-use pares_roles::config::Layout;
 
 /// Far longer than anything takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -36,7 +36,7 @@ fn view(state: u64) -> BookView {
 }
 
 #[test]
-fn one_that_wants_books_and_sleeps_is_shown_what_is_when_it_wakes_and_others_are_told_meanwhile() {
+fn sleeping_book_reader_sees_latest_others_meanwhile() {
     const STATES: u64 = 30_000;
     let (rig, market) = Rig::with_market(MemberConfig::local(1));
     let mut connection = sleeper(&rig, WANTS_BOOKS);
@@ -104,7 +104,7 @@ impl Frames {
 
 /// Much of the stream lies before it, more than fits between the two ends; that books are not current must not wait until it has read that.
 #[test]
-fn one_that_is_far_behind_in_the_stream_is_told_at_once_that_books_are_old() {
+fn lagging_trader_learns_at_once_that_books_are_old() {
     const ITEMS: u64 = 3_000;
     let (rig, market) = Rig::with_market(MemberConfig::local(1));
     let mut trader = rig.trader(1, 0);

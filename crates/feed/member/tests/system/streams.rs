@@ -5,11 +5,11 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::path::Path;
 
+use pares_config::DurabilitySetting;
 use pares_desk::frame::{self, CutOff, DeskNews};
 use pares_member::config::{stream, submissions};
 use pares_member::{MemberConfig, TraderNews, start};
 use pares_node::HostWorld;
-use pares_roles::config::DurabilitySetting;
 use pares_types::ShardId;
 
 use crate::rig::{Follower, Rig, eventually};
@@ -47,7 +47,7 @@ fn traders_of_two_servers_are_told_the_same_in_one_order() {
 }
 
 #[test]
-fn a_server_that_ends_while_traders_talk_loses_and_doubles_nothing() {
+fn server_end_during_talk_loses_and_doubles_nothing() {
     let mut rig = Rig::new(MemberConfig::local(2));
     let mut traders: Vec<_> = (1..=20).map(|trader| rig.trader(trader, trader as usize)).collect();
     for round in 0..60 {
@@ -66,7 +66,7 @@ fn a_server_that_ends_while_traders_talk_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn a_server_whose_disk_is_lost_is_filled_while_its_peer_goes_on_and_carries_on_alone_later() {
+fn lost_disk_server_refilled_then_continues_alone() {
     let mut rig = Rig::new(MemberConfig { window: 64, ..MemberConfig::local(2) });
     let mut traders: Vec<_> = (1..=4).map(|trader| rig.trader(trader, 1)).collect();
     let talk = |traders: &mut [Follower], rounds: usize| {
@@ -97,7 +97,7 @@ fn a_server_whose_disk_is_lost_is_filled_while_its_peer_goes_on_and_carries_on_a
 }
 
 #[test]
-fn with_a_quorum_of_two_nothing_is_told_while_one_server_is_away_and_all_of_it_later() {
+fn quorum_two_delivers_nothing_alone_and_all_later() {
     let mut rig =
         Rig::new(MemberConfig { quorum: 2, durability: DurabilitySetting::Disk, ..MemberConfig::local(2) });
     let mut trader = rig.trader(1, 0);
@@ -151,7 +151,7 @@ fn filled(rig: &Rig, told: usize) -> bool {
 }
 
 #[test]
-fn a_server_that_dies_again_while_it_is_filled_goes_on_where_its_log_ends() {
+fn server_dying_while_filled_resumes_at_log_end() {
     let (mut rig, trader) = long_stream();
     rig.wipe(0);
     for _ in 0..3 {
@@ -167,7 +167,7 @@ fn a_server_that_dies_again_while_it_is_filled_goes_on_where_its_log_ends() {
 }
 
 #[test]
-fn a_server_whose_log_is_damaged_keeps_what_is_whole_and_gets_the_rest_from_its_peer() {
+fn damaged_server_log_keeps_intact_part_and_refills() {
     let (mut rig, trader) = long_stream();
     let dir = rig.layout.log(pares_member::config::stream(0));
     let segments = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
@@ -246,7 +246,7 @@ fn logs(servers: &[u16]) -> Vec<String> {
 }
 
 #[test]
-fn a_server_whose_logs_are_an_old_copy_takes_what_is_submitted_there() {
+fn server_with_old_logs_accepts_submissions() {
     let mut rig = Rig::new(MemberConfig::local(2));
     let (copy, of_one) = (tempfile::tempdir().unwrap(), logs(&[1]));
     let speak = |rig: &Rig, trader, count| {
@@ -268,7 +268,7 @@ fn a_server_whose_logs_are_an_old_copy_takes_what_is_submitted_there() {
 }
 
 #[test]
-fn who_was_told_more_than_any_log_has_is_told_that_the_stream_is_lost() {
+fn trader_ahead_of_all_logs_learns_of_lost_stream() {
     let mut rig = Rig::new(MemberConfig::local(1));
     let copy = tempfile::tempdir().unwrap();
     let all = logs(&[0]);
@@ -295,7 +295,7 @@ fn who_was_told_more_than_any_log_has_is_told_that_the_stream_is_lost() {
 }
 
 #[test]
-fn after_the_loss_of_power_another_stream_begins_unless_all_was_on_disks() {
+fn power_loss_starts_new_stream_unless_all_synced() {
     let [one, two, three] = [0x1111_0000_u128, 0x2222_0000, 0x3333_0000];
     for (durability, begins) in [(DurabilitySetting::Os, true), (DurabilitySetting::Disk, false)] {
         let mut rig = Rig::new(MemberConfig { durability, ..MemberConfig::local(1) });
@@ -319,7 +319,7 @@ fn after_the_loss_of_power_another_stream_begins_unless_all_was_on_disks() {
 }
 
 #[test]
-fn a_log_that_could_not_be_opened_at_a_start_brings_nothing_old_with_it() {
+fn log_unopenable_at_start_returns_nothing_old() {
     let mut rig = Rig::new(MemberConfig { quorum: 2, ..MemberConfig::local(3) });
     let mut trader = rig.trader(1, 0);
     trader.say("kept");

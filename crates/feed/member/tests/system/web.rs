@@ -78,7 +78,7 @@ fn show(market: &SyncSender<MarketNews>, bid: i64) {
 }
 
 #[test]
-fn a_web_trader_is_shown_a_snapshot_in_band_and_then_numbered_changes_with_checksums() {
+fn web_trader_gets_snapshot_then_checked_changes() {
     let (rig, market) = Rig::with_market(MemberConfig::local(1));
     market.send(MarketNews::State { shard: ShardId(0), state: MarketState::Current }).unwrap();
     show(&market, 100_000);
@@ -95,7 +95,7 @@ fn a_web_trader_is_shown_a_snapshot_in_band_and_then_numbered_changes_with_check
 }
 
 #[test]
-fn a_page_that_nobody_named_is_not_let_in_and_one_that_is_named_is() {
+fn only_configured_page_origins_are_admitted() {
     let config = MemberConfig { web_origins: vec!["http://desk".into()], ..MemberConfig::local(1) };
     let rig = Rig::new(config);
     let connect = |origin: &str| {

@@ -9,11 +9,11 @@
 
 use std::collections::BTreeMap;
 
+use pares_config::{NodeId, SystemConfig};
 use pares_log::{LogReplacement, LogWriter, Offset, payload_bytes_max};
 use pares_roles::committed::{CommittedStream, is_there};
-use pares_roles::config::SystemConfig;
 use pares_roles::recorder::beginnings;
-use pares_roles::{NodeError, NodeId, World, repair_asked};
+use pares_roles::{NodeError, World, repair_asked};
 use pares_types::{Position, PublisherId, RecorderId, ShardId};
 
 use super::log_config;
@@ -111,12 +111,12 @@ fn whole_log<W: World>(
         Ok(writer) => match scan(world, log) {
             // What is asked about may lie on a disk that was replaced since.
             Ok(held) if held.is_empty() || !is_asked => return Ok((writer, held)),
-            Ok(_) => String::from("others say that it is damaged, or does not fit the record"),
+            Ok(_) => String::from("other nodes report it as damaged, or it does not match the record"),
             Err(Useless::Unreadable(error)) => return Err(error.into()),
             Err(Useless::Damaged(why)) => why,
         },
     };
-    world.complain(&format_args!("the log of {log} is made anew out of the record: {why}"));
+    world.complain(&format_args!("rebuilding the log of {log} from the record: {why}"));
     world.replace_log(log, log_config(config))?.complete()?;
     Ok((open()?, BTreeMap::new()))
 }
@@ -125,8 +125,7 @@ fn read<W: World>(world: &W, shard: ShardId, stored: &Stored) -> Option<(Publica
     let read = state::read(shard, &stored.bytes);
     if read.is_none() {
         let position = stored.position;
-        world
-            .complain(&format_args!("shard {shard}: the state at {position} is not understood; passed over"));
+        world.complain(&format_args!("shard {shard}: skipping the unreadable state at {position}"));
     }
     read.map(|(places, publication)| (publication, places))
 }
@@ -156,7 +155,7 @@ pub(super) fn append_state(
     let begins = writer.tail();
     let count = u16::try_from(stored.bytes.chunks(bytes_max).len()).map_err(|_| {
         NodeError::Refused(format!(
-            "shard {shard}: its state has {} bytes, more than 65,535 records of the log hold. Raise `segment_mib` in pares.toml",
+            "shard {shard}: its state has {} bytes, more than 65,535 log records can hold: raise `segment_mib` in pares.toml",
             stored.bytes.len()
         ))
     })?;
@@ -188,8 +187,8 @@ fn check_reach<W: World>(
     let late = first.iter().find(|(shard, first)| begun.get(shard).is_some_and(|of| of.feed.next < **first));
     let Some((shard, first)) = late else { return Ok(()) };
     Err(NodeError::Refused(format!(
-        "shard {shard}: no publisher's log says how its market data go on at position {first}, and all before was dropped. Bring back \
-         a publisher-P directory, or the days before (`pares restore`)"
+        "shard {shard}: no publisher's log has the feed's state at position {first}, and all earlier \
+         records were dropped. Restore a publisher-P directory, or the earlier days (`pares restore`)"
     )))
 }
 
@@ -215,8 +214,8 @@ fn stream<W: World>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pares_config::Layout;
     use pares_node::HostWorld;
-    use pares_node::config::Layout;
 
     #[test]
     fn a_state_of_more_pieces_than_can_be_counted_is_refused() {
@@ -226,7 +225,7 @@ mod tests {
         let before = writer.tail();
         let stored = Stored::new(Reached::NONE, Position(7), vec![0; 1 << 16]);
         let refused = append_state(&mut writer, ShardId(0), &stored, 1).unwrap_err();
-        assert!(matches!(refused, NodeError::Refused(why) if why.contains("Raise `segment_mib`")));
+        assert!(matches!(refused, NodeError::Refused(why) if why.contains("raise `segment_mib`")));
         assert_eq!(writer.tail(), before);
         append_state(&mut writer, ShardId(0), &stored, 2).unwrap();
     }

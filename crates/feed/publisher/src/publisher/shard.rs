@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_gives_what_the_log_holds_late_goes_on_behind_it() {
+    fn late_matching_record_continues_after_it() {
         let making = Making::new(None, vec![reached(&[b"a"]), reached(&[b"a", b"b"])], 100);
         let mut feed = ShardFeed::new(Publication::new(ShardId(1), &[]), making, Position(0));
         feed.making.begin(DAYS[0]);

@@ -5,7 +5,7 @@
 use std::io::{ErrorKind, Read, Write};
 
 use pares_feed::serving::{LoginAsked, Serving, ServingEnded, TURN_BYTES_MAX};
-use pares_roles::world::{Ready, Sockets, TurnedAway};
+use pares_roles::world::{Ready, RejectedConnections, Sockets};
 
 /// Connections at a time, if there are descriptors for as many.
 pub const CLIENTS_MAX: usize = 1_024;
@@ -188,9 +188,9 @@ impl<S: Sockets> Clients<S> {
         self.open += 1;
     }
 
-    /// Connections that ended before their TLS handshake was over.
+    /// Connections that ended during the TLS handshake.
     pub(super) fn failed_handshakes(&self) -> u64 {
-        let TurnedAway { failed, silent, crowded } = self.sockets.turned_away();
+        let RejectedConnections { failed, silent, crowded } = self.sockets.turned_away();
         failed + silent + crowded
     }
 
@@ -228,7 +228,7 @@ mod tests {
     use crate::replayer::tests::{Crowd, Full};
 
     #[test]
-    fn a_crowd_that_connects_is_accepted_some_at_a_time_and_no_more_than_there_may_be() {
+    fn connection_crowd_is_accepted_gradually_up_to_limit() {
         let mut clients = Clients::new(Crowd, 100);
         assert_eq!((clients.take_in(0), clients.open, clients.turned_away), (64, 64, 0));
         assert_eq!((clients.take_in(0), clients.open, clients.turned_away), (64, 100, 28));

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_found_wherever_they_lie_among_those_of_other_shards() {
+    fn messages_found_among_other_shards() {
         let mut rig = Rig::new();
         let mut next = 1;
         for turn in 0..400_u16 {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_a_log_that_was_replaced_give_nothing_of_another_session_or_number() {
+    fn replaced_log_positions_give_no_foreign_messages() {
         let mut rig = Rig::new();
         assert!(rig.publish(1, 0, 1, 3) && rig.publish(1, 0, 4, 3));
         let first = rig.tape.places[0][0].offset;
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_follow_is_refused_and_the_rest_of_an_older_session_passed_over() {
+    fn non_consecutive_refused_rest_of_old_session_skipped() {
         let mut rig = Rig::new();
         assert!(rig.publish(1, 0, 7, 3), "its beginning was dropped");
         assert_eq!(rig.tape.standing(), []);

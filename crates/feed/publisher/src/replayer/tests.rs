@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 
+use pares_config::{FeedConfig, Layout};
 use pares_feed::mold::Header;
 use pares_feed::publication::Session;
 use pares_node::HostWorld;
-use pares_node::config::{FeedConfig, Layout};
 use pares_roles::world::Ready;
 use pares_types::Position;
 use zerocopy::IntoBytes;

@@ -18,7 +18,7 @@ const TURN: Duration = Duration::from_millis(5);
 
 /// What somebody at the keyboard wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum UserAction {
     /// To end.
     Quit,
     /// To see the leading venue die now.
@@ -58,7 +58,7 @@ impl Face {
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub fn turn(&mut self, picture: &Picture) -> Result<Option<Wish>, LabError> {
+    pub fn turn(&mut self, picture: &Picture) -> Result<Option<UserAction>, LabError> {
         match self {
             Self::Screen(screen) => return screen.turn(picture, TURN),
             Self::Silent(bar) => bar.set_position(picture.elapsed.as_millis() as u64),

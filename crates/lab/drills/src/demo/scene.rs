@@ -36,7 +36,7 @@ pub fn start(args: &Args, plan: Option<&Plan>) -> Result<ScratchSystem, LabError
     if let Some(plan) = plan {
         if args.dir.as_ref().is_some_and(|dir| dir.exists()) {
             return Err(LabError::Usage(
-                "a trading day needs a system of its own, for its timetable; use a --dir that does not exist"
+                "a trading day needs a new system, because of its timetable: use a --dir that does not exist"
                     .into(),
             ));
         }
@@ -45,8 +45,8 @@ pub fn start(args: &Args, plan: Option<&Plan>) -> Result<ScratchSystem, LabError
     let system = ScratchSystem::start(&config, args.dir.clone())?;
     match system.supervisor.config().venues {
         0 | 1 if !args.kill_every.is_zero() => Err(LabError::Usage(
-            "the system in that directory has one venue: when it is killed none is left; \
-             use another --dir, or --kill-every 0"
+            "the system in that directory has only one venue, so a kill leaves none: use another --dir, or \
+             --kill-every 0"
                 .into(),
         )),
         _ => Ok(system),

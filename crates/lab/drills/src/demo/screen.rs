@@ -7,7 +7,7 @@ use pares_load::LabError;
 use pares_os::terminal::is_gone_after;
 use ratatui::DefaultTerminal;
 
-use super::face::Wish;
+use super::face::UserAction;
 use super::picture::Picture;
 use super::view;
 
@@ -35,7 +35,7 @@ impl Screen {
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub fn turn(&mut self, picture: &Picture, wait: Duration) -> Result<Option<Wish>, LabError> {
+    pub fn turn(&mut self, picture: &Picture, wait: Duration) -> Result<Option<UserAction>, LabError> {
         if self.drawn.is_none_or(|drawn| drawn.elapsed() >= DRAW_EVERY) {
             self.drawn = Some(Instant::now());
             self.terminal
@@ -44,7 +44,7 @@ impl Screen {
         }
         let reading = LabError::io("reading the keyboard");
         if is_gone_after(wait).map_err(LabError::io("waiting for the keyboard"))? {
-            return Ok(Some(Wish::Quit));
+            return Ok(Some(UserAction::Quit));
         }
         let next = || event::poll(Duration::ZERO)?.then(event::read).transpose();
         Ok(match next().map_err(reading)? {
@@ -65,12 +65,12 @@ impl Drop for Screen {
     }
 }
 
-fn wish(key: KeyEvent) -> Option<Wish> {
+fn wish(key: KeyEvent) -> Option<UserAction> {
     match key.code {
-        KeyCode::Char('q') | KeyCode::Esc => Some(Wish::Quit),
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Wish::Quit),
-        KeyCode::Char('k') => Some(Wish::Kill),
-        KeyCode::Char('p') => Some(Wish::Pause),
+        KeyCode::Char('q') | KeyCode::Esc => Some(UserAction::Quit),
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(UserAction::Quit),
+        KeyCode::Char('k') => Some(UserAction::Kill),
+        KeyCode::Char('p') => Some(UserAction::Pause),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use pares_node::NodeId;
 use super::day::Day;
 use super::day::plan::{Plan, wall_ns};
 use super::director::{Director, Happening};
-use super::face::{Face, Wish};
+use super::face::{Face, UserAction};
 use super::market::Market;
 use super::picture::{Condition, Picture, VenueLine};
 use super::race::Race;
@@ -58,10 +58,7 @@ impl Stage {
         let mut system = scene::start(args, plan.as_ref())?;
         let (load, day) = start_load(args, &system, plan)?;
         let load_begun = Instant::now();
-        while load_begun.elapsed() < WARM_UP {
-            system.supervisor.tick();
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        system.pass(WARM_UP, |_| Ok(()))?;
         let (config, layout) = (system.supervisor.config(), system.supervisor.layout());
         let venues = usize::from(config.venues);
         let mut picture = Picture {
@@ -106,15 +103,15 @@ impl Stage {
         loop {
             let wish = self.turn(face)?;
             let over = self.picture.until.is_some_and(|until| self.begun.elapsed() >= until);
-            let quit = matches!(wish, Some(Wish::Quit)) || stop.load(Ordering::Relaxed);
+            let quit = matches!(wish, Some(UserAction::Quit)) || stop.load(Ordering::Relaxed);
             if over || quit || self.load.is_finished() {
                 self.broken_off = quit && !over;
                 break;
             }
             match wish {
-                Some(Wish::Kill) => self.director.hurry(),
-                Some(Wish::Pause) => self.director.paused = !self.director.paused,
-                Some(Wish::Quit) | None => {}
+                Some(UserAction::Kill) => self.director.hurry(),
+                Some(UserAction::Pause) => self.director.paused = !self.director.paused,
+                Some(UserAction::Quit) | None => {}
             }
         }
         self.director.end();
@@ -140,7 +137,7 @@ impl Stage {
         Ok(verdict)
     }
 
-    fn turn(&mut self, face: &mut Face) -> Result<Option<Wish>, LabError> {
+    fn turn(&mut self, face: &mut Face) -> Result<Option<UserAction>, LabError> {
         self.picture.elapsed = self.begun.elapsed();
         self.note_answers();
         for death in self.system.supervisor.tick() {

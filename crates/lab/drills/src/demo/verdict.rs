@@ -1,15 +1,13 @@
 //! What a demonstration came to.
 
-use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pares_load::{LabError, LabResult, Observed};
-use pares_text::grouped;
+use pares_load::{LabResult, Observed, Spread, none_of};
 use serde::Serialize;
 
 use super::day::verdict::DayVerdict;
-use super::director::Director;
+use super::director::{Director, Kill};
 use super::market::Tally;
 
 /// What a demonstration came to.
@@ -73,8 +71,10 @@ impl Verdict {
         let (completed, rejected) = (load(&observed.completed), load(&observed.rejected));
         let latencies = observed.all_latencies();
         let us = |quantile| latencies.value_at_quantile(quantile) as f64 / 1e3;
-        let resync = spread_ms(director.kills.iter().map(|kill| kill.resync));
-        let absent = spread_ms(director.kills.iter().map(|kill| kill.absent));
+        let spread = |of: fn(&Kill) -> Duration| {
+            Spread::of(director.kills.iter().map(|kill| of(kill).as_nanos() as u64), 1e6).unwrap_or_default()
+        };
+        let (resync, absent) = (spread(|kill| kill.resync), spread(|kill| kill.absent));
         Self {
             seconds: lasted.as_secs_f64(),
             offered: load(&observed.offered),
@@ -107,83 +107,11 @@ impl Verdict {
     /// If anything was lost, answered twice, or recorded differently from what executing it gives, or a
     /// trading day that came to its end did not go through all its phases in order.
     pub fn check(&self) -> LabResult {
-        match (self.lost, self.duplicated, self.differing) {
-            (0, 0, 0) => self.day.as_ref().map_or(Ok(()), DayVerdict::check),
-            (lost, duplicated, differing) => Err(LabError::Failed(format!(
-                "{lost} lost, {duplicated} duplicated, {differing} recorded results not reproduced"
-            ))),
-        }
-    }
-}
-
-/// Median and maximum, milliseconds; 0 of nothing.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Spread {
-    median: f64,
-    max: f64,
-}
-
-fn spread_ms(durations: impl Iterator<Item = Duration>) -> Spread {
-    let mut sorted: Vec<Duration> = durations.collect();
-    sorted.sort_unstable();
-    let ms = |duration: Option<&Duration>| duration.copied().unwrap_or_default().as_secs_f64() * 1e3;
-    Spread { median: ms(sorted.get(sorted.len() / 2)), max: ms(sorted.last()) }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "requests    {} offered, {} answered in {:.1} s: {} per second",
-            grouped(self.offered),
-            grouped(self.completed),
-            self.seconds,
-            grouped(self.completed_per_second.round() as u64),
-        )?;
-        writeln!(
-            f,
-            "promises    {} lost, {} duplicated, {} rejected, {} sent again",
-            self.lost, self.duplicated, self.rejected, self.client_retries
-        )?;
-        writeln!(
-            f,
-            "kills       {} of the leading venue; back in the race after {:.1} ms (median), {:.1} ms (longest),",
-            self.kills, self.absent_ms, self.absent_max_ms
-        )?;
-        writeln!(
-            f,
-            "            of which resynchronising {:.1} ms (median), {:.1} ms (longest)",
-            self.resync_ms, self.resync_max_ms
-        )?;
-        writeln!(
-            f,
-            "gaps        longest without an answer: {:.2} ms around a kill, {:.2} ms otherwise",
-            self.max_gap_kill_ms, self.max_gap_quiet_ms
-        )?;
-        writeln!(
-            f,
-            "latency     p50 {:.1} us  p90 {:.1}  p99 {:.1}  p99.9 {:.1}  max {:.1}",
-            self.p50_us, self.p90_us, self.p99_us, self.p999_us, self.max_us
-        )?;
-        write!(
-            f,
-            "record      {} results with {} trades executed again from the recorders' logs: {} differ",
-            grouped(self.recorded),
-            grouped(self.trades),
-            self.differing
-        )?;
-        self.day.as_ref().map_or(Ok(()), |day| write!(f, "\n{day}"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_spread_is_the_middle_and_the_largest() {
-        let times = [30, 10, 20].map(Duration::from_millis);
-        assert_eq!(spread_ms(times.into_iter()), Spread { median: 20.0, max: 30.0 });
-        assert_eq!(spread_ms(std::iter::empty()), Spread { median: 0.0, max: 0.0 });
+        none_of([
+            (self.lost, "lost"),
+            (self.duplicated, "duplicated"),
+            (self.differing, "recorded results not reproduced"),
+        ])?;
+        self.day.as_ref().map_or(Ok(()), DayVerdict::check)
     }
 }

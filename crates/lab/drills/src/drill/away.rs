@@ -8,14 +8,15 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use pares_client::{Client, ClientError, OpenRequests, Options, Update};
-use pares_load::{LabError, LabResult, LoadPlan, Rate, ScratchSystem, setup};
+use pares_load::{
+    LabError, LabResult, LoadPlan, Rate, ScratchSystem, check_patience, keep_if_connected, none_of,
+    print_figures, setup,
+};
 use pares_node::{NodeId, SystemConfig};
-use pares_text::grouped;
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, GatewayId, InstrumentId, MemberId, NewOrder, Position, Price,
     Quantity, ShardId, Side, TimeInForce,
@@ -38,10 +39,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Arguments of `pares drill away`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// How many fills the member is away for
+    /// Number of fills while the member is disconnected
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(ORDERS..=1_000_000))]
     fills: u64,
-    /// Where to keep the system's files (default: a temporary directory)
+    /// The directory for the system's files [default: a temporary directory]
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Print one JSON object
@@ -81,19 +82,8 @@ pub(super) fn run(args: &Args) -> LabResult {
     let begun = Instant::now();
     drill.come_back()?;
     let outcome = drill.outcome(begun.elapsed());
-    if args.json {
-        pares_text::say!("{}", serde_json::to_string(&outcome).expect("plain numbers"));
-    } else {
-        let Outcome { fills, missed, duplicated, kills, told_ms, .. } = outcome;
-        pares_text::say!("fills while it was away   {}", grouped(fills));
-        pares_text::say!("missed, told twice        {missed}, {duplicated}");
-        pares_text::say!("gateways killed           {kills}");
-        pares_text::say!("told after                {told_ms:.1} ms");
-    }
-    match (outcome.missed, outcome.duplicated) {
-        (0, 0) => Ok(()),
-        _ => Err(LabError::Failed("a member that was away was not told every fill once".into())),
-    }
+    print_figures(args.json, &outcome);
+    none_of([(outcome.missed, "fills never told"), (outcome.duplicated, "told twice or out of order")])
 }
 
 /// The drill under way.
@@ -164,7 +154,7 @@ impl Away {
             if self.filled.len() > before {
                 moved = Instant::now();
             }
-            check_patience(moved)?;
+            check_patience(moved, PATIENCE, "nothing was told")?;
         }
         Ok(())
     }
@@ -210,7 +200,7 @@ impl Away {
             if self.last > before {
                 moved = Instant::now();
             }
-            check_patience(moved)?;
+            check_patience(moved, PATIENCE, "nothing was told")?;
             self.system.supervisor.tick();
         }
         Ok(())
@@ -251,19 +241,13 @@ impl Away {
 
     fn connect(&mut self, member: MemberId) -> Result<Client, ClientError> {
         self.system.supervisor.tick();
-        let addresses: Vec<SocketAddr> = self.system.addresses().unwrap_or_default();
-        let mut last = ClientError::Closed;
+        let options = Options { resumes: member == AWAY, ..Options::default() };
         // The other gateway than that of the last kill first.
-        let first = (self.kills + 1) as usize % addresses.len().max(1);
-        for at in 0..addresses.len() {
-            let options = Options { resumes: member == AWAY, ..Options::default() };
-            match Client::connect_with(addresses[(first + at) % addresses.len()], member, options) {
-                Ok(client) => return Ok(client),
-                Err(error) => last = error,
-            }
+        let connected = self.system.connect(member, (self.kills + 1) as usize, &options);
+        if connected.is_err() {
+            std::thread::sleep(Duration::from_millis(5));
         }
-        std::thread::sleep(Duration::from_millis(5));
-        Err(last)
+        connected
     }
 
     /// Kills a gateway whenever a further part of the fills is done.
@@ -288,21 +272,4 @@ impl Away {
             told_ms: took.as_secs_f64() * 1e3,
         }
     }
-}
-
-/// Whether the connection is still there.
-fn keep_if_connected(turn: Result<(), ClientError>) -> Result<bool, LabError> {
-    use ClientError::{Closed, Connect, Io, TimedOut};
-    match turn {
-        Ok(()) => Ok(true),
-        Err(Closed | Io(_) | Connect { .. } | TimedOut) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn check_patience(moved: Instant) -> LabResult {
-    if moved.elapsed() < PATIENCE {
-        return Ok(());
-    }
-    Err(LabError::Failed(format!("nothing was told for {} seconds", PATIENCE.as_secs())))
 }

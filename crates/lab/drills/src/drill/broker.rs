@@ -11,11 +11,10 @@
 use std::time::Duration;
 
 use pares_brokerage::{
-    Behaviour, BlowPlan, DeathFigures, GapTimes, HowMany, RunArgs, WorkloadArgs, generate, measure,
+    Behaviour, DeathFigures, FaultPlan, HowMany, RunArgs, WorkloadArgs, generate, measure,
 };
-use pares_load::{LabError, LabResult, ScratchDirectory};
+use pares_load::{LabError, LabResult, ScratchDirectory, none_of, print_figures};
 use pares_site::config::Promise;
-use pares_text::grouped;
 use serde::Serialize;
 
 /// Stocks of the workload.
@@ -27,16 +26,16 @@ const WINDOW: u64 = 600;
 #[derive(clap::Args, Clone, Debug)]
 #[group(skip)] // its name would be that of the flattened one
 pub struct Args {
-    /// Commands of all users together
+    /// Number of commands, all users together
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1_000..=10_000_000))]
     commands: u64,
     /// Users
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(3..=100_000))]
     users: u64,
-    /// Between two blows, milliseconds
+    /// Time between two faults, milliseconds
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(400..=60_000))]
     kill_every_ms: u64,
-    /// Stop parts as well: every fifth blow is SIGSTOP for 3 s to the site that certifies, a desk, another site by turns
+    /// Also stop parts: every fifth fault is a SIGSTOP of 3 s to the certifying site, a quote desk, or another site, in turn
     #[arg(long)]
     stops: bool,
     /// Seed of the workload and of the quotes
@@ -67,11 +66,14 @@ struct BrokerDrillFigures {
 /// If the broker does not run, or a promise was broken.
 pub fn run(args: &Args) -> LabResult {
     let figures = drill(args)?;
-    match args.json {
-        true => pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers")),
-        false => figures.print(),
-    }
-    figures.verdict()
+    print_figures(args.json, &figures);
+    let deaths = &figures.deaths;
+    none_of([
+        (deaths.acknowledged_lost, "commands lost"),
+        (deaths.done_twice, "commands done twice"),
+        (deaths.money_off, "accounts off"),
+        (u64::from(!figures.audit_verified), "log that does not add up"),
+    ])
 }
 
 fn drill(args: &Args) -> Result<BrokerDrillFigures, LabError> {
@@ -84,7 +86,7 @@ fn drill(args: &Args) -> Result<BrokerDrillFigures, LabError> {
     let run = RunArgs {
         how_many: HowMany { sites: Some((1, 3)), fronts: Some(3), desks: Some(2) },
         window: WINDOW,
-        blows: Some(BlowPlan { every: Duration::from_millis(args.kill_every_ms), stops: args.stops }),
+        faults: Some(FaultPlan { every: Duration::from_millis(args.kill_every_ms), stops: args.stops }),
         json: args.json,
         ..RunArgs::of(file, Promise::Disk, behaviour)
     };
@@ -99,57 +101,4 @@ fn drill(args: &Args) -> Result<BrokerDrillFigures, LabError> {
         fired_or_lapsed: figures.elements.get("systemEvent").copied().unwrap_or_default(),
         audit_verified: figures.audit_verified,
     })
-}
-
-impl BrokerDrillFigures {
-    fn print(&self) {
-        let deaths = &self.deaths;
-        pares_text::say!(
-            "{} commands, {} a second; {} kills, {} stops",
-            grouped(self.commands),
-            grouped(self.commands_per_s as u64),
-            deaths.killed,
-            deaths.stopped
-        );
-        pares_text::say!(
-            "lost {}, done twice {}, accounts off {}, log verified {}",
-            deaths.acknowledged_lost,
-            deaths.done_twice,
-            deaths.money_off,
-            self.audit_verified
-        );
-        pares_text::say!(
-            "longest gap {:.0} ms, {:.0} ms where something was stopped; {:.0} ms where the front died",
-            deaths.max_gap_ms,
-            deaths.max_gap_silent_ms,
-            deaths.max_gap_moved_ms
-        );
-        let say = |name: &str, times: &GapTimes| {
-            pares_text::say!(
-                "  {name}: {} times, p50 {:.0} ms, max {:.0} ms",
-                times.count,
-                times.p50,
-                times.max
-            );
-        };
-        deaths.gaps_ms.iter().for_each(|(kind, times)| say(&kind.replace('_', " "), times));
-        say("until another site certified", &deaths.elections_ms);
-        pares_text::say!(
-            "    (one that comes back may have to read its log first: longer than a gap, if nobody waited)"
-        );
-        pares_text::say!(
-            "{} of {} hits in the log (a desk that dies takes those along that no front has); {} fired or lapsed",
-            deaths.hits_noted,
-            self.hits,
-            self.fired_or_lapsed
-        );
-    }
-
-    fn verdict(&self) -> LabResult {
-        let deaths = &self.deaths;
-        match deaths.acknowledged_lost + deaths.done_twice + deaths.money_off == 0 && self.audit_verified {
-            true => Ok(()),
-            false => Err(LabError::Failed("a command is lost or done twice, or money is off".into())),
-        }
-    }
 }

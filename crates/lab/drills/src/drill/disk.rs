@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pares_faults::device::Ailment;
+use pares_faults::device::DeviceFault;
 use pares_load::{LabError, Stretch};
 use pares_log::MarksReader;
 use pares_node::NodeId;
@@ -57,7 +57,7 @@ pub(super) fn slow(
     let role = NodeId::Recorder(victim);
     let sync_ms = u32::try_from(sync.as_millis()).unwrap_or(u32::MAX);
     drill.observed().enter(Stretch::Resync);
-    drill.system.supervisor.arm(role, vec![Ailment::SlowSync(sync_ms).variable()]);
+    drill.system.supervisor.arm(role, vec![DeviceFault::SlowSync(sync_ms).variable()]);
     replace(drill, victim)?;
     drill.observed().enter(Stretch::Disturbed);
     drill.observed().take_gap_max_ns();

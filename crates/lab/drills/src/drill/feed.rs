@@ -13,9 +13,9 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult, Load, LoadPlan, ScratchSystem, setup};
+use pares_load::{LabError, LabResult, Load, LoadPlan, ScratchSystem, none_of, print_figures, setup};
 use pares_node::NodeId;
-use pares_text::{grouped, progress};
+use pares_text::progress;
 use pares_types::{PublisherId, ReplayerId};
 use rustix::process::Signal;
 use serde::Serialize;
@@ -31,16 +31,16 @@ const MEMBER_SERVERS: [&str; 2] = ["member server 0", "member server 1"];
 #[derive(clap::Args, Clone, Debug)]
 #[group(skip)] // its name would be that of the flattened one
 pub struct Args {
-    /// What each line loses, percent: one run for each
+    /// Packet loss of each line, percent: one run for each
     #[arg(long, value_delimiter = ',', default_values_t = [1, 5, 20], value_parser = clap::value_parser!(u64).range(0..=90))]
     loss: Vec<u64>,
-    /// Between two blows, milliseconds
+    /// Time between two faults, milliseconds
     #[arg(long, default_value_t = 700, value_parser = clap::value_parser!(u64).range(100..=60_000))]
     every_ms: u64,
-    /// What a member's stream holds before its traders talk, MiB
+    /// Size of a member's stream before its traders send, MiB
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=4_096))]
     member_mib: u64,
-    /// The load and the system, and how long each run lasts (--seconds); see `pares bench end-to-end --help`
+    /// The load, the system, and the length of each run (--seconds); see `pares bench end-to-end --help`
     #[command(flatten)]
     load: setup::Args,
 }
@@ -53,7 +53,6 @@ struct Run {
     /// How often something was killed or cut.
     blows: u64,
     /// What.
-    #[serde(skip)]
     struck: Vec<&'static str>,
     /// What receivers got of it.
     #[serde(flatten)]
@@ -83,17 +82,8 @@ struct Outcome {
 pub(super) fn run(args: &Args) -> LabResult {
     let runs = args.loss.iter().map(|&loss| measure(args, loss)).collect::<Result<Vec<Run>, _>>()?;
     let outcome = Outcome::of(runs);
-    if args.load.json {
-        pares_text::say!("{}", serde_json::to_string(&outcome).expect("plain numbers"));
-    } else {
-        outcome.runs.iter().for_each(tell);
-    }
-    match outcome.wrong() {
-        0 => Ok(()),
-        _ => {
-            Err(LabError::Failed("a receiver or a trader was told something wrong, or not everything".into()))
-        }
-    }
+    print_figures(args.load.json, &outcome);
+    none_of([(outcome.wrong(), "times a receiver or a trader was told something wrong, or not everything")])
 }
 
 impl Outcome {
@@ -131,13 +121,6 @@ fn median_ratio(runs: &[Run]) -> f64 {
     ratios.get(ratios.len() / 2).copied().unwrap_or(0.0)
 }
 
-fn tell(run: &Run) {
-    let lost = grouped(run.received.packets_lost);
-    pares_text::say!("lines lose {} %: {} blows, {lost} packets lost", run.loss, run.blows);
-    pares_text::say!("  struck                   {}", run.struck.join("; "));
-    run.received.tell();
-}
-
 /// A run: what is under way.
 struct Drill {
     system: ScratchSystem,
@@ -170,8 +153,8 @@ impl Drill {
         let lasts = Duration::from_secs(args.load.seconds);
         let bar = progress::seconds("drilling", args.load.seconds);
         while begun.elapsed() < lasts || MEMBER_SERVERS.iter().any(|server| !self.struck.contains(server)) {
-            self.pass(Duration::from_millis(args.every_ms));
-            self.blow(self.struck.len() as u64 ^ args.load.seed);
+            self.pass(Duration::from_millis(args.every_ms))?;
+            self.blow(self.struck.len() as u64 ^ args.load.seed)?;
             if begun.elapsed() > lasts / 2 {
                 self.reception.join_late()?;
             }
@@ -182,16 +165,15 @@ impl Drill {
         Ok(())
     }
 
-    fn pass(&mut self, time: Duration) {
-        let begun = Instant::now();
-        while begun.elapsed() < time {
-            self.system.supervisor.tick();
-            self.desk.tick();
-            std::thread::sleep(Duration::from_millis(5));
-        }
+    fn pass(&mut self, time: Duration) -> LabResult {
+        let Self { system, desk, .. } = self;
+        system.pass(time, |_| {
+            desk.tick();
+            Ok(())
+        })
     }
 
-    fn blow(&mut self, which: u64) {
+    fn blow(&mut self, which: u64) -> LabResult {
         let publisher = |id| NodeId::Publisher(PublisherId(id));
         let replayer = |id| NodeId::Replayer(ReplayerId(id));
         let (name, victims) = match which % 9 {
@@ -210,17 +192,20 @@ impl Drill {
             // One that is dead still is as good as killed.
             let _ = self.system.supervisor.signal(victim, Signal::KILL);
         }
+        Ok(())
     }
 
-    fn kill_member_server(&mut self, server: u16) {
+    fn kill_member_server(&mut self, server: u16) -> LabResult {
         self.struck.push(MEMBER_SERVERS[usize::from(server)]);
         self.desk.kill(server);
+        Ok(())
     }
 
-    fn cut(&mut self, line: usize, name: &'static str) {
+    fn cut(&mut self, line: usize, name: &'static str) -> LabResult {
         self.struck.push(name);
         self.reception.cut()[line].store(true, Ordering::Relaxed);
-        self.pass(CUT);
+        self.pass(CUT)?;
         self.reception.cut()[line].store(false, Ordering::Relaxed);
+        Ok(())
     }
 }

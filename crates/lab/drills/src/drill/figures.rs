@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use pares_load::{LabError, LabResult, Observed, Stretch};
+use pares_load::{LabResult, Observed, Spread, Stretch, none_of};
 use pares_types::HASH_EVERY;
 use serde::Serialize;
 
-use super::Blow;
+use super::FaultKind;
 use super::diverge::Trace;
 use super::flood::Tally;
 use super::record::Agreement;
@@ -117,29 +117,29 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// The figures of a finished drill.
-    pub(super) fn new(blow: Blow, samples: Samples, observed: &Observed, agreed: Agreement) -> Self {
+    pub(super) fn new(blow: FaultKind, samples: Samples, observed: &Observed, agreed: Agreement) -> Self {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let (completed, rejected) = (load(&observed.completed), load(&observed.rejected));
         let us = |phase, quantile| observed.latencies(phase).value_at_quantile(quantile) as f64 / 1e3;
         let resync = |quantile| {
             (!observed.latencies(Stretch::Resync).is_empty()).then(|| us(Stretch::Resync, quantile))
         };
-        let gaps = Spread::of(samples.gaps, 1e6);
-        let baseline = Spread::of(samples.baseline, 1e6);
+        let gaps = Spread::of(samples.gaps, 1e6).unwrap_or_default();
+        let baseline = Spread::of(samples.baseline, 1e6).unwrap_or_default();
         let restarts = Spread::of(samples.restarts, 1e6);
         let voids = Spread::of(samples.voids, 1e6);
-        let flood = (blow == Blow::Flood).then_some(samples.flood);
+        let flood = (blow == FaultKind::Flood).then_some(samples.flood);
         let moved = Spread::of(samples.moved, 1e6);
         let resyncs = Spread::of(samples.resyncs, 1e3);
         Self {
             drill: blow.name(),
             count: gaps.count,
-            max_gap_ms: gaps.max.unwrap_or(0.0),
-            median_gap_ms: gaps.median.unwrap_or(0.0),
-            baseline_max_gap_ms: baseline.max.unwrap_or(0.0),
-            baseline_median_gap_ms: baseline.median.unwrap_or(0.0),
-            moved_max_gap_ms: moved.max,
-            moved_median_gap_ms: moved.median,
+            max_gap_ms: gaps.max,
+            median_gap_ms: gaps.median,
+            baseline_max_gap_ms: baseline.max,
+            baseline_median_gap_ms: baseline.median,
+            moved_max_gap_ms: moved.map(|all| all.max),
+            moved_median_gap_ms: moved.map(|all| all.median),
             lost: observed.in_flight(),
             duplicated: load(&observed.duplicated),
             client_retries: load(&observed.retried),
@@ -148,12 +148,12 @@ impl Figures {
             executed_twice: agreed.executed_twice,
             records: agreed.records,
             records_differing: agreed.differing,
-            resync_ms: resyncs.median,
-            resync_max_ms: resyncs.max,
-            restart_ms: restarts.median,
-            restart_max_ms: restarts.max,
-            void_ms: voids.median,
-            void_max_ms: voids.max,
+            resync_ms: resyncs.map(|all| all.median),
+            resync_max_ms: resyncs.map(|all| all.max),
+            restart_ms: restarts.map(|all| all.median),
+            restart_max_ms: restarts.map(|all| all.max),
+            void_ms: voids.map(|all| all.median),
+            void_max_ms: voids.map(|all| all.max),
             quiet_p50_us: us(Stretch::Quiet, 0.5),
             quiet_p99_us: us(Stretch::Quiet, 0.99),
             disturbed_p50_us: us(Stretch::Disturbed, 0.5),
@@ -166,7 +166,7 @@ impl Figures {
             flood_rejected: flood.map(|tally| tally.rejected),
             flood_closed: flood.map(|tally| tally.closed),
             found_after_positions: samples.trace.found_after,
-            disputed: (blow == Blow::Diverge).then_some(samples.trace.disputed),
+            disputed: (blow == FaultKind::Diverge).then_some(samples.trace.disputed),
             start: None,
         }
     }
@@ -187,94 +187,6 @@ impl Figures {
                 "times 1,024 positions until a wrong venue was found",
             ),
         ];
-        let start = self.start.iter().flat_map(Start::broken);
-        let broken = counts.into_iter().chain(start).filter(|(count, _)| *count > 0);
-        match broken.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>() {
-            none if none.is_empty() => Ok(()),
-            broken => Err(LabError::Failed(broken.join(", "))),
-        }
-    }
-
-    /// Prints it for people.
-    pub fn print(&self) {
-        pares_text::say!("{}: {} times under load", self.drill, self.count);
-        pares_text::say!(
-            "longest completion gap  {:.2} ms (median {:.2}); without a blow {:.2} ms (median {:.2})",
-            self.max_gap_ms,
-            self.median_gap_ms,
-            self.baseline_max_gap_ms,
-            self.baseline_median_gap_ms
-        );
-        if let (Some(median), Some(max)) = (self.moved_median_gap_ms, self.moved_max_gap_ms) {
-            pares_text::say!("of those whose gateway was killed  {max:.2} ms (median {median:.2})");
-        }
-        pares_text::say!(
-            "completed {}, lost {}, duplicated {}, retried by the client {}, rejected {}",
-            self.completed,
-            self.lost,
-            self.duplicated,
-            self.client_retries,
-            self.rejected
-        );
-        pares_text::say!(
-            "recorded {}, answered and not recorded {}, executed twice {}, recorders differ in {}",
-            self.records,
-            self.acknowledged_lost,
-            self.executed_twice,
-            self.records_differing
-        );
-        self.print_times();
-        self.start.iter().for_each(Start::print);
-    }
-
-    fn print_times(&self) {
-        if let (Some(sent), Some(answered), Some(rejected)) =
-            (self.flood_sent, self.flood_answered, self.flood_rejected)
-        {
-            pares_text::say!("the flooding session sent {sent}, answered {answered}, rejected {rejected}");
-        }
-        if let (Some(found), Some(disputed)) = (self.found_after_positions, self.disputed) {
-            pares_text::say!("found at most {found} positions after its first wrong result");
-            pares_text::say!(
-                "{disputed} positions answered as it alone said since its state was last known to be right"
-            );
-        }
-        if let (Some(median), Some(max)) = (self.restart_ms, self.restart_max_ms) {
-            pares_text::say!("answering again after {median:.1} ms (median), {max:.1} ms (longest)");
-        }
-        if let (Some(median), Some(max)) = (self.void_ms, self.void_max_ms) {
-            pares_text::say!(
-                "void, and its shard back, after {median:.1} ms (median), {max:.1} ms (longest)"
-            );
-        }
-        if let (Some(median), Some(max)) = (self.resync_ms, self.resync_max_ms) {
-            pares_text::say!("back in step after {median:.1} ms (median), {max:.1} ms (longest)");
-        }
-        let coming_back = match (self.resync_p50_us, self.resync_p99_us) {
-            (Some(p50), Some(p99)) => format!("   coming back p50 {p50:.1} p99 {p99:.1}"),
-            _ => String::new(),
-        };
-        pares_text::say!(
-            "latency us  quiet p50 {:.1} p99 {:.1}   disturbed p50 {:.1} p99 {:.1}{coming_back}",
-            self.quiet_p50_us,
-            self.quiet_p99_us,
-            self.disturbed_p50_us,
-            self.disturbed_p99_us
-        );
-    }
-}
-
-/// The middle and the largest of some values; none of none.
-pub(super) struct Spread {
-    pub(super) count: usize,
-    pub(super) median: Option<f64>,
-    pub(super) max: Option<f64>,
-}
-
-impl Spread {
-    pub(super) fn of(mut values: Vec<u64>, unit: f64) -> Self {
-        values.sort_unstable();
-        let at = |index: usize| values.get(index).map(|&value| value as f64 / unit);
-        Self { count: values.len(), median: at(values.len() / 2), max: at(values.len().wrapping_sub(1)) }
+        none_of(counts.into_iter().chain(self.start.iter().flat_map(Start::broken)))
     }
 }

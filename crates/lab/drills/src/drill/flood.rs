@@ -1,12 +1,10 @@
 //! One session too many: it sends as fast as it can. The promise: the others' latency stays about what it was.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_client::{Client, ClientError, Update};
-use pares_load::{LabError, LoadPlan};
+use pares_load::{LabError, LoadPlan, Worker};
 use pares_types::{
     ClientOrderId, ClientRequest, InstrumentId, MemberId, NewOrder, Price, Quantity, Side, TimeInForce,
 };
@@ -111,30 +109,17 @@ impl Flooder {
 }
 
 /// A flood under way.
-pub(super) struct Flood {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Result<(Flooder, Tally), ClientError>>,
-}
+pub(super) struct Flood(Worker<Result<(Flooder, Tally), ClientError>>);
 
 impl Flood {
     /// Begins once the gateway has let the session in.
     pub(super) fn start(flooder: Flooder) -> Result<Self, LabError> {
         let client = Client::connect(flooder.address, flooder.member)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let thread = std::thread::Builder::new()
-            .name("flood".into())
-            .spawn(move || flooder.run(client, &told))
-            .map_err(LabError::io("starting the flood"))?;
-        Ok(Self { stop, thread })
+        Ok(Self(Worker::start("flood", move |stop| flooder.run(client, stop))?))
     }
 
     pub(super) fn end(self) -> Result<(Flooder, Tally), LabError> {
-        self.stop.store(true, Ordering::Relaxed);
-        match self.thread.join() {
-            Ok(result) => Ok(result?),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        Ok(self.0.finish()?)
     }
 }
 

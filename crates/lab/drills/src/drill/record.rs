@@ -80,36 +80,14 @@ fn compare(found: &Records<LoadNotes>, answered: &Numbers, trace: &Trace) -> Agr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_log::{Config, Writer};
     use pares_node::{Layout, SystemConfig};
-    use pares_types::{
-        ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, Price, Quantity,
-        RecorderId, RequestId, Side, Status, Timestamp, VenueId,
-    };
-    use pares_wire::record::{ResultPlace, result_bytes, write_result};
+
+    use crate::recorded::{Entry, write_log};
 
     /// What one recorder has: at each position a member's request, as a venue wrote it.
-    fn log(id: u16, layout: &Layout, entries: &[(u64, u16, Reason)]) {
-        let config = Config::default().segment_bytes(1 << 20);
-        let (mut writer, _) = Writer::open(&layout.recorder_log(RecorderId(id)), config).unwrap();
-        for (position, &(name, venue, reason)) in (0..).zip(entries) {
-            let request = Request {
-                id: RequestId::new(GatewayId(0), name),
-                stamp: Timestamp(1),
-                member: MemberId(1),
-                client_order_id: ClientOrderId(name),
-                instrument: InstrumentId(1),
-                shard: ShardId(0),
-                command: Command::Enter(NewOrder::limit(Side::Buy, Price(100), Quantity(1))),
-            };
-            let (order, executed, remaining) = (OrderId(request.id), Quantity(0), Quantity(1));
-            let outcome = Outcome { status: Status::Resting, reason, order, executed, remaining };
-            let (shard, epoch, position) = (ShardId(0), Epoch(1), Position(position));
-            let place = ResultPlace { shard, epoch, position, venue: VenueId(venue), state_hash: 0 };
-            let fill = |out: &mut [u8]| write_result(out, &place, &request, &outcome, &[]);
-            writer.append_with(result_bytes(&request, 0), fill).unwrap();
-        }
-        writer.publish();
+    fn log(recorder: u16, layout: &Layout, entries: &[(u64, u16, Reason)]) {
+        let entry = |(position, &(name, venue, reason))| Entry { name, position, venue, reason, executed: 0 };
+        write_log(layout, recorder, (0..).zip(entries).map(entry));
     }
 
     fn compare(ours: &[(u64, u16, Reason)], theirs: &[(u64, u16, Reason)], answered: &[u64]) -> Agreement {

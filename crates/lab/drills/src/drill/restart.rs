@@ -15,7 +15,6 @@ use pares_flow::SyntheticFlow;
 use pares_load::{LabError, LabResult, LoadPlan, Rate, ScratchDirectory, ScratchSystem};
 use pares_node::{NodeId, SystemConfig};
 use pares_os::CountersReader;
-use pares_text::grouped;
 use pares_text::progress;
 use pares_types::{Answer, ClientOrderId, ClientRequest, MemberId, Position, RequestId, Status};
 use rustix::process::Signal;
@@ -216,22 +215,5 @@ impl Start {
     /// What it broke of its promise.
     pub(super) fn broken(&self) -> [(u64, &'static str); 2] {
         [(self.lost, "old names answered otherwise or not at all"), (self.halted_shards, "shards halted")]
-    }
-
-    /// Prints it for people.
-    pub(super) fn print(&self) {
-        pares_text::say!("everything was killed after {} answers under load", grouped(self.records));
-        pares_text::say!("all nodes up            {:.2} s after the start", self.up_s);
-        pares_text::say!(
-            "a new request answered  {:.2} s after the start: {:.2} s per million records",
-            self.restart_s,
-            self.seconds_per_million
-        );
-        pares_text::say!(
-            "old names asked again   {}, answered otherwise or not at all: {}",
-            grouped(self.checked),
-            self.lost
-        );
-        pares_text::say!("shards halted           {}", self.halted_shards);
     }
 }

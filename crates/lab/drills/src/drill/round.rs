@@ -9,7 +9,7 @@ use pares_types::{GatewayId, RecorderId};
 use super::figures::{Figures, Samples};
 use super::flood::Flooder;
 use super::record::{self, LoadNotes};
-use super::{Args, Blow, disk, diverge, everything, flood, gateway, poison, recorder, venue};
+use super::{Args, FaultKind, disk, diverge, everything, flood, gateway, poison, recorder, venue};
 
 /// The stretch after a blow, or after nothing, in which the longest gap is sought.
 pub(super) const WINDOW: Duration = Duration::from_millis(40);
@@ -24,7 +24,7 @@ const WARM_UP: Duration = Duration::from_millis(500);
 
 /// A drill under way.
 pub(super) struct Drill {
-    blow: Blow,
+    blow: FaultKind,
     pub(super) system: ScratchSystem,
     pub(super) venues: Venues,
     pub(super) killer: Killer,
@@ -42,7 +42,7 @@ impl Drill {
         let (layout, config) = (system.supervisor.layout(), system.supervisor.config());
         let resume = args.blow().cuts_connections();
         let members =
-            if args.blow() == Blow::Flood { flood::MEMBERS.max(plan.members) } else { plan.members };
+            if args.blow() == FaultKind::Flood { flood::MEMBERS.max(plan.members) } else { plan.members };
         let plan = LoadPlan { seed: args.load.seed, resume, members, ..plan };
         let (venues, records) =
             (Venues::new(layout, config), Records::new(layout, config, LoadNotes::of(&plan)));
@@ -83,9 +83,11 @@ impl Drill {
     fn quiet(&mut self, args: &Args, round: u64) -> Result<u64, LabError> {
         self.observed().take_gap_max_ns();
         match self.blow {
-            Blow::KillGateway => gateway::quiet(self, self.gateway(round)),
-            Blow::Flood => self.longest_gap(Duration::from_millis(args.flood_ms)),
-            Blow::FillDisk | Blow::SlowDisk => self.longest_gap(Duration::from_millis(args.stop_ms)),
+            FaultKind::KillGateway => gateway::quiet(self, self.gateway(round)),
+            FaultKind::Flood => self.longest_gap(Duration::from_millis(args.flood_ms)),
+            FaultKind::FillDisk | FaultKind::SlowDisk => {
+                self.longest_gap(Duration::from_millis(args.stop_ms))
+            }
             _ => self.longest_gap(WINDOW),
         }
     }
@@ -100,25 +102,25 @@ impl Drill {
     fn deal(&mut self, args: &Args, round: u64) -> Result<u64, LabError> {
         let recorders = self.system.supervisor.config().recorders;
         match self.blow {
-            Blow::KillVenue => venue::kill(self),
-            Blow::StopVenue => venue::stop(self, Duration::from_millis(args.stop_ms)),
-            Blow::SlowVenue => venue::slow(self, Duration::from_millis(args.stop_ms)),
-            Blow::KillRecorder => recorder::kill(self, RecorderId(nth(round, recorders))),
-            Blow::KillGateway => gateway::kill(self, self.gateway(round)),
-            Blow::Flood => flood::flood(self, Duration::from_millis(args.flood_ms)),
-            Blow::KillEverything => everything::kill(self),
-            Blow::FillDisk => {
+            FaultKind::KillVenue => venue::kill(self),
+            FaultKind::StopVenue => venue::stop(self, Duration::from_millis(args.stop_ms)),
+            FaultKind::SlowVenue => venue::slow(self, Duration::from_millis(args.stop_ms)),
+            FaultKind::KillRecorder => recorder::kill(self, RecorderId(nth(round, recorders))),
+            FaultKind::KillGateway => gateway::kill(self, self.gateway(round)),
+            FaultKind::Flood => flood::flood(self, Duration::from_millis(args.flood_ms)),
+            FaultKind::KillEverything => everything::kill(self),
+            FaultKind::FillDisk => {
                 disk::fill(self, RecorderId(recorders - 1), Duration::from_millis(args.stop_ms))
             }
-            Blow::SlowDisk => disk::slow(
+            FaultKind::SlowDisk => disk::slow(
                 self,
                 RecorderId(nth(round, recorders)),
                 Duration::from_millis(args.slow_ms),
                 Duration::from_millis(args.stop_ms),
             ),
-            Blow::Poison => poison::poison(self, round),
-            Blow::Diverge => diverge::diverge(self, args.rate()),
-            Blow::WipeRecorder => recorder::wipe(self, RecorderId(nth(round, recorders))),
+            FaultKind::Poison => poison::poison(self, round),
+            FaultKind::Diverge => diverge::diverge(self, args.rate()),
+            FaultKind::WipeRecorder => recorder::wipe(self, RecorderId(nth(round, recorders))),
         }
     }
 
@@ -160,20 +162,11 @@ impl Drill {
 
     /// Lets time pass while looking after the system.
     pub(super) fn pause(&mut self, stretch: Duration) -> Result<(), LabError> {
-        let begun = Instant::now();
-        loop {
-            for death in self.system.supervisor.tick() {
-                self.killer.on_death(&death);
-            }
-            if self.load.is_finished() {
-                return Err(LabError::Failed("the load generator ended: a gateway was lost".into()));
-            }
-            let left = stretch.saturating_sub(begun.elapsed());
-            if left.is_zero() {
-                return Ok(());
-            }
-            std::thread::sleep(left.min(Duration::from_millis(5)));
-        }
+        let Self { system, killer, load, .. } = self;
+        system.pass(stretch, |deaths| {
+            deaths.iter().for_each(|death| _ = killer.on_death(death));
+            load.goes_on()
+        })
     }
 
     /// Ends the load, and holds the recorders' logs against each other and against what was answered.
@@ -189,11 +182,11 @@ impl Drill {
 fn start(args: &Args) -> Result<ScratchSystem, LabError> {
     let (config, dir) = (args.config(), args.load.dir.clone());
     match args.blow() {
-        Blow::FillDisk => {
+        FaultKind::FillDisk => {
             let mib = ROUND_MIB.saturating_mul(args.count().saturating_add(1));
             ScratchSystem::start_on_small_disk(&config, dir, RecorderId(config.recorders - 1), mib)
         }
-        Blow::Poison => ScratchSystem::start_armed(&config, dir, &poison::arms()),
+        FaultKind::Poison => ScratchSystem::start_armed(&config, dir, &poison::arms()),
         _ => ScratchSystem::start(&config, dir),
     }
 }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pares_feed::books::ReceivedBooks;
 use pares_feed::publication::Session;
-use pares_load::LabError;
+use pares_load::{LabError, Worker};
 use pares_receiver::{FeedEvent, FeedLines, FeedReceiver, Received, ReceiverConfig, SubscriptionState};
 use pares_types::{ShardId, Side};
 
@@ -79,9 +78,8 @@ pub(super) struct Means {
 
 /// A receiver at work.
 pub(super) struct Listener {
-    stop: Arc<AtomicBool>,
     heard: Arc<Mutex<BTreeMap<ShardId, Heard>>>,
-    thread: JoinHandle<Result<(), LabError>>,
+    worker: Worker<Result<(), LabError>>,
 }
 
 impl Listener {
@@ -94,10 +92,10 @@ impl Listener {
             ..ReceiverConfig::default()
         };
         let receiver = FeedReceiver::open(&config).map_err(failed)?;
-        let (stop, heard) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(BTreeMap::new())));
-        let (told, notes) = (Arc::clone(&stop), Arc::clone(&heard));
-        let thread = std::thread::spawn(move || listen(receiver, &told, &notes));
-        Ok(Self { stop, heard, thread })
+        let heard = Arc::new(Mutex::new(BTreeMap::new()));
+        let notes = Arc::clone(&heard);
+        let worker = Worker::start("receiver", move |stop| listen(receiver, stop, &notes))?;
+        Ok(Self { heard, worker })
     }
 
     /// Whether it is in that session and has all before that number.
@@ -111,8 +109,7 @@ impl Listener {
 
     /// Ends it, and gives what it heard.
     pub(super) fn stop(self) -> Result<BTreeMap<ShardId, Heard>, LabError> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        self.worker.finish()?;
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(std::mem::take(&mut *heard))
     }

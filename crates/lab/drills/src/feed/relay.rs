@@ -4,11 +4,10 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pares_flow::Random;
-use pares_load::LabError;
+use pares_load::{LabError, Worker};
 
 /// Bytes of the largest packet, and more.
 const PACKET_BYTES: usize = 2_048;
@@ -42,10 +41,9 @@ pub(super) fn free_ports(shards: u16) -> Result<[u16; 2], LabError> {
 
 /// A relay at work.
 pub(super) struct Relay {
-    stop: Arc<AtomicBool>,
     /// Whether a line is cut.
     pub(super) cut: Arc<[AtomicBool; 2]>,
-    thread: JoinHandle<u64>,
+    worker: Worker<u64>,
 }
 
 /// One socket at which packets come in.
@@ -71,19 +69,16 @@ impl Relay {
         };
         let entries: std::io::Result<Vec<Entry>> = ways.into_iter().map(entry).collect();
         let entries = entries.map_err(LabError::io("hearing the lines"))?;
-        let stop = Arc::new(AtomicBool::new(false));
         let cut = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
         let mut running =
             Running { entries, lost_percent, random: Random::new(seed), lost: 0, cut: Arc::clone(&cut) };
-        let told = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || running.run(&told));
-        Ok(Self { stop, cut, thread })
+        let worker = Worker::start("relay", move |stop| running.run(stop))?;
+        Ok(Self { cut, worker })
     }
 
     /// Ends it; says how many packets it lost.
     pub(super) fn stop(self) -> u64 {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        self.worker.finish()
     }
 }
 

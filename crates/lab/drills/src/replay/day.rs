@@ -7,9 +7,9 @@ use std::io::BufReader;
 use std::path::PathBuf;
 
 use pares_book::Symbol;
+use pares_config::InstrumentConfig;
 use pares_flow::{ItchSelect, ItchSource, LobsterSource, RecordedEvent, RecordedEvents, SourceError};
 use pares_load::LabError;
-use pares_node::config::InstrumentConfig;
 use pares_types::InstrumentId;
 
 use super::Args;

@@ -16,7 +16,7 @@ use crate::feed::Reception;
 
 use super::day::{Day, Recording, Survey};
 use super::ledger::{AnswerLedger, Fate, Place};
-use super::schedule::{Schedule, Toll};
+use super::schedule::{KillStats, Schedule};
 use super::{Args, Speed};
 
 /// Everybody of the day trades as this member: one connection keeps the commands in order.
@@ -35,7 +35,7 @@ pub struct Driven {
     /// What the client was told.
     pub ledger: AnswerLedger,
     /// What the killing gave.
-    pub toll: Toll,
+    pub toll: KillStats,
     /// What the recording holds.
     pub survey: Survey,
     /// From the first command to the last answer.
@@ -195,8 +195,8 @@ impl Driver<'_> {
         let (event, open) = (self.answers.replay.events(), self.answers.in_flight());
         let death = self.wait_for_death().map_or(String::new(), |why| format!("; {why}"));
         LabError::Failed(format!(
-            "the connection to the gateway broke at event {event}, {open} commands in flight ({error}){death}. \
-             A replay keeps one connection: start it again"
+            "the connection to the gateway broke at event {event}, with {open} commands in flight \
+             ({error}){death}. A replay uses one connection: start it again"
         ))
     }
 

@@ -1,6 +1,6 @@
 //! What a replay gave, and whether that is what it must be.
 
-use pares_load::{LabError, LabResult};
+use pares_load::{LabError, LabResult, Spread, none_of};
 use serde::Serialize;
 
 use crate::feed::Reckoning;
@@ -51,9 +51,9 @@ pub(crate) struct Figures {
     /// Commands per second while the flow was not held.
     pub commands_per_second: u64,
     /// How long killed venues needed to resynchronise, from the start of their processes.
-    pub resync_ms: Option<Summary>,
+    pub resync_ms: Option<Spread>,
     /// How long killed venues were away, from the kill.
-    pub away_ms: Option<Summary>,
+    pub away_ms: Option<Spread>,
     /// What came of the market data, if there was any.
     pub feed: Option<FeedFigures>,
     #[serde(skip)]
@@ -68,32 +68,6 @@ pub(crate) struct FeedFigures {
     pub compared: Compared,
     /// What receivers got of the messages.
     pub receivers: Reckoning,
-}
-
-/// A list of times in short, milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Summary {
-    /// How many.
-    pub count: usize,
-    /// The shortest.
-    pub min: f64,
-    /// The median (of an even number, the upper one).
-    pub median: f64,
-    /// The longest.
-    pub max: f64,
-}
-
-impl Summary {
-    /// Of times in microseconds; `None` of none.
-    #[must_use]
-    pub fn of(times_us: &[u64]) -> Option<Self> {
-        let mut sorted = times_us.to_vec();
-        sorted.sort_unstable();
-        let ms = |us: u64| us as f64 / 1_000.0;
-        let (first, last) = (*sorted.first()?, *sorted.last()?);
-        let median = ms(sorted[sorted.len() / 2]);
-        Some(Self { count: sorted.len(), min: ms(first), median, max: ms(last) })
-    }
 }
 
 impl Figures {
@@ -123,8 +97,8 @@ impl Figures {
             seconds: took,
             held_seconds: held,
             commands_per_second: (report.commands as f64 / (took - held).max(1e-9)) as u64,
-            resync_ms: Summary::of(&driven.toll.resync_us),
-            away_ms: Summary::of(&driven.toll.away_us),
+            resync_ms: Spread::of(driven.toll.resync_us.iter().copied(), 1e3),
+            away_ms: Spread::of(driven.toll.away_us.iter().copied(), 1e3),
             feed: None,
             complaints: complaints(driven),
         }
@@ -134,44 +108,6 @@ impl Figures {
     pub fn set_feed(&mut self, receivers: Reckoning, compared: Compared) {
         self.complaints.extend(compared.complaints.iter().cloned());
         self.feed = Some(FeedFigures { compared, receivers });
-    }
-
-    /// Prints the figures for people.
-    pub fn print(&self) {
-        let line = |what: &str, figure: u64, note: &str| pares_text::say!("{what:<30} {figure:>10}   {note}");
-        let known = match self.executions_of_known_orders {
-            0 => "no executed order was known".to_owned(),
-            _ => format!("{:.2} % of known ones at the head of their queue", self.percent_at_head),
-        };
-        let instruments = format!("instruments: {}", self.instruments);
-        line("events", self.events, &instruments);
-        line("published rows compared", self.rows_checked, &format!("{} differed", self.mismatched_rows));
-        line("executions", self.executions, "");
-        line("  of known orders", self.executions_of_known_orders, "");
-        line("  at the head of the queue", self.executions_at_head_of_queue, &known);
-        let speed = format!("{} per second, {:.1} s in all", self.commands_per_second, self.seconds);
-        line("commands", self.commands, &speed);
-        let agree = format!("the recorders differ at {} places", self.recorder_disagreements);
-        line("records", self.recorded, &agree);
-        line("venues killed", self.kills, &self.returns());
-        line("lost", self.lost, "");
-        line("duplicated", self.duplicated, "");
-        if let Some(FeedFigures { compared, receivers }) = &self.feed {
-            let books = format!("{} differed from the venue's", compared.books_differing);
-            line("received books compared", compared.books_compared, &books);
-            let rows = format!("{} differed", compared.rows_differing);
-            line("published rows, as received", compared.rows_compared, &rows);
-            pares_text::say!("receivers, while lines lost {} packets", receivers.packets_lost);
-            receivers.tell();
-        }
-    }
-
-    fn returns(&self) -> String {
-        let (Some(resync), Some(away)) = (self.resync_ms, self.away_ms) else { return String::new() };
-        format!(
-            "resynchronised in {:.1} ms (median; longest {:.1}), away {:.1} ms; the flow waited {:.1} s",
-            resync.median, resync.max, away.median, self.held_seconds,
-        )
     }
 
     /// Whether the day was reproduced; `all_at_head`: whether every known execution must be at the
@@ -186,21 +122,18 @@ impl Figures {
             (self.lost, "commands are lost"),
             (self.duplicated, "answers or records are duplicated"),
             (self.recorder_disagreements, "places are recorded differently by the recorders"),
-            (self.surprises, "answers were not as expected"),
-            (self.unexpected_deaths as u64, "nodes died that nobody killed"),
+            (self.surprises, "answers differed from the expected ones"),
+            (self.unexpected_deaths as u64, "nodes died without being killed"),
             (
                 if all_at_head { missed } else { 0 },
                 "executions of known orders missed the head of their queue",
             ),
         ];
         broken.extend(self.feed.iter().flat_map(|feed| feed.wrongs(self.rows_checked)));
-        let broken = broken.iter().filter(|(count, _)| *count > 0);
-        let broken: Vec<String> = broken.map(|(count, what)| format!("{count} {what}")).collect();
-        if broken.is_empty() {
-            return Ok(());
-        }
-        let first = self.complaints.iter().map(|complaint| format!("\n  {complaint}"));
-        Err(LabError::Failed(format!("{}{}", broken.join(", "), first.collect::<String>())))
+        none_of(broken).map_err(|error| {
+            let first = self.complaints.iter().map(|complaint| format!("\n  {complaint}"));
+            LabError::Failed(format!("{error}{}", first.collect::<String>()))
+        })
     }
 }
 
@@ -213,8 +146,8 @@ impl FeedFigures {
             (rows.abs_diff(compared.rows_compared), "rows were compared with no received book"),
             (receivers.wrong_while_current, "books of receivers were wrong and called current"),
             (receivers.books_differing, "books of receivers differ in the end"),
-            (receivers.messages_missing, "messages never came to a receiver"),
-            (receivers.messages_differing, "messages came to a receiver as others"),
+            (receivers.messages_missing, "a receiver missed messages"),
+            (receivers.messages_differing, "a receiver got altered messages"),
         ]
     }
 }
@@ -232,16 +165,4 @@ fn complaints(driven: &Driven) -> Vec<String> {
         format!("{command:?}: expected {expect:?}, got {:?} {:?}", surprise.outcome, surprise.events)
     });
     rows.chain(answers).chain(driven.toll.deaths.iter().take(SHOWN).cloned()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_summary_needs_no_order() {
-        let summary = Summary { count: 3, min: 1.0, median: 2.5, max: 9.0 };
-        assert_eq!(Summary::of(&[9_000, 1_000, 2_500]), Some(summary));
-        assert_eq!(Summary::of(&[]), None);
-    }
 }

@@ -87,58 +87,29 @@ fn findings(records: &Records<NameNotes>, ledger: &AnswerLedger) -> Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_log::{Config, Writer};
     use pares_node::{Layout, SystemConfig};
-    use pares_types::{
-        Command, Epoch, GatewayId, InstrumentId, OrderId, Position, Quantity, Reason, RecorderId, ShardId,
-        Status, Timestamp, VenueId,
-    };
-    use pares_wire::record::{ResultPlace, result_bytes, write_result};
+    use pares_types::{Position, Reason, ShardId};
+
+    use crate::recorded::{self, write_log};
 
     /// Name (and request number), position, shares executed: enough to tell records apart.
     type Entry = (u64, u64, u64);
 
     const PLACE: Place = (ShardId(0), Position(0));
 
-    fn append(writer: &mut Writer, venue: u16, (name, position, executed): Entry) {
-        let id = RequestId::new(GatewayId(0), name);
-        let request = Request {
-            id,
-            stamp: Timestamp(0),
-            member: MEMBER,
-            client_order_id: ClientOrderId(name),
-            instrument: InstrumentId(1),
-            shard: ShardId(0),
-            command: Command::Cancel { target: OrderId(id) },
-        };
-        let outcome = Outcome {
-            status: Status::Cancelled,
-            reason: Reason::Requested,
-            order: OrderId(id),
-            executed: Quantity(executed),
-            remaining: Quantity::ZERO,
-        };
-        let place = ResultPlace {
-            shard: ShardId(0),
-            epoch: Epoch(1),
-            position: Position(position),
-            venue: VenueId(venue),
-            state_hash: 0,
-        };
-        writer
-            .append_with(result_bytes(&request, 0), |out| write_result(out, &place, &request, &outcome, &[]))
-            .unwrap();
-    }
-
     /// What two recorders have, read through.
     fn read(logs: [&[Entry]; 2]) -> Result<Records<NameNotes>, LabError> {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         for (recorder, entries) in (0..).zip(logs) {
-            let config = Config::default().segment_bytes(1 << 20);
-            let (mut writer, _) = Writer::open(&layout.recorder_log(RecorderId(recorder)), config).unwrap();
-            entries.iter().for_each(|&entry| append(&mut writer, recorder, entry));
-            writer.publish();
+            let entry = |&(name, position, executed): &Entry| recorded::Entry {
+                name,
+                position,
+                venue: recorder,
+                reason: Reason::Requested,
+                executed,
+            };
+            write_log(&layout, recorder, entries.iter().map(entry));
         }
         let mut records = Records::new(&layout, &SystemConfig::default(), NameNotes::default());
         records.furthest().map(|_| records)
@@ -172,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_at_two_places_is_a_duplicate_whichever_logs_they_are_in() {
+    fn request_at_two_positions_is_duplicate_in_any_logs() {
         let one_log = findings(Fate::Answered(PLACE), [&[(1, 0, 0), (1, 1, 0)], &[(1, 0, 0), (1, 1, 0)]]);
         assert_eq!((one_log.duplicated, one_log.disagreements), (1, 0));
         let two_logs = findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[(2, 0, 0), (1, 1, 0)]]);

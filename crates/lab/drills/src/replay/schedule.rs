@@ -16,7 +16,7 @@ use pares_node::Supervisor;
 use pares_node::supervisor::Death;
 
 /// Kills the leading venue when that is due.
-pub struct Schedule {
+pub(crate) struct Schedule {
     every: Option<u64>,
     /// The next kill by the plan, and when it may come at the earliest; events.
     planned: u64,
@@ -28,12 +28,12 @@ pub struct Schedule {
     venues: Venues,
     killer: Killer,
     /// What the killing gave.
-    pub toll: Toll,
+    pub toll: KillStats,
 }
 
 /// What the killing gave.
 #[derive(Clone, Debug, Default)]
-pub struct Toll {
+pub struct KillStats {
     /// Venues killed.
     pub kills: u64,
     /// How long each needed to resynchronise, from the start of its process, microseconds.
@@ -57,7 +57,7 @@ impl Schedule {
             run_up: in_flight.min(planned) / 2,
             venues: Venues::new(supervisor.layout(), supervisor.config()),
             killer: Killer::default(),
-            toll: Toll::default(),
+            toll: KillStats::default(),
         }
     }
 

@@ -13,12 +13,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use pares_config::{DurabilitySetting, InstrumentConfig};
 use pares_load::{
     Killer, LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, Stolen, Stretch, Venues, failed,
-    setup::durability,
+    none_of, print_figures, setup::durability,
 };
 use pares_node::checkpoints::{self, StoredCheckpoint};
-use pares_node::config::{DurabilitySetting, InstrumentConfig};
 use pares_node::{HostWorld, Layout, NodeId, SystemConfig};
 use pares_os::CountersReader;
 use pares_text::progress;
@@ -26,11 +26,9 @@ use pares_types::{Position, ShardId, VenueId};
 use serde::Serialize;
 
 use self::filling::fill;
-use self::telling::print;
 use crate::experiment::stage::median;
 
 mod filling;
-mod telling;
 
 /// Bytes of a plain order in a checkpoint.
 const ORDER_BYTES: u64 = 64;
@@ -45,25 +43,25 @@ pub struct Args {
     /// MiB of state: plain resting orders, 64 bytes each in a checkpoint
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=16_384))]
     state_mib: u64,
-    /// Requests per second while it is measured
+    /// Requests per second during the measurement
     #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rate: u64,
-    /// Rounds; figures are medians over them
+    /// Rounds; the figures are their medians
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
-    /// Quiet seconds in each round, at least
+    /// Least quiet time in each round, seconds
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     quiet_seconds: u64,
-    /// How many instruments
+    /// Number of instruments
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     symbols: u32,
-    /// How many total orders they share: a checkpoint is of one of them
+    /// Number of shards; each checkpoint covers one
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     shards: u16,
-    /// What an answer promises: `os` or `disk`
+    /// What an answer survives: `os` the death of processes, `disk` a power loss
     #[arg(long, default_value = "os", value_parser = durability)]
     durability: DurabilitySetting,
-    /// Where to keep the system's files (default: a temporary directory)
+    /// The directory for the system's files [default: a temporary directory]
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Print one JSON object
@@ -116,15 +114,8 @@ pub(crate) struct Figures {
 /// If the system does not come up, a checkpoint or a join does not come to its end, or something was lost.
 pub fn run(args: &Args) -> LabResult {
     let figures = measure(args)?;
-    if args.json {
-        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
-    } else {
-        print(&figures);
-    }
-    match figures.lost {
-        0 => Ok(()),
-        lost => Err(LabError::Failed(format!("{lost} requests lost"))),
-    }
+    print_figures(args.json, &figures);
+    none_of([(figures.lost, "requests lost")])
 }
 
 impl Args {

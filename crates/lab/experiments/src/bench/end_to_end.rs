@@ -1,29 +1,37 @@
-//! `pares bench end-to-end`: client to client through a gateway, racing venues and recorders.
+//! `pares bench end-to-end`: client to client through a gateway, racing venues and recorders; with `--stages` what a request costs there.
+
+mod samples;
+mod stage;
+mod stages;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult, Load, LoadPlan, Observed, Rate, ScratchSystem, setup};
+use pares_config::{SignOnSetting, TlsSetting};
+use pares_load::{LabError, LabResult, Load, LoadPlan, Observed, Rate, ScratchSystem, print_figures, setup};
 use pares_node::SystemConfig;
-use pares_node::config::{SignOnSetting, TlsSetting};
 use pares_os::CountersReader;
 use serde::Serialize;
 
 /// Arguments of `pares bench end-to-end`.
 #[derive(clap::Args)]
 #[group(id = "end_to_end")]
+#[command(mut_arg("rate", |rate| rate.default_value_if("stages", "true", "max")))]
 pub struct Args {
     #[command(flatten)]
     setup: setup::Args,
     /// Over TLS
     #[arg(long)]
     tls: bool,
-    /// Members sign on by keys, and every limit is set
+    /// Members sign on with keys, and every limit is set
     #[arg(long)]
     sign_on: bool,
-    /// With taps; it fails if one lost anything
+    /// With taps; fails if a tap loses entries
     #[arg(long)]
     tap: bool,
+    /// Instead, what a request costs: nanoseconds of processor time by role and by stage of its way; at the highest rate unless told
+    #[arg(long)]
+    stages: bool,
 }
 
 /// What a run gave.
@@ -82,12 +90,12 @@ impl Figures {
 /// # Errors
 /// If the system does not come up, or something was lost or answered twice.
 pub fn run(args: &Args) -> LabResult {
-    let figures = measure(args)?;
-    if args.setup.json {
-        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
-    } else {
-        print(&args.setup, &figures);
+    if args.stages {
+        print_figures(args.setup.json, &stages::measure(args)?);
+        return Ok(());
     }
+    let figures = measure(args)?;
+    print_figures(args.setup.json, &figures);
     match (figures.lost, figures.duplicated) {
         (0, 0) => Ok(()),
         (lost, duplicated) => Err(LabError::Failed(format!("{lost} lost, {duplicated} duplicated"))),
@@ -98,36 +106,42 @@ pub fn run(args: &Args) -> LabResult {
 ///
 /// # Errors
 /// If the system does not come up or a connection is lost.
-pub(crate) fn measure(Args { setup: args, tls, sign_on, tap }: &Args) -> Result<Figures, LabError> {
+pub(crate) fn measure(args: &Args) -> Result<Figures, LabError> {
+    let (mut system, plan) = start(args)?;
+    let seconds = args.setup.seconds;
+    let plan = LoadPlan { duration: Some(Duration::from_secs(seconds)), ..plan };
+    let progress = pares_text::progress::seconds("measuring", seconds);
+    let begun = Instant::now();
+    let load = Load::start(plan)?;
+    while !load.is_finished() {
+        std::thread::sleep(Duration::from_millis(100));
+        system.supervisor.tick();
+        progress.set_position((begun.elapsed().as_millis() as u64).min(seconds * 1_000));
+    }
+    let observed = load.finish()?;
+    progress.finish_and_clear();
+    check_taps(&system)?;
+    Ok(Figures::of(&observed, seconds as f64))
+}
+
+/// The system, and the load to put on it.
+fn start(Args { setup: args, tls, sign_on, tap, .. }: &Args) -> Result<(ScratchSystem, LoadPlan), LabError> {
     let config = SystemConfig {
         tls: if *tls { TlsSetting::On } else { TlsSetting::Off },
         sign_on: if *sign_on { SignOnSetting::Required } else { SignOnSetting::Open },
         tap: *tap,
         ..args.config()
     };
-    let mut system = ScratchSystem::start(&config, args.dir.clone())?;
+    let system = ScratchSystem::start(&config, args.dir.clone())?;
     let mut plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.rate);
-    plan.duration = Some(Duration::from_secs(args.seconds));
-    plan.seed = args.seed;
-    plan.tls = system.tls()?;
+    (plan.seed, plan.tls) = (args.seed, system.tls()?);
     if *sign_on {
         plan.credentials = system.let_in(plan.members)?;
     }
     if args.rate == Rate::Max {
         plan.in_flight_max = args.in_flight;
     }
-    let progress = pares_text::progress::seconds("measuring", args.seconds);
-    let begun = Instant::now();
-    let load = Load::start(plan)?;
-    while !load.is_finished() {
-        std::thread::sleep(Duration::from_millis(100));
-        system.supervisor.tick();
-        progress.set_position((begun.elapsed().as_millis() as u64).min(args.seconds * 1_000));
-    }
-    let observed = load.finish()?;
-    progress.finish_and_clear();
-    check_taps(&system)?;
-    Ok(Figures::of(&observed, args.seconds as f64))
+    Ok((system, plan))
 }
 
 /// A tap that loses would cost nothing.
@@ -141,29 +155,4 @@ fn check_taps(system: &ScratchSystem) -> LabResult {
         }
     }
     Ok(())
-}
-
-fn print(args: &setup::Args, figures: &Figures) {
-    pares_text::say!(
-        "{} gateways, {} venues, {} recorders, {} symbols, sequencer {}, durability {:?}",
-        args.gateways,
-        args.venues,
-        args.recorders,
-        args.symbols,
-        if args.sequencer { "on" } else { "off" },
-        args.durability,
-    );
-    pares_text::say!("offered     {:>12}", figures.offered);
-    pares_text::say!("completed   {:>12}   {} per second", figures.completed, figures.throughput);
-    pares_text::say!("lost        {:>12}", figures.lost);
-    pares_text::say!("duplicated  {:>12}", figures.duplicated);
-    pares_text::say!("rejected    {:>12}", figures.rejected);
-    pares_text::say!(
-        "latency us  p50 {:.1}   p90 {:.1}   p99 {:.1}   p99.9 {:.1}   max {:.1}",
-        figures.p50_us,
-        figures.p90_us,
-        figures.p99_us,
-        figures.p999_us,
-        figures.max_us
-    );
 }

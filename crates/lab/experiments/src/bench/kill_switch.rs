@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use pares_client::{Client, Update};
-use pares_load::{LabError, LabResult, ScratchSystem};
+use pares_load::{LabError, LabResult, ScratchSystem, none_of, print_figures};
 use pares_node::SystemConfig;
-use pares_text::grouped;
 use pares_text::progress;
 use pares_types::{
     ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, Side,
@@ -61,15 +60,8 @@ pub(crate) struct Figures {
 /// If the system does not come up, or an order was left.
 pub fn run(args: &Args) -> LabResult {
     let figures = measure(args)?;
-    if args.json {
-        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
-    } else {
-        print(&figures);
-    }
-    match figures.untold {
-        0 => Ok(()),
-        untold => Err(LabError::Failed(format!("{untold} orders without an end"))),
-    }
+    print_figures(args.json, &figures);
+    none_of([(figures.untold, "orders without an end")])
 }
 
 fn measure(args: &Args) -> Result<Figures, LabError> {
@@ -239,17 +231,4 @@ fn wait(client: &Client, begun: Instant) -> LabResult {
         true => Ok(()),
         false => Err(LabError::Failed("nothing was answered for 10 seconds".into())),
     }
-}
-
-fn print(figures: &Figures) {
-    let [median, longest] = figures.mass_cancel_ms;
-    pares_text::say!(
-        "{} orders in ten instruments, the member's session throttled ({} orders refused)",
-        grouped(figures.orders),
-        grouped(figures.throttled)
-    );
-    pares_text::say!("mass cancel by the member  {median:.1} ms (median), {longest:.1} ms (longest)");
-    let [median, longest] = figures.block_ms;
-    pares_text::say!("block by the exchange      {median:.1} ms (median), {longest:.1} ms (longest)");
-    pares_text::say!("orders without an end      {}", figures.untold);
 }

@@ -4,6 +4,7 @@
 //! A peer says on standard output that it is ready, and is killed when its part is over, as is anybody here.
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -58,8 +59,8 @@ pub(crate) fn run(peer: &Peer) -> LabResult {
     match peer {
         Peer::Contend { dir, batch } => super::sequencer::contend(dir, *batch),
         Peer::Read { log } => read(log),
-        Peer::Broadcast { port, books } => super::ws::serve(*port, *books),
-        Peer::FixEcho { port, sessions } => super::fix::serve(*port, *sessions),
+        Peer::Broadcast { port, books } => super::entry::serve_broadcast(*port, *books),
+        Peer::FixEcho { port, sessions } => super::entry::serve_echo(*port, *sessions),
         Peer::Echo { dir } => {
             ready()?;
             crate::experiment::echo(dir, &AtomicBool::new(false)).map_err(pares_load::failed("the echo"))
@@ -88,6 +89,15 @@ pub fn ready() -> LabResult {
     writeln!(out, "ready").and_then(|()| out.flush()).map_err(LabError::io("saying ready"))
 }
 
+/// An address of this machine at which nobody listens.
+///
+/// # Errors
+/// If there is none.
+pub fn free_address() -> Result<SocketAddr, LabError> {
+    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    free.map_err(LabError::io("looking for a free port"))
+}
+
 /// A peer started by this process; it is killed when this is dropped.
 pub struct PeerProcess {
     child: Child,
@@ -99,13 +109,16 @@ impl PeerProcess {
     /// # Errors
     /// If it ends before that.
     pub fn start(arguments: &[&str]) -> Result<Self, LabError> {
-        let child = Command::new(own_program()?)
-            .args(["bench", "peer"])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(LabError::io("starting the other process"))?;
+        Self::spawn(Command::new(own_program()?).args(["bench", "peer"]).args(arguments))
+    }
+
+    /// Starts another program as a peer and waits until it is ready.
+    ///
+    /// # Errors
+    /// If it ends before that.
+    pub fn spawn(command: &mut Command) -> Result<Self, LabError> {
+        let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let child = started.map_err(LabError::io("starting the other process"))?;
         let mut peer = Self { child };
         let mut line = String::new();
         let out = peer.child.stdout.take().expect("its output was asked for");

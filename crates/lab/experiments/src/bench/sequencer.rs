@@ -11,11 +11,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use pares_load::{LabError, LabResult, ScratchDirectory, failed};
+use pares_load::{LabError, LabResult, ScratchDirectory, failed, print_figures};
 use pares_os::Mapping;
 use pares_os::clock::mono_ns;
 use pares_sequencer::{ProposeError, Sequencer};
-use pares_text::Table;
 use pares_types::{Epoch, GatewayId, Position, RequestId, ShardId};
 use pares_window::SharedWindow;
 use serde::Serialize;
@@ -36,7 +35,7 @@ const ROUNDS: u32 = 10;
 /// Arguments of `pares bench sequencer`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// How long to measure in all
+    /// Total measuring time, seconds
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
     /// Print one JSON object
@@ -73,12 +72,8 @@ pub(crate) struct Figures {
 /// If shared memory or the other process cannot be had.
 pub fn run(args: &Args) -> LabResult {
     let figures = measure(Duration::from_secs(args.seconds))?;
-    if args.json {
-        let figures = serde_json::json!({ "sample_positions": SAMPLE_POSITIONS, "figures": figures });
-        pares_text::say!("{figures}");
-    } else {
-        print(&figures);
-    }
+    let figures = serde_json::json!({ "sample_positions": SAMPLE_POSITIONS, "figures": figures });
+    print_figures(args.json, &figures);
     Ok(())
 }
 
@@ -90,14 +85,11 @@ pub(crate) fn measure(time: Duration) -> Result<Vec<Figures>, LabError> {
     let scratch = ScratchDirectory::create(None)?;
     let mut subjects: Vec<Subject> = [1, 2].into_iter().flat_map(subjects).collect();
     let slice = time / ROUNDS / u32::try_from(subjects.len()).expect("a handful");
-    let bar = pares_text::progress::steps("measuring", u64::from(ROUNDS));
-    for _ in 0..ROUNDS {
+    for _ in pares_text::progress::over("measuring", 0..ROUNDS) {
         for subject in &mut subjects {
             subject.round(scratch.path(), slice)?;
         }
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     let bare_ps = |processes| {
         let bare = subjects.iter().find(|s| s.batch.is_none() && s.processes == processes);
         bare.expect("always among the subjects").times_ps.value_at_quantile(0.5).max(1)
@@ -320,25 +312,4 @@ impl BareSwap {
         self.position += 1;
         1
     }
-}
-
-fn print(figures: &[Figures]) {
-    let mut table =
-        Table::new(["", ">processes", ">batch", ">p50 ns", ">p99 ns", ">p99.9 ns", ">x bare", ">won"]);
-    for line in figures {
-        table.row(vec![
-            line.what.replace('_', " "),
-            line.processes.to_string(),
-            line.batch.to_string(),
-            format!("{:.1}", line.p50_ns),
-            format!("{:.1}", line.p99_ns),
-            format!("{:.1}", line.p999_ns),
-            format!("{:.2}", line.ratio),
-            format!("{:.0} %", line.won_share * 100.0),
-        ]);
-    }
-    pares_text::print(&table.render());
-    pares_text::say!(
-        "\nper position, over samples of at least {SAMPLE_POSITIONS} positions; bare: a compare-and-swap and no rules"
-    );
 }

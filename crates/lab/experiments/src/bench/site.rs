@@ -24,17 +24,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult, ScratchDirectory};
+use pares_load::{LabError, LabResult, ScratchDirectory, none_of, print_figures};
 use pares_operator::init::promise;
 use pares_site::config::{Place, Promise, SiteLimits, SitesConfig};
 use pares_site::items::Items;
 use pares_site::{Process, ProcessError};
-use pares_text::grouped;
 use pares_wice::{Isolation, SiteId};
 use serde::Serialize;
 
 use self::load::{Load, Pass};
-use super::processor;
+use pares_load::processor;
 
 /// Until the sites are up and certifying, and until what is open has an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -46,19 +45,19 @@ const OTHER_SITE: &str = "other-site";
 /// Arguments of `pares bench site`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// How many sites the cluster has
+    /// Number of sites in the cluster
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
     sites: u8,
-    /// What an answer promises: `os` survives the death of processes, `disk` the loss of power
+    /// What an answer survives: `os` the death of processes, `disk` a power loss
     #[arg(long, default_value = "os", value_parser = promise)]
     durability: Promise,
-    /// How long each part is measured, seconds
+    /// Measuring time of each part, seconds
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// Transactions per second of the part at a rate
+    /// Transactions per second in the fixed-rate part
     #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rate: u64,
-    /// Where the sites' directories are made, and removed again; without, where temporary files go
+    /// The parent directory of the sites' temporary directories [default: the temporary directory]
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Print one JSON object
@@ -98,46 +97,18 @@ struct Figures {
     not_done: u64,
 }
 
-impl Figures {
-    fn print(&self) {
-        pares_text::say!("{} site(s), durability {:?}", self.sites, self.durability);
-        for (what, part) in [("at full speed", self.full_speed), ("at a rate", self.at_rate)] {
-            pares_text::say!(
-                "{what:>14}  {:>9}/s   p50 {:>8.0} us   p99 {:>8.0} us   max {:>8.0} us",
-                grouped(part.transactions_per_s as u64),
-                part.p50_us,
-                part.p99_us,
-                part.max_us
-            );
-        }
-        let Spent { first_site_us, other_sites_us, readers_us, stores_us, logs_us } = self.spent;
-        pares_text::say!(
-            "{:>14}  first site {first_site_us:.1} us   other sites {other_sites_us:.1} us   readers {readers_us:.1} us   stores {stores_us:.1} us   logs {logs_us:.1} us",
-            "of processors"
-        );
-        pares_text::say!("{:>14}  {}", "not done", self.not_done);
-        pares_text::say!("{:>14}  {} at the rate", "never begun", self.at_rate.overdue);
-    }
-}
-
 /// Measures what a transaction costs at the first of so many sites, and prints it.
 ///
 /// # Errors
 /// If a site ends, or says no, or nothing is done.
 pub fn run(args: &Args) -> LabResult {
     if !(0.2..=3_600.0).contains(&args.seconds) {
-        return Err(LabError::Usage("--seconds is between 0.2 and 3600".into()));
+        return Err(LabError::Usage("--seconds must be between 0.2 and 3600".into()));
     }
     let scratch = ScratchDirectory::create(args.dir.as_deref())?;
     let figures = measure(args, scratch.path())?;
-    match args.json {
-        true => pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are JSON")),
-        false => figures.print(),
-    }
-    match figures.not_done {
-        0 => Ok(()),
-        some => Err(LabError::Failed(format!("{some} transactions were not done"))),
-    }
+    print_figures(args.json, &figures);
+    none_of([(figures.not_done, "transactions not done")])
 }
 
 fn measure(args: &Args, dir: &Path) -> Result<Figures, LabError> {

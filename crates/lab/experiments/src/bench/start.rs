@@ -11,16 +11,17 @@
 mod record;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult, ScratchDirectory, failed};
-use pares_node::config::{self, bells};
+use pares_config::bells;
+use pares_load::{LabError, LabResult, ScratchDirectory, failed, print_figures};
+use pares_node::config;
 use pares_node::sockets::{BELL, RealSockets};
 use pares_node::{HostWorld, Layout, NodeId, SystemConfig, epoch, lost::OnLoss};
 use pares_os::Bells;
 use pares_roles::duty::Duty;
 use pares_roles::gateway::GatewayNode;
-use pares_text::grouped;
 use pares_types::GatewayId;
 use serde::Serialize;
 
@@ -29,10 +30,10 @@ const GATEWAY: GatewayId = GatewayId(0);
 /// Arguments of `pares bench start`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// Requests in the record; a tenth as many beside it
+    /// Requests in the record; compared with a tenth as many
     #[arg(long, default_value_t = 30_000_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000_000))]
     requests: u64,
-    /// Where to keep the files, some 250 bytes a request (default: a temporary directory)
+    /// The directory for the files, about 250 bytes per request [default: a temporary directory]
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Print one JSON object
@@ -71,20 +72,8 @@ pub fn run(args: &Args) -> LabResult {
         tenth_requests: args.requests / 10,
         tenth_start_seconds: tenth.took.as_secs_f64(),
     };
-    if args.json {
-        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
-    } else {
-        print(&figures);
-    }
+    print_figures(args.json, &figures);
     Ok(())
-}
-
-fn print(figures: &Figures) {
-    for (requests, seconds) in
-        [(figures.tenth_requests, figures.tenth_start_seconds), (figures.requests, figures.start_seconds)]
-    {
-        pares_text::say!("beside {} requests a gateway starts in {seconds:.3} s", grouped(requests));
-    }
 }
 
 struct Started {
@@ -120,7 +109,8 @@ fn start(world: &HostWorld, config: &SystemConfig, layout: &Layout) -> Result<(D
     let bell = bell.map_err(LabError::io("listening to the bell"))?;
     let begun = Instant::now();
     let sockets = RealSockets::open(GATEWAY, config, layout, &bell)?;
-    let mut gateway = GatewayNode::open(GATEWAY, config, world.clone(), sockets)?;
+    let mut gateway =
+        GatewayNode::open(GATEWAY, config, world.clone(), sockets, Arc::new(pares_doors::Doors))?;
     while gateway.work()? > 0 {}
     let took = begun.elapsed();
     let names = pares_os::CountersReader::open(&layout.counters("gateway-0"))

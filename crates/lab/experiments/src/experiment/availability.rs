@@ -165,23 +165,20 @@ fn chart(tenths: &[Tenth], marks: Vec<(f64, String)>) -> Chart {
 }
 
 fn report(parts: &[Part], resync_ms: f64) -> Report {
-    let row = |part: &Part| {
-        let whole = [part.live_venue_median, part.live_venue_min, part.killed_venue_median];
-        let answered = [part.answered_median, part.answered_min];
-        let cells = whole.iter().chain(&answered).map(|value| format!("{value:.0}"));
-        let ends = [part.part.to_owned(), format!("{:.1}", part.seconds)];
-        ends.into_iter().chain(cells).chain([format!("{:.2}", part.longest_gap_ms)]).collect()
-    };
-    let head = vec![
-        "",
-        ">seconds",
-        ">live venue /s, median of 100 ms",
-        ">least",
-        ">killed venue /s, median",
-        ">answered /s, median",
-        ">least",
-        ">longest gap between answers, ms",
-    ];
+    let whole = |value: f64| format!("{value:.0}");
+    let grid = Grid::of(
+        parts,
+        &[
+            ("", &|part: &Part| part.part.to_owned()),
+            (">seconds", &|part| format!("{:.1}", part.seconds)),
+            (">live venue /s, median of 100 ms", &|part| whole(part.live_venue_median)),
+            (">least", &|part| whole(part.live_venue_min)),
+            (">killed venue /s, median", &|part| whole(part.killed_venue_median)),
+            (">answered /s, median", &|part| whole(part.answered_median)),
+            (">least", &|part| whole(part.answered_min)),
+            (">longest gap between answers, ms", &|part| format!("{:.2}", part.longest_gap_ms)),
+        ],
+    );
     Report {
         name: "fig3",
         title: "Figure 3: a venue is killed and comes back",
@@ -193,7 +190,7 @@ fn report(parts: &[Part], resync_ms: f64) -> Report {
              (its peak is the catching up); nothing was lost or answered twice."
         ),
         charts: vec![("fig3".into(), "requests per second of both venues and of clients, over time".into())],
-        grids: vec![Grid { head, rows: parts.iter().map(row).collect() }],
+        grids: vec![grid],
         figures: serde_json::json!({ "parts": parts, "resync_ms": resync_ms }),
     }
 }

@@ -81,18 +81,15 @@ impl Summary {
 pub fn over_time(context: &Context) -> Result<Report, LabError> {
     const INTERVAL: Duration = Duration::from_millis(250);
     let highest_rate = highest_rate(context)?;
-    let bar = progress::steps("fig6", RATES.len() as u64);
     let (mut summaries, mut charts) = (Vec::new(), Vec::new());
-    for (rate, letter) in RATES.into_iter().zip(["a", "b", "c"]) {
+    for (rate, letter) in progress::over("fig6", RATES.into_iter().zip(["a", "b", "c"])) {
         let found = distances(rate, INTERVAL, context.time(Duration::from_secs(15)))?;
         let name = format!("fig6{letter}");
         let rows = found.iter().map(|&(seconds, distance)| vec![seconds, distance as f64]);
         context.write(&name, &bars(rate, &found), &csv("seconds,venue_0_ahead", rows))?;
         charts.push((name, format!("distance between the venues at {} requests per second", grouped(rate))));
         summaries.push(Summary::of(rate, &found, highest_rate));
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     let paper = |summary: &Summary| if summary.rate == 9_000 { "largest 21, 2.3 ms" } else { "-" };
     Ok(Report {
         name: "fig6",
@@ -132,9 +129,8 @@ pub fn extremes(context: &Context) -> Result<Report, LabError> {
     const INTERVAL: Duration = Duration::from_millis(10);
     let highest_rate = highest_rate(context)?;
     let time = context.time(Duration::from_secs_f64(context.minutes * 60.0));
-    let bar = progress::steps("table1", RATES.len() as u64);
     let (mut summaries, mut series) = (Vec::new(), Vec::new());
-    for rate in RATES {
+    for rate in progress::over("table1", RATES) {
         let found = distances(rate, INTERVAL, time)?;
         summaries.push(Summary::of(rate, &found, highest_rate));
         series.push(Series {
@@ -142,9 +138,7 @@ pub fn extremes(context: &Context) -> Result<Report, LabError> {
             points: shares(&found),
             look: Look::Steps,
         });
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     let rows = (0..series[0].points.len()).map(|i| {
         std::iter::once(series[0].points[i].0).chain(series.iter().map(|s| s.points[i].1)).collect()
     });
@@ -190,27 +184,17 @@ fn spread(series: Vec<Series>) -> Chart {
 }
 
 fn table(summaries: &[Summary], paper: impl Fn(&Summary) -> &'static str) -> Grid {
-    let row = |summary: &Summary| {
-        vec![
-            summary.rate.to_string(),
-            summary.samples.to_string(),
-            format!("{} / {}", summary.first_ahead, summary.second_ahead),
-            summary.max_gap.to_string(),
-            format!("{:.3}", summary.max_delay_ms),
-            format!("{:.2}", summary.mean_gap),
-            format!("{:.4}", summary.mean_delay_ms),
-            paper(summary).to_owned(),
-        ]
-    };
-    let head = vec![
-        ">requests/s",
-        ">samples",
-        ">venue 0 / 1 ahead",
-        ">largest distance, requests",
-        ">to make up, ms",
-        ">mean distance",
-        ">to make up, ms",
-        ">the paper",
-    ];
-    Grid { head, rows: summaries.iter().map(row).collect() }
+    Grid::of(
+        summaries,
+        &[
+            (">requests/s", &|at: &Summary| at.rate.to_string()),
+            (">samples", &|at| at.samples.to_string()),
+            (">venue 0 / 1 ahead", &|at| format!("{} / {}", at.first_ahead, at.second_ahead)),
+            (">largest distance, requests", &|at| at.max_gap.to_string()),
+            (">to make up, ms", &|at| format!("{:.3}", at.max_delay_ms)),
+            (">mean distance", &|at| format!("{:.2}", at.mean_gap)),
+            (">to make up, ms", &|at| format!("{:.4}", at.mean_delay_ms)),
+            (">the paper", &|at| paper(at).to_owned()),
+        ],
+    )
 }

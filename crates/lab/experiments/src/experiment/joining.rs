@@ -137,13 +137,10 @@ fn measure(context: &Context, rate: u64, symbols: u32, gateways: u16) -> Result<
 pub fn one_symbol(context: &Context) -> Result<Report, LabError> {
     const RATES: [u64; 8] = [1_000, 3_000, 5_000, 7_000, 9_000, 20_000, 50_000, 100_000];
     let rates = context.some(&RATES);
-    let bar = progress::steps("fig4", rates.len() as u64);
     let mut found = Vec::new();
-    for &rate in rates {
+    for &rate in progress::over("fig4", rates) {
         found.push(measure(context, rate, 1, 1)?);
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     let points = |ms: fn(&Joins) -> f64| found.iter().map(|joins| (joins.rate as f64, ms(joins))).collect();
     let series = |name: &str, points| Series { name: name.into(), points, look: Look::Line };
     let chart = Chart {
@@ -194,13 +191,10 @@ const LOADS: [(&str, u64, u16, &str); 5] = [
 /// # Errors
 /// If a system fails or a venue does not join.
 pub fn ten_symbols(context: &Context) -> Result<Report, LabError> {
-    let bar = progress::steps("fig5", LOADS.len() as u64);
     let mut found = Vec::new();
-    for (_, rate, gateways, _) in LOADS {
+    for (_, rate, gateways, _) in progress::over("fig5", LOADS) {
         found.push(measure(context, rate, 10, gateways)?);
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     let series = LOADS.iter().zip(&found).map(|((letter, rate, gateways, _), joins)| Series {
         name: format!("{letter} {} per second, {}", grouped(*rate), count(u32::from(*gateways), "gateway")),
         points: (1..).map(f64::from).zip(joins.symbols_ms.iter().copied()).collect(),
@@ -236,33 +230,25 @@ pub fn ten_symbols(context: &Context) -> Result<Report, LabError> {
 }
 
 fn table(found: &[Joins], paper: impl Fn(&Joins) -> String) -> Grid {
-    let row = |joins: &Joins| {
-        let ms = |value: f64| format!("{value:.1}");
+    let ms = |value: f64| format!("{value:.1}");
+    let us = |p50: f64, p99: f64| format!("{p50:.0} / {p99:.0}");
+    let each = |joins: &Joins| {
         let least = joins.symbols_ms.iter().copied().fold(f64::INFINITY, f64::min);
         let most = joins.symbols_ms.iter().copied().fold(0.0, f64::max);
-        let us = |p50: f64, p99: f64| format!("{p50:.0} / {p99:.0}");
-        vec![
-            joins.rate.to_string(),
-            joins.gateways.to_string(),
-            format!("{} to {}", ms(least), ms(most)),
-            ms(joins.total_ms),
-            ms(joins.total_max_ms),
-            ms(joins.own_ms),
-            paper(joins),
-            us(joins.quiet_p50_us, joins.quiet_p99_us),
-            us(joins.joining_p50_us, joins.joining_p99_us),
-        ]
+        format!("{} to {}", ms(least), ms(most))
     };
-    let head = vec![
-        ">requests/s",
-        ">gateways",
-        ">each symbol, ms (medians)",
-        ">all, ms (median)",
-        ">longest",
-        ">by its own clock",
-        ">the paper, ms",
-        ">latency p50 / p99, nobody joins, us",
-        ">one joins",
-    ];
-    Grid { head, rows: found.iter().map(row).collect() }
+    Grid::of(
+        found,
+        &[
+            (">requests/s", &|joins: &Joins| joins.rate.to_string()),
+            (">gateways", &|joins| joins.gateways.to_string()),
+            (">each symbol, ms (medians)", &each),
+            (">all, ms (median)", &|joins| ms(joins.total_ms)),
+            (">longest", &|joins| ms(joins.total_max_ms)),
+            (">by its own clock", &|joins| ms(joins.own_ms)),
+            (">the paper, ms", &paper),
+            (">latency p50 / p99, nobody joins, us", &|joins| us(joins.quiet_p50_us, joins.quiet_p99_us)),
+            (">one joins", &|joins| us(joins.joining_p50_us, joins.joining_p99_us)),
+        ],
+    )
 }

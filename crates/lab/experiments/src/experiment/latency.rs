@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use pares_config::DurabilitySetting::{self, Disk, Os};
 use pares_load::LabError;
-use pares_node::config::DurabilitySetting::{self, Disk, Os};
 use pares_text::progress;
 use serde::Serialize;
 
@@ -55,9 +55,8 @@ fn measure(
     durability: DurabilitySetting,
 ) -> Result<Vec<Point>, LabError> {
     let rates = context.some(&RATES);
-    let bar = progress::steps(name, rates.len() as u64);
     let mut points = Vec::new();
-    for &rate in rates {
+    for &rate in progress::over(name, rates) {
         let setting = Setting { gateways, durability, ..Setting::new(rate, symbols) };
         let (mut on, mut off) = (Vec::new(), Vec::new());
         for _ in 0..context.rounds(ROUNDS) {
@@ -74,9 +73,7 @@ fn measure(
             off: (!off.is_empty()).then(|| Sample::median(&off)),
             paper_on_ms: paper_mean_ms(symbols, gateways, durability, rate),
         });
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     Ok(points)
 }
 
@@ -181,38 +178,31 @@ fn report(
     charts: Vec<(String, String)>,
     points: &[Point],
 ) -> Report {
-    let row = |point: &Point| {
-        let us = |value: f64| format!("{value:.1}");
-        let off = |figure: fn(&Sample) -> f64| point.off.as_ref().map_or("-".into(), |off| us(figure(off)));
-        vec![
-            point.symbols.to_string(),
-            word(point.durability),
-            point.rate.to_string(),
-            us(point.on.mean_us),
-            off(|s| s.mean_us),
-            point.off.map_or("-".into(), |off| format!("{:+.1}", point.on.mean_us - off.mean_us)),
-            us(point.on.p50_us),
-            off(|s| s.p50_us),
-            point.off.map_or("-".into(), |off| format!("{:+.1}", point.on.p50_us - off.p50_us)),
-            us(point.on.p99_us),
-            off(|s| s.p99_us),
-            point.paper_on_ms.map_or("-".into(), |ms| format!("{:.0}", ms * 1e3)),
-        ]
+    let us = |value: f64| format!("{value:.1}");
+    let off =
+        |point: &Point, figure: fn(&Sample) -> f64| point.off.map_or("-".into(), |off| us(figure(&off)));
+    let difference = |point: &Point, figure: fn(&Sample) -> f64| {
+        point.off.map_or("-".into(), |off| format!("{:+.1}", figure(&point.on) - figure(&off)))
     };
-    let head = vec![
-        ">symbols",
-        "durability",
-        ">requests/s",
-        ">on: mean, us",
-        ">off: mean",
-        ">difference",
-        ">on: p50",
-        ">off: p50",
-        ">difference",
-        ">on: p99",
-        ">off: p99",
-        ">the paper, on: mean, us",
-    ];
+    let grid = Grid::of(
+        points,
+        &[
+            (">symbols", &|point: &Point| point.symbols.to_string()),
+            ("durability", &|point| word(point.durability)),
+            (">requests/s", &|point| point.rate.to_string()),
+            (">on: mean, us", &|point| us(point.on.mean_us)),
+            (">off: mean", &|point| off(point, |s| s.mean_us)),
+            (">difference", &|point| difference(point, |s| s.mean_us)),
+            (">on: p50", &|point| us(point.on.p50_us)),
+            (">off: p50", &|point| off(point, |s| s.p50_us)),
+            (">difference", &|point| difference(point, |s| s.p50_us)),
+            (">on: p99", &|point| us(point.on.p99_us)),
+            (">off: p99", &|point| off(point, |s| s.p99_us)),
+            (">the paper, on: mean, us", &|point| {
+                point.paper_on_ms.map_or("-".into(), |ms| format!("{:.0}", ms * 1e3))
+            }),
+        ],
+    );
     let what = "latency from the scheduled send time at the client, over TCP, to the answer there (the paper: from gateway to gateway); \
                 `os` stands for not stored, `disk` for stored. Medians of the rounds, on and off in turns.";
     Report {
@@ -221,7 +211,7 @@ fn report(
         paper,
         here: what.into(),
         charts,
-        grids: vec![Grid { head, rows: points.iter().map(row).collect() }],
+        grids: vec![grid],
         figures: serde_json::json!(points),
     }
 }

@@ -42,7 +42,17 @@ pub struct Grid {
     pub rows: Vec<Vec<String>>,
 }
 
+/// A column of a table: its title, and what stands in it of a row's subject.
+pub type Column<'a, T> = (&'static str, &'a dyn Fn(&T) -> String);
+
 impl Grid {
+    /// A row for each subject.
+    pub fn of<'t, T: 't>(subjects: impl IntoIterator<Item = &'t T>, columns: &[Column<'_, T>]) -> Self {
+        let row = |subject| columns.iter().map(|(_, cell)| cell(subject)).collect();
+        let head = columns.iter().map(|(title, _)| *title).collect();
+        Self { head, rows: subjects.into_iter().map(row).collect() }
+    }
+
     /// For a terminal.
     fn text(&self) -> String {
         let mut table = Table::new(self.head.iter().copied());

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use pares_config::DurabilitySetting::{Disk, Os};
 use pares_load::LabError;
-use pares_node::config::DurabilitySetting::{Disk, Os};
 use pares_text::progress;
 use serde::Serialize;
 
@@ -40,9 +40,8 @@ struct Spread {
 /// # Errors
 /// If a system fails.
 pub fn run(context: &Context) -> Result<Report, LabError> {
-    let bar = progress::steps("fig9", 2 * context.rounds(ROUNDS) as u64);
     let (mut spreads, mut charts) = (Vec::new(), Vec::new());
-    for (file, symbols) in [("fig9a", 1), ("fig9b", 10)] {
+    for (file, symbols) in progress::over("fig9", [("fig9a", 1), ("fig9b", 10)]) {
         let (mut os, mut disk) = (empty(), empty());
         for _ in 0..context.rounds(ROUNDS) {
             for (durability, sum) in [(Os, &mut os), (Disk, &mut disk)] {
@@ -50,7 +49,6 @@ pub fn run(context: &Context) -> Result<Report, LabError> {
                 sum.add(latencies(&setting, context.time(TIME))?.1)
                     .expect("a histogram that grows takes any value");
             }
-            bar.inc(1);
         }
         let shows = format!("Latencies at 1,000 requests per second, {}", count(symbols, "symbol"));
         write(context, file, &shows, &os, &disk)?;
@@ -58,7 +56,6 @@ pub fn run(context: &Context) -> Result<Report, LabError> {
         spreads.push(summary(symbols, "os", &os));
         spreads.push(summary(symbols, "disk", &disk));
     }
-    bar.finish_and_clear();
     Ok(report(charts, &spreads))
 }
 
@@ -119,31 +116,22 @@ fn write(
 }
 
 fn report(charts: Vec<(String, String)>, spreads: &[Spread]) -> Report {
-    let row = |of: &Spread| {
-        let figures = [of.mean_us, of.p50_us, of.p90_us, of.p99_us, of.p999_us].map(|us| format!("{us:.0}"));
-        let ends = [
-            of.symbols.to_string(),
-            of.durability.to_owned(),
-            of.requests.to_string(),
-            of.mode_us.to_string(),
-        ];
-        ends.into_iter()
-            .chain(figures)
-            .chain(["mostly 1,000 and 1,100, mean 1,250 to 1,280".into()])
-            .collect()
-    };
-    let head = vec![
-        ">symbols",
-        "durability",
-        ">requests",
-        ">fullest bucket, us",
-        ">mean, us",
-        ">p50",
-        ">p90",
-        ">p99",
-        ">p99.9",
-        ">the paper, us",
-    ];
+    let us = |us: f64| format!("{us:.0}");
+    let grid = Grid::of(
+        spreads,
+        &[
+            (">symbols", &|of: &Spread| of.symbols.to_string()),
+            ("durability", &|of| of.durability.to_owned()),
+            (">requests", &|of| of.requests.to_string()),
+            (">fullest bucket, us", &|of| of.mode_us.to_string()),
+            (">mean, us", &|of| us(of.mean_us)),
+            (">p50", &|of| us(of.p50_us)),
+            (">p90", &|of| us(of.p90_us)),
+            (">p99", &|of| us(of.p99_us)),
+            (">p99.9", &|of| us(of.p999_us)),
+            (">the paper, us", &|_| "mostly 1,000 and 1,100, mean 1,250 to 1,280".to_owned()),
+        ],
+    );
     Report {
         name: "fig9",
         title: "Figure 9: distribution of latencies at 1,000 requests per second",
@@ -151,7 +139,7 @@ fn report(charts: Vec<(String, String)>, spreads: &[Spread]) -> Report {
                 and 1.1 ms, the mean is between 1.25 and 1.28 ms.",
         here: "The same with `os` and `disk`, in buckets of 10 us instead of 100.".into(),
         charts,
-        grids: vec![Grid { head, rows: spreads.iter().map(row).collect() }],
+        grids: vec![grid],
         figures: serde_json::json!(spreads),
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use pares_config::DurabilitySetting;
 use pares_load::{LabError, Load, LoadPlan, Observed, Rate, ScratchSystem, Stretch, setup};
-use pares_node::config::DurabilitySetting;
 use pares_node::{NodeId, SystemConfig};
 use pares_os::CountersReader;
 use pares_types::VenueId;
@@ -119,17 +119,8 @@ impl Stage {
     /// # Errors
     /// As [`Stage::pause`].
     pub fn pause_until(&mut self, until: Instant) -> Result<(), LabError> {
-        loop {
-            self.system.supervisor.tick();
-            if self.load.is_finished() {
-                return Err(LabError::Failed("the load generator ended: a gateway was lost".into()));
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            std::thread::sleep(left.min(Duration::from_millis(5)));
-        }
+        let Self { system, load } = self;
+        system.pass(until.saturating_duration_since(Instant::now()), |_| load.goes_on())
     }
 
     /// The counters of a venue that runs.

@@ -10,7 +10,7 @@ use pares_types::Side;
 use super::SCENARIO_MEMBERS;
 use super::message::{BookMessage, MessageKind};
 use super::orders::Placed;
-use crate::random::Random;
+use pares_random::Random;
 
 /// Of 100 orders so many are immediate or cancel; of the others so many are amended, and cancelled.
 const IOC_PERCENT: u64 = 15;
@@ -34,25 +34,25 @@ pub(super) fn expand(placed: &[Placed], random: &mut Random) -> Vec<BookMessage>
 
 /// One order from its entry to its end.
 fn follow(order: &Placed, random: &mut Random, messages: &mut Vec<BookMessage>) {
-    let mut message = entry(order, random.chance(IOC_PERCENT));
+    let mut message = entry(order, random.percent(IOC_PERCENT));
     messages.push(message);
     if message.ioc {
         return;
     }
-    let amended = random.chance(AMEND_PERCENT);
+    let amended = random.percent(AMEND_PERCENT);
     if amended {
         message = amendment(message, random);
         messages.push(message);
     }
-    if !random.chance(CANCEL_PERCENT) {
+    if !random.percent(CANCEL_PERCENT) {
         return;
     }
     let cancel = BookMessage { kind: MessageKind::Cancel, ..message };
     messages.push(cancel);
-    if random.chance(AGAIN_PERCENT) {
+    if random.percent(AGAIN_PERCENT) {
         messages.push(cancel);
     }
-    if amended && random.chance(AGAIN_PERCENT) {
+    if amended && random.percent(AGAIN_PERCENT) {
         messages.push(message);
     }
 }
@@ -73,7 +73,7 @@ fn entry(order: &Placed, ioc: bool) -> BookMessage {
 
 /// More shares, and mostly a tick nearer to the market: either costs the order its place.
 fn amendment(entered: BookMessage, random: &mut Random) -> BookMessage {
-    let nearer = i64::from(random.chance(REPRICE_PERCENT));
+    let nearer = i64::from(random.percent(REPRICE_PERCENT));
     let price_ticks = match entered.side {
         Side::Buy => entered.price_ticks + nearer,
         Side::Sell => (entered.price_ticks - nearer).max(1),

@@ -3,7 +3,7 @@
 use pares_types::Side;
 
 use super::SCENARIO_START_TICKS;
-use crate::random::Random;
+use pares_random::Random;
 
 /// The largest order, in shares.
 const QUANTITY_MAX: u64 = 1_000;
@@ -73,7 +73,7 @@ impl Walk {
 /// Ticks behind the walk: mostly about [`HUMP_TICKS`] with a deviation of 1, the others with a
 /// density that falls with the square of the distance.
 fn depth(random: &mut Random) -> i64 {
-    if random.chance(TAIL_PERCENT) {
+    if random.percent(TAIL_PERCENT) {
         let first = (1_u64 << random.geometric().min(OCTAVE_MAX)) - 1;
         return (first + random.below(first + 1)).cast_signed();
     }

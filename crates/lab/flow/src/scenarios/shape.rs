@@ -166,7 +166,7 @@ fn the_trying_streams_are_what_they_say() {
 }
 
 #[test]
-fn a_trying_stream_has_as_many_new_orders_as_were_asked_for_at_most() {
+fn trying_stream_has_bounded_new_orders() {
     for scenario in &BookScenario::ALL[5..] {
         let messages = scenario.messages_of(7, 1_000);
         let entered = messages.iter().map(|message| message.id).max();

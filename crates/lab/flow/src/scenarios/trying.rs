@@ -16,7 +16,7 @@ use pares_types::Side;
 
 use super::SCENARIO_MEMBERS;
 use super::message::{BookMessage, MessageKind};
-use crate::random::Random;
+use pares_random::Random;
 
 /// The middle of every book here, in ticks: 1,000.00 in cents.
 const MIDDLE_TICKS: i64 = 100_000;
@@ -70,7 +70,7 @@ impl Sender {
     }
 
     fn side(&mut self) -> Side {
-        if self.random.chance(50) { Side::Buy } else { Side::Sell }
+        if self.random.percent(50) { Side::Buy } else { Side::Sell }
     }
 
     fn quantity(&mut self) -> u32 {
@@ -155,12 +155,12 @@ fn churn(sender: &mut Sender) {
         let (side, best) = (standing[0].side, away_of(&standing[0]));
         let nearer = sender.between(65, 4_000);
         let quote = sender.enter(side, best - nearer);
-        if sender.random.chance(80) {
+        if sender.random.percent(80) {
             sender.cancel(&quote);
         } else {
             sender.enter_as(side.opposite(), -away_of(&quote), quote.quantity, true);
         }
-        if sender.random.chance(12) {
+        if sender.random.percent(12) {
             sender.cancel(&standing.remove(0));
             let away_ticks = any(sender);
             standing.push(sender.enter(side, away_ticks));
@@ -219,10 +219,10 @@ fn amends(sender: &mut Sender) {
 fn amend_any(sender: &mut Sender, standing: &mut [BookMessage]) {
     let at = sender.random.below(standing.len() as u64) as usize;
     let BookMessage { side, price_ticks: before, quantity, .. } = standing[at];
-    let keeps = sender.random.chance(50) && quantity > 1;
+    let keeps = sender.random.percent(50) && quantity > 1;
     let (ticks, shares) = match keeps {
         true => (before, 1 + sender.random.below(u64::from(quantity) - 1) as u32),
-        false if sender.random.chance(50) => (before, quantity + sender.quantity()),
+        false if sender.random.percent(50) => (before, quantity + sender.quantity()),
         false => (price_ticks(side, sender.between(1, 50)), sender.quantity()),
     };
     standing[at] = sender.amend(standing[at], ticks, shares);

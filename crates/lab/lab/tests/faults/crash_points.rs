@@ -5,16 +5,16 @@
 //! once, the recorders alike, the matching that of the naive book; and where the members do not talk to the dead
 //! node themselves, that they noticed nothing.
 //!
-//! `PARES_CRASH_COUNTS=50` tries fifty passages of each point instead of a few, `PARES_CRASH_POINT=venue-decided` one point.
+//! `PARES_CRASH_COUNTS=50` tries fifty passages of each point instead of the first, `PARES_CRASH_POINT=venue-decided` one point.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pares_client::Client;
-use pares_faults::crash::{Doom, LAST_WORDS, Point, VARIABLE};
+use pares_config::DurabilitySetting;
+use pares_faults::crash::{CrashTrigger, LAST_WORDS, Point, VARIABLE};
 use pares_flow::Random;
-use pares_node::config::DurabilitySetting;
 use pares_node::{NodeId, SystemConfig};
 use pares_types::{MemberId, Side};
 
@@ -28,7 +28,7 @@ const REQUESTS_FAST: u64 = 2_000;
 /// Passages tried of each point.
 fn counts() -> u64 {
     std::env::var("PARES_CRASH_COUNTS")
-        .map_or(3, |text| text.parse().expect("PARES_CRASH_COUNTS is a number"))
+        .map_or(1, |text| text.parse().expect("PARES_CRASH_COUNTS is a number"))
 }
 
 fn is_wanted(point: Point) -> bool {
@@ -89,7 +89,7 @@ fn complaints(exchange: &Exchange, role: NodeId) -> String {
 }
 
 /// Replaces a node by one that is doomed, after a while in which it is missed.
-fn doom(exchange: &mut Exchange, traders: &mut [Trader], role: NodeId, doom: Doom) {
+fn doom(exchange: &mut Exchange, traders: &mut [Trader], role: NodeId, doom: CrashTrigger) {
     if doom.point == Point::RecorderTookFromPeer {
         // The log that is lost below is not to be the only one: the other may still be taking what it missed itself.
         record::agreed(exchange);
@@ -121,7 +121,7 @@ fn forget_at_venues(exchange: &mut Exchange, traders: &mut [Trader]) {
 }
 
 /// Members who used the other gateway come to the doomed one, unless that dies before it listens.
-fn move_members_to(exchange: &mut Exchange, role: NodeId, doomed: Doom, before: usize) {
+fn move_members_to(exchange: &mut Exchange, role: NodeId, doomed: CrashTrigger, before: usize) {
     eventually("the doomed gateway listens, or is dead", || {
         exchange.tick();
         exchange.supervisor().is_up(role) || deaths(exchange, role, doomed.point) > before
@@ -151,7 +151,7 @@ fn trade_until_dead(
     exchange: &mut Exchange,
     traders: &mut [Trader],
     role: NodeId,
-    doomed: Doom,
+    doomed: CrashTrigger,
     before: usize,
 ) {
     let (begun, fast) = (Instant::now(), load::answered(traders) + REQUESTS_FAST);
@@ -177,7 +177,7 @@ fn die_at(point: Point, passages: &[u64], node: fn(u16) -> NodeId) {
     }
     for (case, &passage) in (0..).zip(passages) {
         let which = case % 2;
-        let (role, doomed) = (node(which), Doom { point, passage });
+        let (role, doomed) = (node(which), CrashTrigger { point, passage });
         let before = deaths(&exchange, role, point);
         doom(&mut exchange, &mut traders, role, doomed);
         if matches!(role, NodeId::Gateway(_)) {
@@ -199,7 +199,7 @@ fn die_at(point: Point, passages: &[u64], node: fn(u16) -> NodeId) {
 }
 
 fn die_at_each_point(node: fn(u16) -> NodeId) {
-    let mut random = random(pares_node::config::bells::of(node(0)) as u64 + 5_000);
+    let mut random = random(pares_config::bells::of(node(0)) as u64 + 5_000);
     for &point in Point::ALL.iter().filter(|point| point.is_of(node(0)) && is_wanted(**point)) {
         let passages = passages(point, &mut random);
         // Whatever fails below, this says where.
@@ -225,14 +225,16 @@ fn a_gateway_dies_at_each_of_its_crash_points() {
 
 /// Nobody is left who executes: what was decided lies in the window, what was asked in the gateways' logs.
 #[test]
+#[ignore = "all: searches pairs of crash points"]
 fn both_venues_die_at_each_of_their_crash_points() {
     let mut random = random(5_500);
     for &point in Point::ALL.iter().filter(|point| point.is_of(venue(0)) && is_wanted(**point)) {
         let mut exchange = Exchange::start(&config(point));
         let mut traders = load::traders(&exchange, 4);
         load::trade(&mut exchange, &mut traders, 500);
-        let dooms = [venue(0), venue(1)]
-            .map(|role| (role, Doom { point, passage: 1 + random.below(passages_max(point).min(20)) }));
+        let dooms = [venue(0), venue(1)].map(|role| {
+            (role, CrashTrigger { point, passage: 1 + random.below(passages_max(point).min(20)) })
+        });
         for (role, doom) in dooms {
             eprintln!("{role} at {doom}");
             exchange.supervisor().arm(role, vec![(VARIABLE, doom.to_string())]);
@@ -262,7 +264,7 @@ fn any_two_die(config: SystemConfig) {
             let role = *pick(&mut random, &roles);
             let points: Vec<Point> = Point::ALL.iter().copied().filter(|point| point.is_of(role)).collect();
             let point = *pick(&mut random, &points);
-            let doom = Doom { point, passage: 1 + random.below(passages_max(point)) };
+            let doom = CrashTrigger { point, passage: 1 + random.below(passages_max(point)) };
             eprintln!("{role} at {doom}");
             exchange.supervisor().arm(role, vec![(VARIABLE, doom.to_string())]);
             exchange.kill(role);
@@ -279,17 +281,20 @@ fn pick<'a, T>(random: &mut Random, among: &'a [T]) -> &'a T {
 }
 
 #[test]
+#[ignore = "all: searches pairs of crash points"]
 fn any_two_nodes_die_at_any_of_their_crash_points() {
     any_two_die(small(2));
 }
 
 #[test]
-fn any_two_nodes_die_at_any_of_their_crash_points_and_a_quorum_is_two_of_three() {
+#[ignore = "all: searches pairs of crash points"]
+fn two_nodes_die_at_crash_points_quorum_two_of_three() {
     any_two_die(SystemConfig { recorders: 3, quorum: 2, durability: DurabilitySetting::Disk, ..small(2) });
 }
 
 #[test]
-fn any_two_nodes_die_at_any_of_their_crash_points_and_there_is_one_recorder_and_one_gateway() {
+#[ignore = "all: searches pairs of crash points"]
+fn two_nodes_die_at_crash_points_single_recorder_gateway() {
     any_two_die(SystemConfig { recorders: 1, ..small(1) });
 }
 
@@ -302,6 +307,6 @@ fn a_node_that_is_told_to_die_where_it_never_is_does_not_start() {
         let node = node.output().unwrap();
         assert!(!node.status.success());
         let said = String::from_utf8(node.stderr).unwrap();
-        assert!(said.contains("is no crash point"), "{wrong}: {said}");
+        assert!(said.contains("is not a crash point"), "{wrong}: {said}");
     }
 }

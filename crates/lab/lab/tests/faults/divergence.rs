@@ -166,12 +166,12 @@ fn trade_until_found(exchange: &mut Exchange, traders: &mut [Trader], id: VenueI
 }
 
 #[test]
-fn of_three_venues_a_wrong_one_is_found_within_1024_positions_and_shut_out_until_it_is_readmitted() {
+fn wrong_venue_of_three_found_and_shut_out_until_readmitted() {
     find_shut_out_and_readmit(false);
 }
 
 #[test]
-fn a_venue_that_is_shut_out_stays_so_through_a_start_of_everything() {
+fn shut_out_venue_stays_out_through_full_restart() {
     find_shut_out_and_readmit(true);
 }
 
@@ -245,7 +245,7 @@ fn find_shut_out_and_readmit(start_again: bool) {
 }
 
 #[test]
-fn of_two_venues_nobody_knows_which_one_is_wrong_and_only_that_shard_halts() {
+fn two_differing_venues_halt_only_their_shard() {
     let mut exchange = Exchange::start(&small(1));
     let mut traders = load::traders(&exchange, 4);
     load::trade(&mut exchange, &mut traders, 500);

@@ -18,7 +18,9 @@ const MEMORY: u64 = 3;
 const ABORT: u64 = 4;
 
 fn start(config: &SystemConfig) -> Exchange {
-    Exchange::start_armed(config, &[(VARIABLE, POISONER.to_string())])
+    let budget = SystemConfig::default().engine_budget_ms;
+    let config = SystemConfig { engine_budget_ms: budget, ..config.clone() };
+    Exchange::start_armed(&config, &[(VARIABLE, POISONER.to_string())])
 }
 
 fn reasons(answer: &Answer) -> (Status, Reason) {
@@ -77,7 +79,7 @@ fn agreed(exchange: &mut Exchange, poisons: usize) {
 }
 
 #[test]
-fn a_request_that_makes_every_venue_panic_is_void_and_no_process_dies() {
+fn panicking_request_is_void_and_no_process_dies() {
     let mut exchange = start(&small(1));
     let before = processes(&exchange);
     for round in 0..3 {
@@ -104,7 +106,7 @@ fn a_request_that_takes_memory_without_end_is_void() {
 }
 
 #[test]
-fn a_request_that_ends_every_process_is_void_at_the_third_attempt() {
+fn process_killing_request_is_void_at_third_attempt() {
     let mut exchange = start(&small(1));
     let price = 2_238_200;
     let mut poisoner = exchange.client(0, POISONER);

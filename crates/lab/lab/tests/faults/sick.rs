@@ -1,9 +1,9 @@
 //! A sync fails under a recorder: it makes its log anew from its own and the others', and nobody notices.
 
-use pares_faults::device::Ailment;
+use pares_config::DurabilitySetting;
+use pares_faults::device::DeviceFault;
 use pares_log::Reader;
 use pares_node::SystemConfig;
-use pares_node::config::DurabilitySetting;
 use pares_types::RecorderId;
 
 use crate::common::exchange::{Exchange, recorder, small};
@@ -26,7 +26,7 @@ fn fail_a_sync(config: &SystemConfig, id: u16) {
     let mut traders = load::traders(&exchange, 4);
     load::trade(&mut exchange, &mut traders, 500);
     exchange.look_away(true);
-    exchange.supervisor().arm(recorder(id), vec![Ailment::FailingSync(20).variable()]);
+    exchange.supervisor().arm(recorder(id), vec![DeviceFault::FailingSync(20).variable()]);
     exchange.kill(recorder(id));
     let mut deaths = Vec::new();
     eventually("it dies, is replaced and dies again", || {
@@ -44,7 +44,7 @@ fn fail_a_sync(config: &SystemConfig, id: u16) {
 }
 
 #[test]
-fn a_failing_sync_under_one_of_two_recorders_disturbs_nobody_and_needs_no_operator() {
+fn failing_sync_of_one_recorder_needs_no_operator() {
     fail_a_sync(&small(1), 1);
 }
 

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_asked_for_once_and_what_came_early_has_its_turn_when_it_is_filled() {
+    fn gap_requested_once_early_messages_wait_their_turn() {
         let mut numbers = Numbers::default();
         assert_eq!(turn(&mut numbers, 1, None), Turn::Now);
         assert_eq!(turn(&mut numbers, 5, None), Turn::Early { asks: true });

@@ -3,22 +3,19 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 
-use pares_types::{ClientRequest, MemberId};
+use pares_types::ClientRequest;
 
 use super::follower::{Follower, Next, Standing};
 use super::http::{HttpAnswer, HttpConnection, number_of, text_of};
-use super::{WebCaller, words};
-use crate::front::{FrontEnd, FrontEngine, FrontTold, Heard};
+use super::{WebCaller, request_bodies};
+use crate::front::{FrontEnd, FrontEngine, Heard};
 
 /// A session at a server: one connection for requests, one behind the other, and one that follows.
 pub(crate) struct WebEngine {
     server: SocketAddr,
     connection: HttpConnection,
-    member: MemberId,
-    told: Option<Arc<FrontTold>>,
-    follows: Vec<u16>,
+    caller: WebCaller,
     follower: Option<Follower>,
     next: Next,
     is_signed_on: bool,
@@ -30,11 +27,16 @@ fn lost(error: io::Error) -> FrontEnd {
     FrontEnd::Lost(error.to_string())
 }
 
-fn called(server: SocketAddr, member: MemberId) -> io::Result<HttpConnection> {
+/// A connection of the caller's session, and whether that is signed on.
+fn called(server: SocketAddr, caller: &WebCaller) -> io::Result<(HttpConnection, bool)> {
     let mut connection = HttpConnection::connect(server)?;
     connection.stream().set_nonblocking(true)?;
-    connection.put_sign_on(member.0, 0);
-    Ok(connection)
+    let token = caller.token();
+    match &token {
+        Some(token) => connection.set_token(token),
+        None => connection.put_sign_on(caller.member.0, 0),
+    }
+    Ok((connection, token.is_some()))
 }
 
 impl FrontEngine for WebEngine {
@@ -46,25 +48,16 @@ impl FrontEngine for WebEngine {
     }
 
     fn can_say(request: &ClientRequest) -> bool {
-        words::put(None, request)
+        request_bodies::put(None, request)
     }
 
     fn call(server: SocketAddr, caller: &WebCaller, next: Next) -> Result<Self, (io::Error, Next)> {
-        let connection = match called(server, caller.member) {
-            Ok(connection) => connection,
+        let (connection, is_signed_on) = match called(server, caller) {
+            Ok(called) => called,
             Err(error) => return Err((error, next)),
         };
-        Ok(Self {
-            server,
-            connection,
-            member: caller.member,
-            told: caller.told.clone(),
-            follows: caller.follows.clone(),
-            follower: None,
-            next,
-            is_signed_on: false,
-            asked: VecDeque::new(),
-        })
+        let (caller, asked) = (caller.clone(), VecDeque::new());
+        Ok(Self { server, connection, caller, follower: None, next, is_signed_on, asked })
     }
 
     fn into_numbers(self) -> Next {
@@ -77,11 +70,11 @@ impl FrontEngine for WebEngine {
 
     fn is_logged_on(&self) -> bool {
         let live = self.follower.as_ref().map_or(0, Follower::live);
-        self.is_signed_on && live == self.follows.len()
+        self.is_signed_on && live == self.caller.follows.len()
     }
 
     fn send(&mut self, request: &ClientRequest, _: bool) {
-        if words::put(Some(&mut self.connection), request) {
+        if request_bodies::put(Some(&mut self.connection), request) {
             self.asked.push_back(*request);
         }
     }
@@ -114,9 +107,10 @@ impl WebEngine {
         };
         self.is_signed_on = true;
         self.connection.set_token(token);
-        if !self.follows.is_empty() {
-            let follower = Follower::open(self.server, token, &self.follows, &self.next).map_err(lost)?;
-            self.follower = Some(follower);
+        self.caller.share(token);
+        let follows = &self.caller.follows;
+        if !follows.is_empty() {
+            self.follower = Some(Follower::open(self.server, token, follows, &self.next).map_err(lost)?);
         }
         Ok(())
     }
@@ -135,7 +129,7 @@ impl WebEngine {
                 self.send(&request, true);
                 return Ok(());
             }
-            403..=422 => self.told.iter().for_each(|told| told.note_refused(name)),
+            403..=422 => self.caller.told.iter().for_each(|told| told.note_refused(name)),
             status => return Err(FrontEnd::Broken(format!("{status}: {}", answer.body))),
         }
         on(Heard::Answered(name));
@@ -152,14 +146,16 @@ impl WebEngine {
         if of != name {
             return Err(FrontEnd::Broken(format!("{name} was asked: {body}")));
         }
-        if let Some(told) = &self.told {
-            told.note(self.member, format!("{shard}-{position}-A"), body.contains("\"repeat\":true"));
+        if let Some(told) = &self.caller.told {
+            told.note(self.caller.member, format!("{shard}-{position}-A"), body.contains("\"repeat\":true"));
         }
         Ok(())
     }
 
     fn follow(&mut self) -> Result<(), FrontEnd> {
-        let Self { follower: Some(follower), next, told, member, .. } = self else { return Ok(()) };
+        let Self { follower: Some(follower), next, caller: WebCaller { told, member, .. }, .. } = self else {
+            return Ok(());
+        };
         let followed = follower.read(next, &mut |shard, number, standing| {
             let Some(told) = told else { return };
             match standing {

@@ -35,7 +35,7 @@ impl WebProcess {
         command.arg("--announce").arg(&told).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|error| match error.kind() {
             ErrorKind::NotFound => LabError::Skipped(format!(
-                "there is no {}: build both, `cargo build --release -p pares -p pares-lab`",
+                "{} is missing: build both programs with `cargo build --release -p pares -p pares-lab`",
                 program.display()
             )),
             _ => LabError::io(format!("starting {}", program.display()))(error),

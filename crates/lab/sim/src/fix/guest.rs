@@ -2,29 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use pares_roles::world::DoorPort;
+use pares_fix::framing::{Cut, cut};
+use pares_flow::Random;
 use pares_types::{Command, Request};
 
-use super::{Asked, FixClient, Said, TOLD, broken, expected};
-use crate::guest::{Guest, Recorded, Seat, spoil};
-use crate::random::Random;
-use crate::{Broken, Summary};
+use super::{Asked, FixClient, Message, Phase, Said, TOLD, broken, expected};
+use crate::guest::{Guest, PATIENCE_NS, Recorded, spoil};
+use crate::{Broken, Summary, Verdict, must};
 
 impl Guest for FixClient {
-    fn port(&self) -> Option<DoorPort> {
-        Some(DoorPort::Fix)
-    }
-
-    fn seat(&self) -> Seat {
-        self.seat
-    }
-
-    fn seat_mut(&mut self) -> &mut Seat {
-        &mut self.seat
-    }
-
     fn call(&mut self, now_ns: u64, out: &mut Vec<u8>) {
-        self.log_on(now_ns, out);
+        (self.phase, self.since_ns) = (Phase::LoggingOn, now_ns);
+        if self.begins_anew {
+            (self.next_out, self.next_in, self.highest) = (1, 1, 0);
+            self.heard.clear();
+            self.sent.clear();
+        }
+        self.logged_on_by = self.next_out;
+        let heartbeat_s = [0, 1, 1, 30][self.random.index(4)];
+        let mut fields = format!("98=0|108={heartbeat_s}|");
+        if self.begins_anew {
+            fields += "141=Y|";
+        }
+        if self.dictionary.begin_string == "FIX.4.4" && self.random.chance(300) {
+            fields += &format!("789={}|", self.next_in);
+        }
+        self.say(now_ns, "A", &fields, out);
     }
 
     fn wake(&mut self, now_ns: u64, is_calm: bool, out: &mut Vec<u8>) {
@@ -32,7 +35,10 @@ impl Guest for FixClient {
     }
 
     fn log_out(&mut self, now_ns: u64, out: &mut Vec<u8>) {
-        self.say_goodbye(now_ns, out);
+        if self.phase == Phase::On {
+            (self.phase, self.since_ns) = (Phase::LoggingOut, now_ns);
+            self.say(now_ns, "5", "", out);
+        }
     }
 
     fn misbehave(&mut self, now_ns: u64, out: &mut Vec<u8>) {
@@ -57,19 +63,46 @@ impl Guest for FixClient {
     }
 
     fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Broken> {
-        self.read(now_ns, bytes, out)
+        let mut input = std::mem::take(&mut self.input);
+        input.extend_from_slice(bytes);
+        let (mut rest, mut is_over) = (&input[..], false);
+        while !is_over {
+            let (found, used) = cut(rest);
+            match found {
+                Cut::Incomplete => break,
+                Cut::Whole(frame) => {
+                    self.parser_accepts(&frame)?;
+                    is_over = self.on_message(now_ns, Message::read(frame.body), out)?;
+                }
+                Cut::Garbled | Cut::TooLong => {
+                    return broken("the protocol", format!("no FIX: {}", rest.escape_ascii()));
+                }
+            }
+            rest = &rest[used..];
+        }
+        self.input = rest.to_vec();
+        Ok(is_over)
     }
 
     fn on_disconnected(&mut self) {
-        self.forget_connection();
+        (self.phase, self.gap) = (Phase::Away, None);
+        self.input.clear();
+        self.early.clear();
+        self.highest = self.next_in - 1;
+        self.counts.trades_cut += u64::from(self.trades.forget_connection());
     }
 
     fn is_stuck(&self, now_ns: u64) -> bool {
-        self.waits_too_long(now_ns)
+        matches!(self.phase, Phase::LoggingOn | Phase::LoggingOut) && now_ns > self.since_ns + PATIENCE_NS
     }
 
     fn is_quiet(&self) -> bool {
-        self.waits_for_nothing()
+        let lacks_nothing = self.gap.is_none() && self.highest < self.next_in;
+        self.phase == Phase::On
+            && lacks_nothing
+            && self.left == 0
+            && self.open.is_empty()
+            && self.trades.waits_for_nothing()
     }
 
     fn calm_down(&mut self) {
@@ -82,7 +115,9 @@ impl Guest for FixClient {
     }
 
     fn state(&self) -> String {
-        self.describe()
+        let Self { phase, next_in, highest, gap, open, next_out, .. } = self;
+        let open: Vec<_> = open.keys().take(3).collect();
+        format!("{phase:?}, next in {next_in} of {highest}, gap {gap:?}, next out {next_out}, open {open:?}")
     }
 
     fn untold(&self, recorded: Recorded<'_>) -> Option<String> {
@@ -101,30 +136,24 @@ impl Guest for FixClient {
             let mut untold = all.into_iter().filter(|(key, (number, said))| {
                 *number >= first && said.is_some() && !self.told.contains_key(key) && !has_none(key)
             });
-            untold
-                .next()
-                .map(|(key, said)| format!("member {} was not told {key}: {said:?}", self.seat.member))
+            untold.next().map(|(key, said)| format!("member {} was not told {key}: {said:?}", self.member))
         })
     }
 
-    fn check_asked(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
+    fn check_asked(&self, recorded: Recorded<'_>) -> Verdict {
         let mut requests =
             recorded.shards().flat_map(|shard| recorded.of(shard)).map(|record| &record.request);
         requests.try_for_each(|request| self.was_asked(request))
     }
 
-    fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
+    fn check_told(&self, recorded: Recorded<'_>) -> Verdict {
         let all: BTreeMap<_, _> =
             recorded.shards().flat_map(|shard| expected(recorded, shard, self.told_of)).collect();
         for (key, said) in self.told.iter().filter(|(key, _)| of_record(key)) {
             let recorded = all.get(key).map(|(_, said)| said);
-            if !recorded.is_some_and(|one| one.as_ref().is_none_or(|one| one == said)) {
-                let what = format!(
-                    "member {} was told {key} {said:?}; the record says {recorded:?}",
-                    self.seat.member
-                );
-                return Err(Broken { invariant: TOLD, what });
-            }
+            must(recorded.is_some_and(|one| one.as_ref().is_none_or(|one| one == said)), TOLD, || {
+                format!("member {} was told {key} {said:?}; the record says {recorded:?}", self.member)
+            })?;
         }
         self.trades.check(recorded, self.told_of)
     }
@@ -141,8 +170,8 @@ fn of_record(key: &str) -> bool {
 
 impl FixClient {
     /// Whether what is recorded was asked for, in all its terms, and not only refused at once.
-    fn was_asked(&self, request: &Request) -> Result<(), Broken> {
-        if request.member != self.seat.member {
+    fn was_asked(&self, request: &Request) -> Verdict {
+        if request.member != self.member {
             return Ok(());
         }
         let name = request.client_order_id.0;
@@ -164,14 +193,11 @@ impl FixClient {
             // Not the member's own.
             _ => return Ok(()),
         };
-        if !is_it {
-            return broken(TOLD, format!("recorded: {request:?}; asked: {asked:?}"));
-        }
+        must(is_it, TOLD, || format!("recorded: {request:?}; asked: {asked:?}"))?;
         let (said, refused) = (self.said.get(&name), self.refused.get(&name));
-        if refused.copied().unwrap_or_default() >= said.copied().unwrap_or_default() {
-            let what = format!("recorded: {request:?}; sent {said:?} times, and refused at once as often");
-            return broken(TOLD, what);
-        }
+        must(refused.copied().unwrap_or_default() < said.copied().unwrap_or_default(), TOLD, || {
+            format!("recorded: {request:?}; sent {said:?} times, and refused at once as often")
+        })?;
         Ok(())
     }
 }

@@ -27,7 +27,6 @@ pub(super) struct Open {
     pub(super) retry_at_ns: u64,
 }
 
-/// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Order(InstrumentId, NewOrder),
@@ -164,7 +163,7 @@ impl FixClient {
         }
         let start = out.len();
         match self.random.below(5) {
-            0 => out.extend((0..self.random.between(1, 60)).map(|_| self.random.next() as u8)),
+            0 => out.extend((0..self.random.between(1, 60)).map(|_| self.random.next_u64() as u8)),
             1 => {
                 // A wrong sum: the number is used, and nobody has heard it.
                 self.say(now_ns, "1", "112=P|", out);

@@ -19,7 +19,6 @@ impl FixClient {
         self.write(now_ns, number, kind, (None, fields), out);
     }
 
-    /// A request was sent once more.
     fn note_said(&mut self, fields: &str) {
         self.trades.note_said(fields);
         let name = fields.split('|').find_map(|field| field.strip_prefix("11=")?.parse().ok());

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_types::{MemberId, Reply, ShardId};
 
-use super::told::units;
+use super::expected_messages::units;
 use super::{FixClient, Message, TOLD, broken};
-use crate::Broken;
 use crate::guest::Recorded;
 use crate::scenario::MS;
+use crate::{Verdict, must};
 
 /// Before a question that is not told to the end is asked again.
 const RETRY_NS: u64 = 20 * MS;
@@ -41,7 +41,6 @@ struct Telling {
     is_whole: bool,
 }
 
-/// A question.
 #[derive(Debug)]
 struct Question {
     lasts: bool,
@@ -90,7 +89,6 @@ impl Trades {
         question.into_iter().for_each(|question| question.unanswered += 1);
     }
 
-    /// A trade was told as a report.
     pub(super) fn note_reported(&mut self, id: &str) {
         if let Some(now) = self.now.as_mut().filter(|now| now.lasts) {
             now.reported.insert(id.to_owned());
@@ -98,7 +96,7 @@ impl Trades {
     }
 
     /// Each telling is as the record has it.
-    pub(super) fn check(&self, recorded: Recorded<'_>, member: MemberId) -> Result<(), Broken> {
+    pub(super) fn check(&self, recorded: Recorded<'_>, member: MemberId) -> Verdict {
         let all = recorded.shards().map(|shard| (shard, traded(recorded, shard, member)));
         let all: Vec<_> = all.collect();
         self.before.iter().chain(&self.now).try_for_each(|telling| telling.check(&all))
@@ -106,7 +104,7 @@ impl Trades {
 }
 
 impl Telling {
-    fn check(&self, all: &[(ShardId, Vec<Traded>)]) -> Result<(), Broken> {
+    fn check(&self, all: &[(ShardId, Vec<Traded>)]) -> Verdict {
         let of_shard = |id: &str, shard: &ShardId| id.split('-').next() == Some(&shard.to_string());
         for (shard, recorded) in all {
             let told = self.told.iter().filter(|one| of_shard(&one.id, shard));
@@ -180,8 +178,7 @@ impl FixClient {
         self.say(now_ns, "AD", &format!("568={name}|569=0|263=2|"), out);
     }
 
-    /// What came of a question.
-    pub(super) fn on_trades_answer(&mut self, message: &Message) -> Result<(), Broken> {
+    pub(super) fn on_trades_answer(&mut self, message: &Message) -> Verdict {
         let name = message.get(568).unwrap_or_default();
         let is_none = message.get(748) == Some("0");
         let unasked = || broken(TOLD, format!("{}: {message:?}", self.comp_id));
@@ -210,7 +207,7 @@ impl FixClient {
     }
 
     /// A trade, told to who has asked.
-    pub(super) fn on_trade(&mut self, message: &Message) -> Result<(), Broken> {
+    pub(super) fn on_trade(&mut self, message: &Message) -> Verdict {
         let text = |tag| message.get(tag).unwrap_or_default().to_owned();
         let (id, void) = (text(571), message.get(572).map(str::to_owned));
         let is_right = text(17) == id
@@ -229,11 +226,9 @@ impl FixClient {
     }
 
     /// Those that were are told.
-    fn on_told_to_the_end(&mut self) -> Result<(), Broken> {
+    fn on_told_to_the_end(&mut self) -> Verdict {
         let now = self.trades.now.as_mut().expect("it is told");
-        if now.is_whole {
-            return broken(TOLD, format!("{} is told the end twice: {now:?}", self.comp_id));
-        }
+        must(!now.is_whole, TOLD, || format!("{} is told the end twice: {now:?}", self.comp_id))?;
         now.is_whole = true;
         self.counts.trades_whole += 1;
         self.trades.ask_at_ns = None;

@@ -6,7 +6,7 @@ use pares_desk::item::{ItemBody, ItemName, OrderedItem, TraderId};
 use pares_types::Position;
 
 use super::Summary;
-use crate::Broken;
+use crate::{Verdict, broken, must};
 
 pub(super) const ONE: &str = "M1 each position has one item";
 pub(super) const ONCE: &str = "M2 what was submitted stands once and in order";
@@ -14,12 +14,6 @@ pub(super) const TOLD: &str = "M3 traders are told what stands there and a quoru
 pub(super) const KEPT: &str = "M4 what was told stays";
 pub(super) const ENDED: &str = "M5 a server ends only for what befell it";
 pub(super) const PLACED: &str = "M6 everything that was submitted is placed";
-
-pub(super) type Verdict = Result<(), Broken>;
-
-pub(super) fn broken(invariant: &'static str, what: String) -> Broken {
-    Broken { invariant, what }
-}
 
 /// A position of the stream.
 #[derive(Debug)]
@@ -53,7 +47,6 @@ impl Reference {
         Self { quorum: quorum.into(), ..Self::default() }
     }
 
-    /// The next position.
     pub(super) fn next(&self) -> u64 {
         self.entries.len() as u64
     }
@@ -77,24 +70,21 @@ impl Reference {
     /// A server has published a record of its log of the stream.
     pub(super) fn on_record(&mut self, server: u16, record: &[u8]) -> Verdict {
         let ordered = OrderedItem::read(record)
-            .map_err(|error| broken(ONE, format!("server {server} has what is no item: {error}")))?;
+            .or_else(|error| broken(ONE, format!("server {server} has what is no item: {error}")))?;
         let position = ordered.position.0;
-        if position > self.next() {
-            return Err(broken(
-                ONE,
-                format!("server {server} has position {position} before {}", self.next()),
-            ));
-        }
+        must(position <= self.next(), ONE, || {
+            format!("server {server} has position {position} before {}", self.next())
+        })?;
         if position == self.next() {
             self.check_new(&ordered)?;
             let (had, has) = (BTreeSet::new(), BTreeSet::new());
             self.entries.push(Entry { record: record.to_vec(), had, has, is_told: false });
         }
         let entry = &mut self.entries[usize::try_from(position).expect("few positions")];
-        if entry.record != record {
+        must(entry.record == record, ONE, || {
             let before = OrderedItem::read(&entry.record);
-            return Err(broken(ONE, format!("server {server} has {ordered:?}, and others have {before:?}")));
-        }
+            format!("server {server} has {ordered:?}, and others have {before:?}")
+        })?;
         entry.had.insert(server);
         entry.has.insert(server);
         Ok(())
@@ -108,20 +98,18 @@ impl Reference {
                 Some(&at) if first.0 == at || first.0 == u64::MAX => Ok(()),
                 // It was told and lost, what came after it was said again, and now a log has it once more.
                 None if self.excused.contains(&(name.trader, name.number)) => Ok(()),
-                at => Err(broken(ONCE, format!("{ordered:?} repeats what stands at {at:?}"))),
+                at => broken(ONCE, format!("{ordered:?} repeats what stands at {at:?}")),
             };
         }
         let last = stands.last_key_value().map_or(0, |(&number, _)| number);
         let is_next = if name.trader.is_trader() { name.number > last } else { name.number == last + 1 };
-        if !is_next {
-            return Err(broken(ONCE, format!("{ordered:?} stands after number {last}")));
-        }
+        must(is_next, ONCE, || format!("{ordered:?} stands after number {last}"))?;
         let said = self.submitted.get(&(name.trader, name.number));
         let is_as_said =
             said.is_some_and(|(kind, body)| (*kind, &body[..]) == (ordered.item.kind, ordered.item.body));
-        if name.trader.is_trader() && !is_as_said {
-            return Err(broken(ONCE, format!("{ordered:?} was submitted as {said:?}")));
-        }
+        must(!name.trader.is_trader() || is_as_said, ONCE, || {
+            format!("{ordered:?} was submitted as {said:?}")
+        })?;
         stands.insert(name.number, position);
         Ok(())
     }
@@ -138,15 +126,11 @@ impl Reference {
                 self.excused.insert((ordered.item.name.trader, ordered.item.name.number));
                 return Ok(());
             }
-            return Err(broken(TOLD, format!("trader {trader} is told {ordered:?} at {next}")));
+            return broken(TOLD, format!("trader {trader} is told {ordered:?} at {next}"));
         };
-        if entry.had.len() < quorum {
-            let had = &entry.had;
-            return Err(broken(
-                TOLD,
-                format!("trader {trader} is told of {next}, which only {had:?} have had"),
-            ));
-        }
+        must(entry.had.len() >= quorum, TOLD, || {
+            format!("trader {trader} is told of {next}, which only {:?} have had", entry.had)
+        })?;
         entry.is_told = true;
         Ok(())
     }
@@ -165,13 +149,12 @@ impl Reference {
             self.excused.insert((trader, number));
             return Ok(());
         }
-        Err(broken(
+        broken(
             TOLD,
             format!("trader {trader} is told that {number} stands at {position:?}; it does at {stands:?}"),
-        ))
+        )
     }
 
-    /// A server's disk is lost.
     pub(super) fn on_wiped(&mut self, server: u16) {
         for entry in &mut self.entries {
             entry.has.remove(&server);
@@ -187,22 +170,18 @@ impl Reference {
     pub(super) fn begin(&mut self, stream: u64, first: Position, summary: &mut Summary) -> Verdict {
         let first = usize::try_from(first.0).expect("few positions");
         let lost = self.entries.get(first..).unwrap_or_default();
-        if let Some((at, entry)) =
-            lost.iter().enumerate().find(|(_, entry)| entry.is_told && !entry.has.is_empty())
-        {
-            let (at, has) = (first + at, &entry.has);
-            return Err(broken(
+        let is_kept = |entry: &Entry| entry.is_told && !entry.has.is_empty();
+        if let Some(at) = lost.iter().position(is_kept) {
+            let (at, has) = (first + at, &lost[at].has);
+            return broken(
                 KEPT,
                 format!("position {at} was told, {has:?} have it, and the stream goes on at {first}"),
-            ));
+            );
         }
         let is_other = self.stream != 0 && stream != self.stream;
-        if lost.iter().any(|entry| entry.is_told) && !is_other {
-            return Err(broken(
-                KEPT,
-                format!("what was told from {first} on is lost, and the stream is the same"),
-            ));
-        }
+        must(!lost.iter().any(|entry| entry.is_told) || is_other, KEPT, || {
+            format!("what was told from {first} on is lost, and the stream is the same")
+        })?;
         let told = lost
             .iter()
             .filter(|entry| entry.is_told)

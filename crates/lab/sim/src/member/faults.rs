@@ -1,8 +1,8 @@
 //! What goes wrong, and what the operator does about it.
 
-use super::check::Verdict;
 use super::run::{Event, Member};
 use super::servers::node_of;
+use crate::Verdict;
 use crate::scenario::MS;
 
 /// Calls into the world before a server is killed in the middle.

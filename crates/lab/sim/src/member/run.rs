@@ -1,9 +1,11 @@
 //! The event loop.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::check::{PLACED, Reference, Verdict, broken};
+use pares_flow::Random;
+use pares_flow::Schedule;
+
+use super::check::{PLACED, Reference};
 use super::servers::Server;
 use super::traders::TraderEnd;
 use super::wires::Wires;
@@ -11,71 +13,52 @@ use super::{MemberPlan, Summary};
 use crate::engine::Poison;
 use crate::memory::machine::Machine;
 use crate::memory::seam::Seam;
-use crate::random::Random;
 use crate::scenario::MS;
 use crate::trace::{Trace, Watcher};
-use crate::{Broken, Failure};
+use crate::{Broken, Failure, Verdict, must, words_of};
 
 /// Once faults have stopped, everything must be placed within this.
 const DRAIN_NS: u64 = 30_000 * MS;
 const LOOK_NS: u64 = 11_370_000;
 
-/// Something that happens.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A duty cycle: of several planned for a server only the last counts.
-    Step {
-        server: u16,
-        plan: u64,
-    },
-    Start {
-        server: u16,
-        life: u32,
-    },
-    Resume {
-        server: u16,
-        life: u32,
-    },
-    Relief {
-        server: u16,
-    },
+    Step { server: u16, plan: u64 },
+    /// A dead server starts.
+    Start { server: u16, life: u32 },
+    /// A stopped one goes on.
+    Resume { server: u16, life: u32 },
+    /// A full disk has room again.
+    Relief { server: u16 },
     /// Bytes reach a server.
-    Bytes {
-        connection: usize,
-        bytes: Vec<u8>,
-    },
-    HangUp {
-        connection: usize,
-    },
-    ToTrader {
-        trader: usize,
-        connection: usize,
-        bytes: Vec<u8>,
-    },
+    Bytes { connection: usize, bytes: Vec<u8> },
+    /// A server learns that the other end is gone.
+    HangUp { connection: usize },
+    /// Bytes reach a trader.
+    ToTrader { trader: usize, connection: usize, bytes: Vec<u8> },
     /// A trader's connection is gone.
-    Lost {
-        trader: usize,
-        connection: usize,
-    },
-    Act {
-        trader: usize,
-    },
+    Lost { trader: usize, connection: usize },
+    /// A trader does what is due.
+    Act { trader: usize },
     /// Somebody reads again.
     Carry,
+    /// Something goes wrong.
     Fault,
     /// The operator starts everything anew.
     Repair,
+    /// Everything is down: the window's next life begins.
     BeginEpoch,
+    /// Faults stop.
     Calm,
+    /// Is all at rest?
     Look,
 }
 
-/// A member's system and its traders.
 pub(super) struct Member<'a> {
     pub(super) plan: MemberPlan,
     pub(super) now_ns: u64,
-    queue: BTreeMap<(u64, u64), Event>,
-    count: u64,
+    queue: Schedule<Event>,
     pub(super) random: Random,
     pub(super) machine: Machine,
     pub(super) servers: Vec<Server>,
@@ -84,13 +67,11 @@ pub(super) struct Member<'a> {
     pub(super) reference: Reference,
     pub(super) summary: Summary,
     pub(super) trace: Trace<'a>,
-    /// Everything is down.
     pub(super) is_down: bool,
     /// Which boot of the host it is.
     pub(super) boot: u128,
     /// Whether a disk was lost since everything was started.
     pub(super) has_wiped: bool,
-    /// Nothing fails any more.
     pub(super) is_calm: bool,
 }
 
@@ -129,11 +110,7 @@ fn run_watched(plan: &MemberPlan, watcher: Watcher<'_>) -> Result<Summary, Box<F
     let Broken { invariant, what } = match catch_unwind(AssertUnwindSafe(|| member.run())) {
         Ok(Ok(())) => return Ok(member.summary()),
         Ok(Err(broken)) => broken,
-        Err(payload) => {
-            let text = payload.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            Broken { invariant: "an assertion of the rules", what: text.unwrap_or_default() }
-        }
+        Err(panic) => Broken { invariant: "an assertion of the rules", what: words_of(panic.as_ref()) },
     };
     let trace = member.trace.last_lines();
     Err(Box::new(Failure { scenario: MemberPlan::NAME, seed: plan.seed, invariant, what, trace }))
@@ -147,14 +124,12 @@ fn traders(plan: &MemberPlan) -> Vec<TraderEnd> {
 
 impl<'a> Member<'a> {
     fn new(plan: &MemberPlan, watcher: Watcher<'a>) -> Self {
-        let poison = Poison { permille: 0, shards: 0 };
         Self {
             plan: *plan,
             now_ns: 0,
-            queue: BTreeMap::new(),
-            count: 0,
+            queue: Schedule::default(),
             random: Random::new(plan.seed),
-            machine: Machine::new(Seam::new(plan.bug, poison, plan.seed), false),
+            machine: Machine::new(Seam::new(plan.bug, Poison::default(), plan.seed), false),
             servers: (0..plan.servers).map(|_| Server::default()).collect(),
             traders: traders(plan),
             wires: Wires::new(),
@@ -186,8 +161,7 @@ impl<'a> Member<'a> {
     }
 
     pub(super) fn push(&mut self, at_ns: u64, event: Event) {
-        self.count += 1;
-        self.queue.insert((at_ns, self.count), event);
+        self.queue.push(at_ns, event);
     }
 
     fn run(&mut self) -> Verdict {
@@ -198,7 +172,7 @@ impl<'a> Member<'a> {
         }
         self.plan_fault();
         self.push(self.plan.faulty_ns, Event::Calm);
-        while let Some(((at_ns, _), event)) = self.queue.pop_first() {
+        while let Some((at_ns, event)) = self.queue.pop() {
             self.now_ns = at_ns;
             self.machine.lock().now_ns = at_ns;
             if let Event::Look = event {
@@ -242,9 +216,7 @@ impl<'a> Member<'a> {
 
     fn look_on(&mut self) -> Verdict {
         let calm_ns = self.now_ns - self.plan.faulty_ns;
-        if calm_ns > DRAIN_NS {
-            return Err(broken(PLACED, self.unplaced()));
-        }
+        must(calm_ns <= DRAIN_NS, PLACED, || self.unplaced())?;
         self.push(self.now_ns + LOOK_NS, Event::Look);
         Ok(())
     }
@@ -265,11 +237,7 @@ impl<'a> Member<'a> {
     }
 
     fn check_end(&self) -> Verdict {
-        match self.reference.missing() {
-            None => Ok(()),
-            Some((trader, number)) => {
-                Err(broken(PLACED, format!("trader {trader} does not find its {number}")))
-            }
-        }
+        let missing = self.reference.missing();
+        must(missing.is_none(), PLACED, || format!("its trader does not find {missing:?}"))
     }
 }

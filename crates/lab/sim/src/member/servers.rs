@@ -2,26 +2,26 @@
 
 use std::path::Path;
 
+use pares_config::{DurabilitySetting, NodeId};
 use pares_desk::item::TraderId;
 use pares_member::config::{stream, submissions};
 use pares_member::sources::{CopiedReport, DropCopy, Sources};
 use pares_member::{MemberConfig, MemberServer, start};
-use pares_roles::config::DurabilitySetting;
+use pares_roles::NodeError;
 use pares_roles::duty::Duty;
 use pares_roles::world::World as _;
-use pares_roles::{NodeError, NodeId};
 use pares_types::{Position, ShardId};
 
 use super::MemberPlan;
-use super::check::{ENDED, Verdict, broken};
+use super::check::ENDED;
 use super::run::{Event, Member};
-use crate::Bug;
 use crate::memory::host::Host;
 use crate::memory::machine::Effect;
 use crate::memory::reader::scan;
 use crate::memory::sockets::MemorySockets;
 use crate::scenario::{MS, US};
 use crate::world::steps::{Ended, call};
+use crate::{Bug, Verdict, broken};
 
 /// Duty cycles without anything to do before a server sleeps.
 const YIELDS: u32 = 4;
@@ -54,7 +54,6 @@ pub(super) fn server_of(node: NodeId) -> u16 {
     }
 }
 
-/// What the servers are told.
 pub(super) fn config(plan: &MemberPlan) -> MemberConfig {
     let quorum = if plan.bug == Some(Bug::TellBeforeQuorum) { 1 } else { plan.quorum };
     let durability = if plan.disk { DurabilitySetting::Disk } else { DurabilitySetting::Os };
@@ -84,10 +83,9 @@ impl Member<'_> {
         let config = config(&self.plan);
         let begun = start::begin(&host, &config, self.boot);
         self.take_effects();
-        let ended =
-            |error: NodeError| broken(ENDED, format!("everything is down and does not start: {error}"));
-        let epoch = begun.map_err(ended)?;
-        let stream = start::stream_number(&host).map_err(ended)?;
+        let begun = begun.and_then(|epoch| Ok((epoch, start::stream_number(&host)?)));
+        let (epoch, stream) = begun
+            .or_else(|error| broken(ENDED, format!("everything is down and does not start: {error}")))?;
         let window = self.machine.window(start::SHARD).expect("an epoch has a window");
         let first = pares_sequencer::Sequencer::recorded(&window);
         self.note("epoch {}: stream {} goes on at {}", &[epoch.0.into(), stream, first.0]);
@@ -153,7 +151,7 @@ impl Member<'_> {
             self.summary.anew += 1;
             return self.restart(false);
         }
-        if is_full { self.died(server) } else { Err(broken(ENDED, text)) }
+        if is_full { self.died(server) } else { broken(ENDED, text) }
     }
 
     /// A server is dead; it is started again.

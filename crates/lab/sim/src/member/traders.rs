@@ -5,17 +5,16 @@ use pares_desk::item::{ItemBody, OrderedItem, TraderId};
 use pares_desk::trader::{Trader, TraderNews, TraderOptions};
 use pares_types::{InstrumentId, Position, Price, Quantity};
 
-use super::check::{TOLD, Verdict, broken};
+use super::check::TOLD;
 use super::run::{Event, Member};
-use crate::Bug;
 use crate::scenario::MS;
+use crate::{Bug, Verdict, must};
 
 /// Between two looks of a trader at what there is to do, ns.
 const ACT_NS: u64 = 15 * MS;
 /// A message so long fills a connection that nobody reads.
 const LONG_BYTES: usize = 6_000;
 
-/// A trader.
 pub(super) struct TraderEnd {
     pub(super) rules: Trader,
     pub(super) connection: Option<usize>,
@@ -139,7 +138,6 @@ impl Member<'_> {
         self.send_to_server(connection, &bytes);
     }
 
-    /// Bytes reach a trader.
     pub(super) fn on_bytes_to(&mut self, trader: usize, connection: usize, bytes: &[u8]) -> Verdict {
         let now_ns = self.now_ns;
         let one = &mut self.traders[trader];
@@ -166,9 +164,9 @@ impl Member<'_> {
         match told {
             Told::SignedOn(told) => {
                 self.summary.signed_on += 1;
-                if told > self.reference.next() {
-                    return Err(broken(TOLD, format!("trader {id} is told that {told} positions are told")));
-                }
+                must(told <= self.reference.next(), TOLD, || {
+                    format!("trader {id} is told that {told} positions are told")
+                })?;
             }
             Told::Item(record) => {
                 let next = self.traders[trader].next;
@@ -200,7 +198,6 @@ impl Member<'_> {
         }
     }
 
-    /// A trader reads nothing for a while.
     pub(super) fn pause_reading(&mut self, trader: usize, for_ns: u64) {
         self.note("trader {} reads nothing for {} ms", &[trader as u64 + 1, for_ns / MS]);
         self.traders[trader].reads_from_ns = self.now_ns + for_ns;
@@ -229,7 +226,6 @@ impl Member<'_> {
 }
 
 impl TraderEnd {
-    /// Without what was sent before.
     fn without_repeats(&mut self, bytes: &[u8]) -> Vec<u8> {
         let (mut rest, mut kept) = (bytes, Vec::new());
         while let Ok(Some((sent, payload, after))) = frame::split(rest, frame::REQUEST_BYTES_MAX) {

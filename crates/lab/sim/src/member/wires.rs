@@ -19,7 +19,6 @@ pub(super) struct Wire {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum To {
-    /// A trader.
     Trader(usize),
     /// The other server's end.
     Twin(usize),

@@ -8,8 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pares_flow::Random;
+
 use super::host::Host;
-use crate::random::Random;
 
 /// One file, by whatever name.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +28,6 @@ impl Content {
     }
 }
 
-/// All files of a system.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     now: BTreeMap<PathBuf, Content>,
@@ -50,7 +50,6 @@ impl Files {
         self.now.get(path).cloned().ok_or_else(missing)
     }
 
-    /// What a file holds.
     pub(crate) fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
         self.now.get(path).map(|content| content.lock().now.clone())
     }

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pares_config::NodeId;
 use pares_log::{Config, Offset, OpenError, ReadError};
-use pares_roles::NodeId;
 use pares_roles::world::{Counters, Ring, Task, Waker, World};
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
@@ -23,9 +23,10 @@ use super::log::Log;
 use super::machine::{Block, Effect, Machine};
 use super::reader::{Reader, Salvage};
 use super::replace::Replacement;
-use super::seam::{Failed, Fails, Seam, Window};
+use super::seam::{Failed, Seam, Window};
 use super::sockets::Net;
 use super::writer::Writer;
+use crate::engine::Harm;
 
 /// How long hosts that tell market data have been up at the start.
 const BOOTED_NS: u64 = 3_600_000_000_000;
@@ -62,12 +63,10 @@ impl Host {
         self.node
     }
 
-    /// Whether this is still the node's life.
     pub(super) fn is_current(&self) -> bool {
         self.machine.lock().fate(self.node).life == self.life
     }
 
-    /// Whether the node's disk is full.
     pub(super) fn is_full(&self) -> bool {
         self.machine.lock().fate(self.node).is_full
     }
@@ -149,7 +148,6 @@ impl Host {
     }
 }
 
-/// Counters in memory.
 #[derive(Debug)]
 pub(crate) struct MemoryCounters(Arc<Block>);
 
@@ -376,13 +374,13 @@ impl World for Host {
     fn executing(&self, shard: ShardId, position: Position, request: &Request) {
         let mut state = self.machine.lock();
         let fails = state.seam.executing(self.node, shard, position, request);
-        if fails == Some(Fails::Ends) {
+        if fails == Some(Harm::Ends) {
             state.fate(self.node).life += 1;
         }
         drop(state);
         match fails {
-            Some(Fails::Panics) => resume_unwind(Box::new(Failed)),
-            Some(Fails::Ends) => resume_unwind(Box::new(Killed)),
+            Some(Harm::Panics) => resume_unwind(Box::new(Failed)),
+            Some(Harm::Ends) => resume_unwind(Box::new(Killed)),
             None => {}
         }
     }

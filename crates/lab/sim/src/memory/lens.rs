@@ -1,6 +1,6 @@
 //! Logs that a process reads, or writes, otherwise than they are.
 
-use pares_roles::NodeId;
+use pares_config::NodeId;
 use pares_types::{Event, RecorderId, Request, VenueId};
 use pares_wire::record::{
     self, RequestRecord, ResultPlace, ResultRecord, SessionMark, SessionMarkRecord, request_bytes,
@@ -121,9 +121,14 @@ impl Seam {
                 _ => None,
             },
             on_mark: match self.bug {
-                Some(Bug::ShortMarks) => Some(defects::shorten_mark),
-                Some(Bug::BelieveAllRead) => Some(defects::believe_all_read),
-                Some(Bug::ForgetCopied) => Some(defects::forget_copied),
+                // It covers none of the numbers that it was written for.
+                Some(Bug::ShortMarks) => {
+                    Some(|mark| mark.out_max = mark.out_max.saturating_sub(1_024).max(1))
+                }
+                // It says of no shard where its peer may have to be told again.
+                Some(Bug::BelieveAllRead) => Some(|mark| mark.told.clear()),
+                // Its places are in the streams of the session's own member.
+                Some(Bug::ForgetCopied) => Some(|mark| mark.copied = None),
                 _ => None,
             },
             on_write: match self.bug {

@@ -10,10 +10,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pares_flow::Random;
 use pares_log::record::{self, End};
 use pares_log::{AppendError, Durability, Offset, OpenError};
-
-use crate::random::Random;
 
 /// Bytes before a segment's first record, as in the mapped log.
 pub(super) const HEADER: u64 = 64;

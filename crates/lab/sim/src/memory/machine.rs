@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pares_config::NodeId;
 use pares_log::{Durability, Offset};
-use pares_roles::NodeId;
 use pares_roles::world::Task;
 use pares_sequencer::LocalWindow;
 use pares_types::{Epoch, GatewayId, Position, ShardId};
 
 use super::files::Files;
-use super::log::{Lies, Log};
+use super::log::Log;
 use super::seam::Seam;
 use super::sockets::Net;
 
@@ -39,7 +39,6 @@ pub(crate) enum Effect {
     Packet(Vec<u8>),
     /// A replayer sent a packet to one who asked.
     Answer(SocketAddr, Vec<u8>),
-    /// A process told its operator something.
     Told(NodeId, String),
 }
 
@@ -60,7 +59,7 @@ pub(crate) struct Fate {
     pub(crate) listens: bool,
 }
 
-/// The state under the lock.
+#[derive(Default)]
 pub(crate) struct State {
     pub(crate) now_ns: u64,
     pub(crate) fates: BTreeMap<NodeId, Fate>,
@@ -110,32 +109,13 @@ impl Block {
 impl Machine {
     /// Nothing on it yet.
     pub(crate) fn new(seam: Seam, syncs_take_time: bool) -> Self {
-        Self(Arc::new(Mutex::new(State {
-            now_ns: 0,
-            fates: BTreeMap::new(),
-            logs: BTreeMap::new(),
-            taps: BTreeMap::new(),
-            logs_made: 0,
-            files: Files::default(),
-            windows: BTreeMap::new(),
-            counters: BTreeMap::new(),
-            net: Net { descriptors_max: usize::MAX, ..Net::default() },
-            feed_net: Net { descriptors_max: usize::MAX, ..Net::default() },
-            requests: BTreeMap::new(),
-            effects: Vec::new(),
-            tasks_made: 0,
-            randoms: 0,
-            cut: BTreeMap::new(),
-            seam,
-            syncs_take_time,
-        })))
+        Self(Arc::new(Mutex::new(State { seam, syncs_take_time, ..State::default() })))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A node's log, if there is one.
     pub(crate) fn log(&self, node: NodeId) -> Option<Log> {
         self.lock().logs.get(&node).cloned()
     }
@@ -168,15 +148,10 @@ impl State {
     pub(super) fn new_log(&mut self, node: NodeId, durability: Durability) -> Log {
         self.logs_made += 1;
         let log = Log::new(self.logs_made, SEGMENT_BYTES, durability);
-        log.lock().lies = self.lies_of(node);
+        log.lock().lies = self.seam.lies(node);
         log
     }
 
-    fn lies_of(&self, node: NodeId) -> Lies {
-        self.seam.lies(node)
-    }
-
-    /// Begins the window of an epoch.
     pub(super) fn begin_window(&mut self, shard: ShardId, capacity: usize, epoch: Epoch, first: Position) {
         let window = match self.windows.get(&shard) {
             Some(old) => old.begin_epoch(epoch, first),

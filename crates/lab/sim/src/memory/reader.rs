@@ -12,7 +12,7 @@ use super::log::{HEADER, Log, LogState};
 pub(crate) struct Reader {
     host: Host,
     /// The node whose log it is.
-    of: pares_roles::NodeId,
+    of: pares_config::NodeId,
     log: Log,
     identity: u64,
     at: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Reader {
 impl Reader {
     pub(super) fn open(
         host: &Host,
-        of: pares_roles::NodeId,
+        of: pares_config::NodeId,
         log: Log,
         from: Option<Offset>,
     ) -> Result<Self, ReadError> {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pares_config::NodeId;
 use pares_log::{AppendError, Durability, LogReplacement, Offset, OpenError};
-use pares_roles::NodeId;
 
 use super::host::Host;
 use super::log::Log;

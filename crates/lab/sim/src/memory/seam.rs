@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use pares_roles::NodeId;
+use pares_config::NodeId;
+use pares_random::mix;
 use pares_sequencer::{LocalWindow, Overruled, ProposeError, Sequencer, Voiding};
 use pares_types::{Epoch, Position, Request, RequestId, ShardId, VenueId};
 
@@ -15,60 +16,30 @@ use super::host::Host;
 use super::log::Lies;
 use crate::bug::Bug;
 use crate::engine::{Harm, Poison};
-use crate::{defects, random::mix};
+use crate::{Engines, defects};
 
-/// The matching engine failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failed;
 
-/// What a venue's engine is at.
-#[derive(Clone, Copy, Debug, Default)]
-struct Engine {
-    /// Executions until it fails by itself.
-    fails_in: Option<u32>,
-}
-
 /// Everything that is wrong on purpose.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Seam {
     pub(super) bug: Option<Bug>,
     poison: Poison,
-    engines: BTreeMap<NodeId, Engine>,
+    /// By venue: executions until its engine fails by itself.
+    fails_in: BTreeMap<NodeId, u32>,
     /// By shard: which venue's engine failed by itself, and where, until it is beyond that.
     failed: BTreeMap<ShardId, (NodeId, Position)>,
     /// Venues of a build with other rules.
     pub(super) other_builds: BTreeSet<NodeId>,
-    pub(crate) counts: EngineCounts,
+    pub(crate) counts: Engines,
     /// Drawn from where a choice is to be made that the seed decides.
     dice: u64,
 }
 
-/// How often engines failed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct EngineCounts {
-    pub(crate) failed: u64,
-    pub(crate) by_themselves: u64,
-    pub(crate) deaths: u64,
-}
-
-/// What an engine does at a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fails {
-    Panics,
-    Ends,
-}
-
 impl Seam {
     pub(crate) fn new(bug: Option<Bug>, poison: Poison, seed: u64) -> Self {
-        Self {
-            bug,
-            poison,
-            engines: BTreeMap::new(),
-            failed: BTreeMap::new(),
-            other_builds: BTreeSet::new(),
-            counts: EngineCounts::default(),
-            dice: mix(seed),
-        }
+        Self { bug, poison, dice: mix(seed), ..Self::default() }
     }
 
     pub(super) fn has(&self, bug: Bug) -> bool {
@@ -77,7 +48,7 @@ impl Seam {
 
     /// The venue fails by itself at one of the next requests it executes.
     pub(crate) fn fail_soon(&mut self, venue: NodeId, after: u32) {
-        self.engines.entry(venue).or_default().fails_in = Some(after);
+        self.fails_in.insert(venue, after);
     }
 
     /// From its next start on the venue has other rules.
@@ -123,24 +94,23 @@ impl Seam {
         shard: ShardId,
         position: Position,
         request: &Request,
-    ) -> Option<Fails> {
+    ) -> Option<Harm> {
         if self.failed.get(&shard).is_some_and(|&(venue, at)| venue == node && position > at) {
             self.failed.remove(&shard);
         }
         if let Some(harm) = self.poison.harm(request) {
             self.counts.failed += 1;
             self.counts.deaths += u64::from(harm == Harm::Ends);
-            return Some(if harm == Harm::Ends { Fails::Ends } else { Fails::Panics });
+            return Some(harm);
         }
         let spared = self.failed.get(&shard).is_some_and(|&(venue, _)| venue != node);
-        let engine = self.engines.entry(node).or_default();
-        match &mut engine.fails_in {
+        match self.fails_in.get_mut(&node) {
             Some(0) if !spared => {
-                engine.fails_in = None;
+                self.fails_in.remove(&node);
                 self.failed.insert(shard, (node, position));
                 self.counts.failed += 1;
                 self.counts.by_themselves += 1;
-                Some(Fails::Panics)
+                Some(Harm::Panics)
             }
             Some(left) => {
                 *left = left.saturating_sub(1);

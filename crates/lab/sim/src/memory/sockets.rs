@@ -5,9 +5,10 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use pares_config::NodeId;
 use pares_member::world::Dial;
-use pares_roles::NodeId;
-use pares_roles::world::{DoorPort, Ready, Sockets};
+use pares_port::DoorPort;
+use pares_roles::world::{Ready, Sockets};
 
 use super::host::Host;
 use crate::bug::Bug;
@@ -74,8 +75,8 @@ pub(crate) struct Net {
     pub(crate) is_taped: bool,
     /// [`Bug::ReadSeldom`]: how often a gateway was to read from the first connection.
     pub(super) first_reads: u32,
-    /// Connections that a server may have open.
-    pub(crate) descriptors_max: usize,
+    /// Connections that a server may have open, if there is a bound.
+    pub(crate) descriptors_max: Option<usize>,
 }
 
 impl Net {
@@ -133,13 +134,8 @@ impl Net {
         .collect()
     }
 
-    /// What servers have sent since this was last asked: bytes by connection.
-    pub(crate) fn take_sent(&mut self) -> Vec<(usize, Vec<u8>)> {
-        self.take_sent_where(|_| true)
-    }
-
-    /// The same of some connections.
-    pub(crate) fn take_sent_where(&mut self, is_taken: impl Fn(usize) -> bool) -> Vec<(usize, Vec<u8>)> {
+    /// What servers have sent on some connections since this was last asked: bytes by connection.
+    pub(crate) fn take_sent(&mut self, is_taken: impl Fn(usize) -> bool) -> Vec<(usize, Vec<u8>)> {
         let numbers = (0..self.connections.len()).filter(|&number| is_taken(number));
         numbers
             .map(|number| (number, self.take_sent_on(number)))
@@ -272,7 +268,7 @@ impl MemorySockets {
             if net.waiting.get(&(server, port)).is_none_or(VecDeque::is_empty) {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
-            if net.open_of(server) >= net.descriptors_max {
+            if net.descriptors_max.is_some_and(|most| net.open_of(server) >= most) {
                 return Err(io::Error::from_raw_os_error(EMFILE));
             }
             let waiting = net.waiting.get_mut(&(server, port)).and_then(VecDeque::pop_front);

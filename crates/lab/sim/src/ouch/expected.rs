@@ -1,11 +1,14 @@
 //! What the record's stream tells a session, as messages of the page.
 
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientOrderId, InstrumentId, OrderChange, OrderNews, Quantity, Reason,
-    Reply, Role, Status, Trade, TradeBusted,
+    Answer, CancelCause, Cancelled, ClientOrderId, InstrumentId, OrderChange, OrderId, OrderNews, Position,
+    Quantity, Reason, Reply, Role, Status, Trade, TradeBusted,
 };
 
 use super::packets::Message;
+
+/// Tags of an appendage, with their values.
+type Tags = Vec<(u8, u64)>;
 
 /// Series of a session by which it names.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +50,13 @@ fn shares(quantity: Quantity) -> u64 {
     quantity.0.min(u64::from(u32::MAX))
 }
 
+/// The appendage: whose name it is, where it is told and of which order, and more.
+fn tags(name: ClientOrderId, position: Position, about: (InstrumentId, OrderId), more: &[(u8, u64)]) -> Tags {
+    let (instrument, order) = about;
+    let of_all = [(210, name.0), (211, position.0), (212, instrument.0.into()), (216, order.0.to_bits())];
+    [&of_all, more].concat()
+}
+
 /// `#` and the number, filled up with spaces; none of all instruments.
 fn symbol(instrument: InstrumentId) -> u64 {
     let text = if instrument.0 == 0 { String::new() } else { format!("#{}", instrument.0) };
@@ -86,15 +96,8 @@ fn of_answer(series: Series, answer: &Answer) -> Message {
         'X' => said.push(("symbol", symbol(answer.instrument))),
         _ => {}
     }
-    let tags = [
-        (210, name.0),
-        (211, answer.position.0),
-        (212, answer.instrument.0.into()),
-        (213, answer.reason as u64),
-        (214, answer.executed.0),
-        (215, answer.remaining.0),
-        (216, answer.order.0.to_bits()),
-    ];
+    let more = [(213, answer.reason as u64), (214, answer.executed.0), (215, answer.remaining.0)];
+    let tags = tags(name, answer.position, (answer.instrument, answer.order), &more);
     Message::new(kind, &said, &tags)
 }
 
@@ -128,15 +131,8 @@ fn of_trade(series: Series, trade: &Trade) -> Message {
         ("liquidity", liquidity.into()),
         ("match", trade.position.0 * 65_536 + u64::from(trade.index)),
     ];
-    let tags = [
-        (210, trade.client_order_id.0),
-        (211, trade.position.0),
-        (212, trade.instrument.0.into()),
-        (213, trade.side as u64),
-        (214, trade.quantity.0),
-        (215, trade.remaining.0),
-        (216, trade.order.0.to_bits()),
-    ];
+    let more = [(213, trade.side as u64), (214, trade.quantity.0), (215, trade.remaining.0)];
+    let tags = tags(trade.client_order_id, trade.position, (trade.instrument, trade.order), &more);
     Message::new('E', &said, &tags)
 }
 
@@ -161,14 +157,9 @@ fn of_cancelled(series: Series, cancelled: &Cancelled) -> Message {
     if is_self_trade {
         said.extend([("prevented", quantity), ("price", cancelled.price.0 as u64)]);
     }
-    let tags = [
-        (210, cancelled.client_order_id.0),
-        (211, cancelled.position.0),
-        (212, cancelled.instrument.0.into()),
-        (213, cancelled.cause as u64),
-        (214, cancelled.quantity.0),
-        (216, cancelled.order.0.to_bits()),
-    ];
+    let more = [(213, cancelled.cause as u64), (214, cancelled.quantity.0)];
+    let about = (cancelled.instrument, cancelled.order);
+    let tags = tags(cancelled.client_order_id, cancelled.position, about, &more);
     Message::new(if is_self_trade { 'D' } else { 'C' }, &said, &tags)
 }
 
@@ -180,16 +171,8 @@ fn of_news(series: Series, news: &OrderNews) -> Message {
         OrderChange::Withdrawn => Some(b'W'),
         OrderChange::Rested | OrderChange::Repriced | OrderChange::Released => None,
     };
-    let tags = [
-        (22, shares(news.shown)),
-        (23, price),
-        (210, news.client_order_id.0),
-        (211, news.position.0),
-        (212, news.instrument.0.into()),
-        (213, news.change as u64),
-        (215, news.remaining.0),
-        (216, news.order.0.to_bits()),
-    ];
+    let more = [(22, shares(news.shown)), (23, price), (213, news.change as u64), (215, news.remaining.0)];
+    let tags = tags(news.client_order_id, news.position, (news.instrument, news.order), &more);
     match restated {
         Some(reason) => Message::new('R', &[("number", number), ("reason", reason.into())], &tags),
         None => {
@@ -206,11 +189,6 @@ fn of_busted(series: Series, busted: &TradeBusted) -> Message {
         ("match", busted.traded_at.0 * 65_536 + u64::from(busted.index)),
         ("reason", b'S'.into()),
     ];
-    let tags = [
-        (210, busted.client_order_id.0),
-        (211, busted.position.0),
-        (212, busted.instrument.0.into()),
-        (216, busted.order.0.to_bits()),
-    ];
+    let tags = tags(busted.client_order_id, busted.position, (busted.instrument, busted.order), &[]);
     Message::new('B', &said, &tags)
 }

@@ -1,27 +1,14 @@
 //! The program as a guest, and what the record says of it.
 
-use pares_roles::world::DoorPort;
+use pares_flow::Random;
 
 use super::expected::message;
 use super::packets::{Message, put_packet, take_packet};
 use super::{ONCE, OuchClient, Phase, TOLD};
-use crate::guest::{Guest, PATIENCE_NS, Recorded, Seat, broken, spoil};
-use crate::random::Random;
-use crate::{Broken, Summary};
+use crate::guest::{Guest, PATIENCE_NS, Recorded, spoil};
+use crate::{Broken, Summary, Verdict, must};
 
 impl Guest for OuchClient {
-    fn port(&self) -> Option<DoorPort> {
-        Some(DoorPort::Ouch)
-    }
-
-    fn seat(&self) -> Seat {
-        self.seat
-    }
-
-    fn seat_mut(&mut self) -> &mut Seat {
-        &mut self.seat
-    }
-
     fn call(&mut self, now_ns: u64, out: &mut Vec<u8>) {
         self.log_in(now_ns, out);
     }
@@ -65,7 +52,7 @@ impl Guest for OuchClient {
     }
 
     fn on_disconnected(&mut self) {
-        (self.seat.connection, self.phase) = (None, Phase::Away);
+        self.phase = Phase::Away;
         self.input.clear();
         self.questions.clear();
     }
@@ -91,13 +78,13 @@ impl Guest for OuchClient {
     }
 
     fn untold(&self, recorded: Recorded<'_>) -> Option<String> {
-        let told = recorded.stream(self.shard, self.seat.member).len() as u64;
-        let what = || format!("member {} {} lacks {} of {told}", self.seat.member, self.name(), self.next);
+        let told = recorded.stream(self.shard, self.member).len() as u64;
+        let what = || format!("member {} {} lacks {} of {told}", self.member, self.name(), self.next);
         (self.next <= told).then(what)
     }
 
-    fn check_asked(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
-        recorded.check_entered(ONCE, self.seat.member, |request, order| {
+    fn check_asked(&self, recorded: Recorded<'_>) -> Verdict {
+        recorded.check_entered(ONCE, self.member, |request, order| {
             let number = self.series().number(request.client_order_id);
             let asked = u32::try_from(number).ok().and_then(|number| self.asked.get(&number));
             let terms = (u64::from(request.instrument.0), order.side, order.quantity.0);
@@ -106,16 +93,15 @@ impl Guest for OuchClient {
         })
     }
 
-    fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
-        let all = recorded.stream(self.shard, self.seat.member);
+    fn check_told(&self, recorded: Recorded<'_>) -> Verdict {
+        let all = recorded.stream(self.shard, self.member);
         for (number, packet) in &self.heard {
             let reply = all.get(*number as usize - 1);
             let expected = reply.and_then(|reply| message(self.series(), reply));
             let told = Message::read(packet).ok();
-            if told.is_none() || told != expected {
-                let what = format!("{number} of {}: {told:?}; the record: {expected:?}", self.name());
-                return broken(TOLD, what);
-            }
+            must(told.is_some() && told == expected, TOLD, || {
+                format!("{number} of {}: {told:?}; the record: {expected:?}", self.name())
+            })?;
         }
         Ok(())
     }

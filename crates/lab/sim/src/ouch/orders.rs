@@ -19,7 +19,6 @@ pub(super) struct Open {
     retry_at_ns: u64,
 }
 
-/// An order that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) instrument: u64,
@@ -44,7 +43,6 @@ impl Asked {
 }
 
 impl OuchClient {
-    /// Does what is due.
     pub(super) fn go_on(&mut self, now_ns: u64, out: &mut Vec<u8>) {
         if self.phase != Phase::On || self.is_calm {
             return;
@@ -224,7 +222,7 @@ impl OuchClient {
             return;
         }
         match self.random.below(6) {
-            0 => out.extend((0..self.random.between(1, 60)).map(|_| self.random.next() as u8)),
+            0 => out.extend((0..self.random.between(1, 60)).map(|_| self.random.next_u64() as u8)),
             1 => {
                 let (message, _) = self.order(now_ns);
                 let begun = out.len();
@@ -257,7 +255,7 @@ impl OuchClient {
     fn send_wildly(&mut self, now_ns: u64, out: &mut Vec<u8>) {
         let (mut message, number) = self.order(now_ns);
         let at = 5 + self.random.index(message.len() - 5);
-        message[at] = self.random.next() as u8;
+        message[at] = self.random.next_u64() as u8;
         put_packet(out, 'U', &message);
         if let Some(asked) = number.and_then(|number| self.asked.get_mut(&number)) {
             asked.is_wild = true;

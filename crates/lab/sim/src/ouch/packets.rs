@@ -143,7 +143,6 @@ pub(super) fn take_packet(bytes: &mut Vec<u8>) -> Option<(char, Vec<u8>)> {
     Some((char::from(*kind), payload.to_vec()))
 }
 
-/// Appends a packet.
 pub(super) fn put_packet(out: &mut Vec<u8>, kind: char, payload: &[u8]) {
     let length = u16::try_from(payload.len() + 1).expect("packets are short");
     out.extend_from_slice(&length.to_be_bytes());

@@ -1,6 +1,6 @@
 //! Market data in a run.
 
-use super::{Durability, FaultMix, MS, Scenario, US};
+use super::{Durability, Fault, FaultMix, MS, Scenario, US};
 
 /// Market data: two publishers, one on each line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Scenario {
     #[must_use]
     pub fn feed(seed: u64) -> Self {
         let quick = Self::quick(seed);
-        let durability = if seed.is_multiple_of(2) { Durability::Os } else { Durability::Disk };
+        let durability = Durability::of_every_second(seed);
         Self {
             name: "feed",
             recorders: 3,
@@ -39,32 +39,30 @@ impl Scenario {
                 subscribers: 6,
                 lost_permille: [0, 10, 50, 200][(seed / 4 % 4) as usize],
             }),
-            faults: FaultMix {
-                publisher_crash_ns: 10 * MS,
-                publisher_pause_ns: 15 * MS,
-                publisher_full_ns: 30 * MS,
-                publisher_wipe_ns: 40 * MS,
-                publisher_rot_ns: 40 * MS,
-                replayer_crash_ns: 20 * MS,
-                replayer_pause_ns: 20 * MS,
-                replayer_exhaust_ns: 40 * MS,
-                call_break_ns: 10 * MS,
-                subscriber_restart_ns: 15 * MS,
-                forge_ns: 10 * MS,
-                cut_ns: 10 * MS,
-                venue_crash_ns: 30 * MS,
-                venue_pause_ns: 30 * MS,
-                gateway_crash_ns: 60 * MS,
-                recorder_crash_ns: 30 * MS,
-                recorder_pause_ns: 30 * MS,
-                wipe_ns: 60 * MS,
-                rot_ns: 60 * MS,
-                restart_ns: 100 * MS,
-                power_ns: if durability == Durability::Disk { 100 * MS } else { 0 },
-                torn_permille: 300,
-                break_ns: 30 * MS,
-                ..FaultMix::default()
-            },
+            faults: FaultMix { torn_permille: 300, ..FaultMix::default() }.with([
+                (Fault::CrashPublisher, 10 * MS),
+                (Fault::PausePublisher, 15 * MS),
+                (Fault::FillPublisher, 30 * MS),
+                (Fault::WipePublisher, 40 * MS),
+                (Fault::RotPublisher, 40 * MS),
+                (Fault::CrashReplayer, 20 * MS),
+                (Fault::PauseReplayer, 20 * MS),
+                (Fault::ExhaustReplayer, 40 * MS),
+                (Fault::BreakCall, 10 * MS),
+                (Fault::RestartSubscriber, 15 * MS),
+                (Fault::Forge, 10 * MS),
+                (Fault::Cut, 10 * MS),
+                (Fault::CrashVenue, 30 * MS),
+                (Fault::PauseVenue, 30 * MS),
+                (Fault::CrashGateway, 60 * MS),
+                (Fault::CrashRecorder, 30 * MS),
+                (Fault::PauseRecorder, 30 * MS),
+                (Fault::Wipe, 60 * MS),
+                (Fault::Rot, 60 * MS),
+                (Fault::Restart, 100 * MS),
+                (Fault::Power, durability.power_every(100 * MS)),
+                (Fault::Break, 30 * MS),
+            ]),
             ..quick
         }
     }

@@ -1,6 +1,6 @@
 //! Runs in which members ask for more than there is.
 
-use super::{Durability, FaultMix, MS, Scenario, US};
+use super::{Durability, Fault, FaultMix, MS, Scenario, US};
 
 impl Scenario {
     /// More requests than the gateways take on, a tiny window, recorders that stand still.
@@ -16,11 +16,10 @@ impl Scenario {
             in_flight_max: 8,
             patience_ns: MS,
             durability: Durability::Disk,
-            faults: FaultMix {
-                recorder_pause_ns: 8 * MS,
-                recorder_crash_ns: 30 * MS,
-                ..quick.faults.clone()
-            },
+            faults: quick
+                .faults
+                .clone()
+                .with([(Fault::PauseRecorder, 8 * MS), (Fault::CrashRecorder, 30 * MS)]),
             ..quick
         }
     }

@@ -1,6 +1,6 @@
 //! Runs about members: their keys, and orders that die with their sessions.
 
-use super::{FaultMix, MS, Scenario, US};
+use super::{Fault, FaultMix, MS, Scenario, US};
 
 impl Scenario {
     /// Members' keys are changed and revoked while they trade, gateways die, and their clocks jump.
@@ -12,16 +12,14 @@ impl Scenario {
             requests_per_client: 160,
             think_ns: 300 * US,
             revocations: true,
-            faults: FaultMix {
-                gateway_crash_ns: 15 * MS,
-                gateway_pause_ns: 15 * MS,
-                venue_crash_ns: 20 * MS,
-                restart_ns: 60 * MS,
-                break_ns: 8 * MS,
-                clock_jump_ns: 2 * MS,
-                hostile_permille: 30,
-                ..quick.faults.clone()
-            },
+            faults: FaultMix { hostile_permille: 30, ..quick.faults.clone() }.with([
+                (Fault::CrashGateway, 15 * MS),
+                (Fault::PauseGateway, 15 * MS),
+                (Fault::CrashVenue, 20 * MS),
+                (Fault::Restart, 60 * MS),
+                (Fault::Break, 8 * MS),
+                (Fault::JumpClock, 2 * MS),
+            ]),
             ..quick
         }
     }
@@ -35,16 +33,14 @@ impl Scenario {
             requests_per_client: 160,
             think_ns: 300 * US,
             guards: true,
-            faults: FaultMix {
-                gateway_crash_ns: 10 * MS,
-                gateway_pause_ns: 15 * MS,
-                gateway_full_ns: 20 * MS,
-                recorder_crash_ns: 40 * MS,
-                restart_ns: 60 * MS,
-                break_ns: 4 * MS,
-                hostile_permille: 20,
-                ..quick.faults.clone()
-            },
+            faults: FaultMix { hostile_permille: 20, ..quick.faults.clone() }.with([
+                (Fault::CrashGateway, 10 * MS),
+                (Fault::PauseGateway, 15 * MS),
+                (Fault::FillGateway, 20 * MS),
+                (Fault::CrashRecorder, 40 * MS),
+                (Fault::Restart, 60 * MS),
+                (Fault::Break, 4 * MS),
+            ]),
             ..quick
         }
     }

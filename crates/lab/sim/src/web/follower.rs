@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pares_resources::{Cursor, FollowerStanding};
 use pares_types::{Reply, ShardId};
 
-use super::WebSeen;
+use crate::WebSeen;
 
 /// What he was told of a stream without a gap.
 #[derive(Clone, Debug)]
@@ -58,7 +58,6 @@ impl Follower {
         self.streams.get(&shard).and_then(|stream| stream.cursor.next()).unwrap_or(1)
     }
 
-    /// All he was told.
     pub(super) fn told(&self) -> impl Iterator<Item = &Stretch> {
         self.before.iter().chain(self.streams.values().map(|stream| &stream.now))
     }

@@ -1,28 +1,15 @@
 //! The member as a guest, and what the record says of it.
 
-use pares_roles::world::DoorPort;
+use pares_flow::Random;
 use pares_types::{ClientRequest, ShardId};
 use pares_wire::frame;
 
 use super::follower::{Follower, Stretch};
 use super::{ANSWER, ONCE, Phase, TOLD, WebClient, plain};
-use crate::guest::{Guest, PATIENCE_NS, Recorded, Seat, broken, spoil};
-use crate::random::Random;
-use crate::{Broken, Summary};
+use crate::guest::{Guest, PATIENCE_NS, Recorded, spoil};
+use crate::{Broken, Summary, Verdict, must};
 
 impl Guest for WebClient {
-    fn port(&self) -> Option<DoorPort> {
-        None
-    }
-
-    fn seat(&self) -> Seat {
-        self.seat
-    }
-
-    fn seat_mut(&mut self) -> &mut Seat {
-        &mut self.seat
-    }
-
     fn call(&mut self, now_ns: u64, out: &mut Vec<u8>) {
         (self.phase, self.since_ns) = (Phase::SigningOn, now_ns);
         out.extend(self.sign_on());
@@ -64,7 +51,7 @@ impl Guest for WebClient {
     }
 
     fn on_disconnected(&mut self) {
-        (self.seat.connection, self.phase) = (None, Phase::Away);
+        self.phase = Phase::Away;
         self.input.clear();
         self.line.on_lost();
         if self.is_doomed || self.random.chance(200) {
@@ -96,15 +83,14 @@ impl Guest for WebClient {
 
     fn untold(&self, recorded: Recorded<'_>) -> Option<String> {
         recorded.shards().find_map(|shard| {
-            let told = recorded.stream(shard, self.seat.member).len() as u64;
+            let told = recorded.stream(shard, self.member).len() as u64;
             let next = self.followers.iter().map(|one| one.next(shard)).min().unwrap_or(1);
-            (next <= told)
-                .then(|| format!("member {} was not told {next} of {told} of {shard}", self.seat.member))
+            (next <= told).then(|| format!("member {} was not told {next} of {told} of {shard}", self.member))
         })
     }
 
-    fn check_asked(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
-        recorded.check_entered(ONCE, self.seat.member, |request, order| {
+    fn check_asked(&self, recorded: Recorded<'_>) -> Verdict {
+        recorded.check_entered(ONCE, self.member, |request, order| {
             let asked = self.asked.get(&request.client_order_id.0);
             let (client_order_id, instrument, order) = (request.client_order_id, request.instrument, *order);
             let entered = ClientRequest::Enter { client_order_id, instrument, order };
@@ -112,16 +98,16 @@ impl Guest for WebClient {
         })
     }
 
-    fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
+    fn check_told(&self, recorded: Recorded<'_>) -> Verdict {
         for shard in recorded.shards() {
-            let stream: Vec<_> = recorded.stream(shard, self.seat.member).into_iter().map(plain).collect();
+            let stream: Vec<_> = recorded.stream(shard, self.member).into_iter().map(plain).collect();
             let told = self.followers.iter().flat_map(Follower::told).filter(|told| told.shard == shard);
             for Stretch { first, told, .. } in told {
                 for (number, told) in (*first..).zip(told) {
                     let reply = stream.get(number as usize - 1);
-                    if reply != Some(told) {
-                        return broken(TOLD, format!("{number} of {shard}: {told:?}; the record: {reply:?}"));
-                    }
+                    must(reply == Some(told), TOLD, || {
+                        format!("{number} of {shard}: {told:?}; the record: {reply:?}")
+                    })?;
                 }
             }
         }
@@ -131,9 +117,9 @@ impl Guest for WebClient {
                 let of = (record.request.member, record.request.client_order_id.0);
                 (of, record.outcome.status, record.outcome.reason)
             });
-            if said != Some(((self.seat.member, *name), answer.status, answer.reason)) {
-                return broken(ANSWER, format!("{name} was told {answer:?}; the record: {said:?}"));
-            }
+            must(said == Some(((self.member, *name), answer.status, answer.reason)), ANSWER, || {
+                format!("{name} was told {answer:?}; the record: {said:?}")
+            })?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pares_accounts::Accounts;
+use pares_flow::Random;
 use pares_site::{Application, ApplicationError, View};
 use pares_store::{Reads, Work};
 use pares_wice::codec::{Coded, DecodeError};
@@ -11,7 +12,6 @@ use pares_wice::{Change, Key, KeyRange, SiteId, TransactionId, Value, Version, W
 
 use super::check::digest;
 use super::{Plan, brokerage, wards};
-use crate::random::Random;
 
 /// Accounts; few, so that transfers meet.
 const ACCOUNTS: u64 = 12;
@@ -23,7 +23,6 @@ const DEBT_MAX: i128 = 25;
 /// Of 1,000 requests to serialisable sites, how many decide by more than they change.
 const BY_RULES_PERMILLE: u64 = 600;
 
-/// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Reads two accounts, and writes them.
@@ -101,7 +100,6 @@ impl Request {
     }
 }
 
-/// One execution of a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Execution {
     pub(super) id: TransactionId,
@@ -175,7 +173,6 @@ impl Bank {
     }
 }
 
-/// Executes a transfer.
 fn execute(request: &[u8], work: &mut Work<View<'_>>) -> Result<Executed, ApplicationError> {
     let request =
         Request::from_bytes(request).map_err(|error| ApplicationError::Refused(error.to_string()))?;

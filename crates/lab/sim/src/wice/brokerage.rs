@@ -16,7 +16,7 @@ use pares_wice::{Change, Key, TransactionId, Value, Version, Write};
 
 use super::bank::{Executed, Execution};
 use super::check::Changed;
-use super::{Broken, Defect, Verdict};
+use super::{Broken, Defect, Verdict, must};
 
 /// The accounts are held against the log once in so many versions, and in the end.
 const EVERY: u64 = 32;
@@ -181,10 +181,9 @@ impl Books {
             let name = UserName::new(user).expect("users have names");
             let found = summary(items, &name).expect("items are whole here");
             let found: AccountSummary = found.unwrap_or_default();
-            if !told.is(&found) {
-                let what = format!("{user} has {found:?}, and by the log {told:?}");
-                return Err((Broken::Money, what));
-            }
+            must(told.is(&found), Broken::Money, || {
+                format!("{user} has {found:?}, and by the log {told:?}")
+            })?;
         }
         match report.quoted_twice() {
             Some(quote) => Err((Broken::Twice, format!("a hit is noted twice: {quote:?}"))),

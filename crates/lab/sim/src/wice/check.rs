@@ -10,7 +10,7 @@ use pares_wice::{Body, Change, Era, Key, KeyRange, LogEntry, SiteId, Transaction
 
 use super::bank::{self, Execution, Ledger};
 use super::shelf::Written;
-use super::{Broken, Plan, Verdict, brokerage, wards};
+use super::{Broken, Plan, Verdict, brokerage, must, wards};
 
 /// What a version changed: the items and their values since.
 pub(super) type Changed = Vec<(Key, Option<Value>)>;
@@ -31,10 +31,9 @@ impl Committed {
     /// A member has been handed out a payload: the same as every other.
     pub(super) fn on_handed_out(&mut self, index: u64, payload: Vec<u8>) -> Verdict {
         if let Some(known) = self.payloads.get(&index) {
-            return match *known == payload {
-                true => Ok(()),
-                false => Err((Broken::Forked, format!("place {index} of a cluster's log has two payloads"))),
-            };
+            return must(*known == payload, Broken::Forked, || {
+                format!("place {index} of a cluster's log has two payloads")
+            });
         }
         for entry in Vec::<LogEntry>::from_bytes(&payload).expect("a site proposes entries") {
             let entry = match entry {
@@ -77,18 +76,15 @@ pub(super) struct Checker {
     highest: Version,
     /// Requests that were asked once and turned away: nothing of them may ever be done.
     denied: BTreeSet<TransactionId>,
-    /// A broker's log, if there is one.
     pub(super) books: Option<brokerage::Books>,
 }
 
-/// One number for all of it.
 pub(super) fn digest(items: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     items.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Changes items.
 fn put(items: &mut BTreeMap<Key, Value>, changed: &Changed) {
     for (key, value) in changed {
         match value {
@@ -103,7 +99,6 @@ fn place(version: Version) -> usize {
 }
 
 impl Checker {
-    /// Of the sites of this plan.
     pub(super) fn new(plan: &Plan) -> Self {
         let books = plan.brokers.then(brokerage::Books::default);
         Self { serialisable: plan.serialisable, books, ..Self::default() }
@@ -125,22 +120,18 @@ impl Checker {
             }
             Written::State(version, items) => {
                 let items: BTreeMap<Key, Value> = items.into_iter().collect();
-                match version.0 == 0 || self.digests.get(place(version)) == Some(&digest(&items)) {
-                    true => Ok(()),
-                    false => {
-                        Err((Broken::Forked, format!("{site} was sent another state of version {version}")))
-                    }
-                }
+                let is_it = version.0 == 0 || self.digests.get(place(version)) == Some(&digest(&items));
+                must(is_it, Broken::Forked, || format!("{site} was sent another state of version {version}"))
             }
         }
     }
 
     fn on_version(&mut self, site: SiteId, Applied { version, writes }: Applied) -> Verdict {
         match self.stable.get(place(version)) {
-            Some(known) if *known == writes => return Ok(()),
             Some(known) => {
-                let what = format!("version {version} is {known:?} and, at {site}, {writes:?}");
-                return Err((Broken::Forked, what));
+                return must(*known == writes, Broken::Forked, || {
+                    format!("version {version} is {known:?} and, at {site}, {writes:?}")
+                });
             }
             None => assert_eq!(place(version), self.stable.len(), "a store has no gap"),
         }
@@ -159,10 +150,7 @@ impl Checker {
 
     /// All money that somebody sees at once.
     pub(super) fn on_total(&self, site: SiteId, total: i128) -> Verdict {
-        match total {
-            0 => Ok(()),
-            _ => Err((Broken::Money, format!("{site}: all money together is {total}"))),
-        }
+        must(total == 0, Broken::Money, || format!("{site}: all money together is {total}"))
     }
 
     /// Somebody is told of an execution that it was committed, under a version.
@@ -216,14 +204,12 @@ impl Checker {
             let execution = &ledger.executions[number];
             assert_eq!(execution.id, id, "an execution answers its own request");
             committed.insert(number);
-            if self.denied.contains(&id) {
-                let what = format!("{id} was denied to who asked once, and is version {version}");
-                return Err((Broken::Undead, what));
-            }
-            if execution.aborted {
-                let what = format!("{id}: execution {number} was aborted, and is version {version}");
-                return Err((Broken::Undead, what));
-            }
+            must(!self.denied.contains(&id), Broken::Undead, || {
+                format!("{id} was denied to who asked once, and is version {version}")
+            })?;
+            must(!execution.aborted, Broken::Undead, || {
+                format!("{id}: execution {number} was aborted, and is version {version}")
+            })?;
             replay.next(version, changed, execution)?;
         }
         if let Some(lost) = self.answered.difference(&committed).next() {
@@ -256,13 +242,13 @@ impl Replay {
         for (key, value) in changed {
             let write = execution.writes.iter().find(|write| write.key == *key);
             self.missed(version, key, write, execution)?;
-            if write.is_some_and(|write| self.after(write) != *value) {
-                return Err((Broken::Misread, format!("{id}: version {version} is not what was executed")));
-            }
+            must(write.is_none_or(|write| self.after(write) == *value), Broken::Misread, || {
+                format!("{id}: version {version} is not what was executed")
+            })?;
         }
-        if changed.len() != execution.writes.len() + 1 {
-            return Err((Broken::Misread, format!("{id}: version {version} changes {changed:?}")));
-        }
+        must(changed.len() == execution.writes.len() + 1, Broken::Misread, || {
+            format!("{id}: version {version} changes {changed:?}")
+        })?;
         for (key, value) in changed {
             let adds = execution.writes.iter().any(|write| write.key == *key && is_addition(write));
             self.past.entry(key.clone()).or_default().push((version, adds, value.clone()));
@@ -276,20 +262,17 @@ impl Replay {
         let (id, snapshot) = (execution.id, execution.snapshot);
         for (key, seen) in &execution.reads {
             let held = self.at(key, snapshot);
-            if held != *seen {
-                let what = format!("{id} read {seen:?} of {key:?} at {snapshot}, which was {held:?}");
-                return Err((Broken::Misread, what));
-            }
+            must(held == *seen, Broken::Misread, || {
+                format!("{id} read {seen:?} of {key:?} at {snapshot}, which was {held:?}")
+            })?;
         }
         for (range, seen) in &execution.ranges {
             let known = self.past.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
             let held = known.filter_map(|(key, _)| Some((key.clone(), self.at(key, snapshot)?)));
             let held: Vec<(Key, Value)> = held.collect();
-            if held != *seen {
-                let what =
-                    format!("{id} walked {range:?} at {snapshot} and saw {seen:?}, which was {held:?}");
-                return Err((Broken::Misread, what));
-            }
+            must(held == *seen, Broken::Misread, || {
+                format!("{id} walked {range:?} at {snapshot} and saw {seen:?}, which was {held:?}")
+            })?;
         }
         Ok(())
     }

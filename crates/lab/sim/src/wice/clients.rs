@@ -9,13 +9,12 @@ use super::check::Committed;
 use super::keeper;
 use super::sites::{Event, Sites};
 use super::wires::NEAR_US;
-use super::{Broken, Defect, Verdict};
+use super::{Broken, Defect, Verdict, must};
 
 /// A client that has heard nothing for so long tries another site.
 const PATIENCE_US: u64 = 700_000;
 /// What is asked for all money.
 pub(super) const READ: u64 = u64::MAX;
-/// The operator's connection.
 pub(super) const OPERATOR: ClientId = ClientId(u64::MAX);
 
 /// A client, and its one request at a time.
@@ -24,7 +23,6 @@ pub(super) struct Client {
     pub(super) site: SiteId,
     pub(super) sequence: u64,
     pub(super) request: Option<Request>,
-    /// How often it was asked for.
     pub(super) asked: u32,
     /// Counts what it does, so that what was meant for an earlier state is known.
     pub(super) turn: u64,
@@ -87,7 +85,6 @@ impl Sites {
         }
     }
 
-    /// A client reads, at any site.
     fn read_somewhere(&mut self, client: usize) {
         let sites: Vec<SiteId> = self.nodes.keys().copied().collect();
         let site = sites[self.random.index(sites.len())];
@@ -179,8 +176,8 @@ impl Sites {
     }
 
     /// A client is shown a state: which version is that, and is it not older than it must be?
-    fn looked(&mut self, site: SiteId, client: usize, must: (Version, Horizon), body: &[u8]) -> Verdict {
-        let (floor, horizon) = must;
+    fn looked(&mut self, site: SiteId, client: usize, least: (Version, Horizon), body: &[u8]) -> Verdict {
+        let (floor, horizon) = least;
         let (total, digest) = bank::looked(body).expect("a read is answered so");
         let Some((first, last)) = self.checker.versions_of(digest) else {
             // Its store has erred, and it will find that.
@@ -189,10 +186,9 @@ impl Sites {
             return if errs { Ok(()) } else { Err((Broken::Misread, what())) };
         };
         self.checker.on_total(site, total)?;
-        if last < floor {
-            let what = format!("{site} shows {client} version {last}, and not version {floor}");
-            return Err((Broken::WentBack, what));
-        }
+        must(last >= floor, Broken::WentBack, || {
+            format!("{site} shows {client} version {last}, and not version {floor}")
+        })?;
         let client = &mut self.clients[client];
         (client.floor, client.seen) = (client.floor.max(first), client.seen.and(horizon));
         Ok(())
@@ -204,12 +200,9 @@ impl Sites {
         let snapshot = self.ledger.open().executions[number].snapshot;
         let state = &mut self.clients[client];
         let floor = state.floor_of_request;
-        if snapshot < floor {
-            let what = format!(
-                "{site} answers with execution {number} on {snapshot}, and its client had seen {floor}"
-            );
-            return Err((Broken::WentBack, what));
-        }
+        must(snapshot >= floor, Broken::WentBack, || {
+            format!("{site} answers with execution {number} on {snapshot}, and its client had seen {floor}")
+        })?;
         (state.floor, state.seen) = (state.floor.max(version), state.seen.and(horizon));
         state.request = None;
         self.summary.committed += 1;
@@ -236,7 +229,6 @@ impl Sites {
         }
     }
 
-    /// The version of an execution.
     fn version_of(&self, number: usize) -> Option<Version> {
         let all = self.committed.iter().chain(&self.retired);
         all.filter_map(|committed| committed.executions.get(&number)).min().copied()
@@ -266,10 +258,11 @@ impl Sites {
         for cluster in told.live.iter().filter(|&cluster| newest.live.contains(cluster)) {
             let committed = &self.committed[usize::from(cluster.0)];
             let knows = told.era == Era::default() || committed.eras.contains(&told.era);
-            if knows && !committed.executions.contains_key(&number) && !self.has_adopted(committed, number) {
-                let what = format!("{site} answered execution {number}, which {cluster} does not have");
-                return Err((Broken::Lost, what));
-            }
+            must(
+                !knows || committed.executions.contains_key(&number) || self.has_adopted(committed, number),
+                Broken::Lost,
+                || format!("{site} answered execution {number}, which {cluster} does not have"),
+            )?;
         }
         self.checker.on_answer(number, version);
         Ok(version)

@@ -23,7 +23,6 @@ use super::{Changes, Defect, Verdict};
 const APART_US: (u64, u64) = (500_000, 1_200_000);
 const ROLL_US: u64 = 400_000;
 
-/// A change of who there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Comes(SiteId),
@@ -267,15 +266,7 @@ impl Event {
             | Self::Restart { site }
             | Self::Relieve { site }
             | Self::Roll { site } => [Some(site), None],
-            Self::Act { .. }
-            | Self::Front { .. }
-            | Self::Desk { .. }
-            | Self::Line { .. }
-            | Self::Quoted { .. }
-            | Self::Keep
-            | Self::Fault
-            | Self::Operator
-            | Self::Change => [None; 2],
+            _ => [None; 2],
         }
     }
 }

@@ -41,23 +41,18 @@ pub(super) struct Question {
     answer: Vec<u8>,
 }
 
-/// What happens on a connection.
 #[derive(Clone, Debug)]
 pub(super) enum LineEvent {
     /// The desk sees that a front has connected.
     Opens,
+    /// A word of the front's.
     ToDesk(ToDesk),
+    /// A word of the desk's.
     ToFront(ToFront),
-    /// The front's end, or the desk's, learns that the line has ended.
-    EndsAtFront {
-        front: usize,
-        life: u64,
-        desk: usize,
-    },
-    EndsAtDesk {
-        desk: usize,
-        life: u64,
-    },
+    /// The front's end learns that the line has ended.
+    EndsAtFront { front: usize, life: u64, desk: usize },
+    /// The desk's end does.
+    EndsAtDesk { desk: usize, life: u64 },
 }
 
 /// A desk, up or down.
@@ -81,7 +76,6 @@ struct Line {
     arrives_us: [u64; 2],
 }
 
-/// See the [module](self).
 pub(super) struct Desks {
     places: Vec<DeskPlace>,
     lines: BTreeMap<FrontNumber, Line>,
@@ -229,7 +223,6 @@ impl Sites {
         }
     }
 
-    /// Something happens on a connection.
     pub(super) fn line_happens(&mut self, line: FrontNumber, event: LineEvent) {
         match event {
             LineEvent::EndsAtFront { front, life, desk } => {
@@ -344,7 +337,6 @@ impl Sites {
         self.schedule(after, Event::Quoted { desk, life, question });
     }
 
-    /// It has answered.
     pub(super) fn quoted(&mut self, desk: usize, life: u64, question: &Question) {
         if self.desks().places[desk].life != life {
             return;

@@ -12,7 +12,6 @@ use super::Verdict;
 use super::machine::Arrived;
 use super::sites::{Event, Sites};
 
-/// The state of what has failed.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     pub(super) over: bool,
@@ -262,7 +261,6 @@ impl Sites {
         self.lives(cluster) || self.faults.admitted.get(&cluster).is_some_and(|era| newest <= *era)
     }
 
-    /// The operator looks.
     fn survey(&mut self) {
         let newest = self.configurations().chain(self.faults.newest);
         let newest = newest.max_by_key(|configuration| configuration.era);
@@ -323,7 +321,7 @@ impl Sites {
         {
             return Ok(());
         }
-        // Whom others were told to go on without, and may not have, is said again; and whom others go on without, which this cluster may not have heard.
+        // Repeat the declaration of lost clusters, ours and that of others, which this cluster may have missed.
         let gone = (0..self.plan.clusters).map(ClusterId).filter(|cluster| !newest.live.contains(*cluster));
         let all: ClusterSet = self.to_be_lost().into_iter().chain(gone).chain([lost]).collect();
         let heard: Vec<SiteId> = others.iter().flat_map(|&cluster| self.sites_of(cluster)).collect();

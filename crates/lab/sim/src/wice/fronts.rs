@@ -68,7 +68,6 @@ pub(super) struct Place {
     pub(super) of: BTreeMap<u64, (usize, u64)>,
 }
 
-/// All fronts, desks and users.
 pub(super) struct Fronts {
     pub(super) places: Vec<Place>,
     pub(super) people: Vec<Person>,
@@ -123,12 +122,10 @@ impl Sites {
         self.fronts.as_mut().expect("there are fronts")
     }
 
-    /// A front that is up.
     pub(super) fn front_of(&mut self, front: usize) -> Option<&mut BrokerFront> {
         self.fronts().places[front].front.as_mut()
     }
 
-    /// The time by a front's clock.
     pub(super) fn front_ms(&self, front: usize) -> u64 {
         let ahead_ms = self.fronts.as_ref().map_or(0, |fronts| fronts.places[front].ahead_ms);
         NOON_MS + ahead_ms + self.now_us() * SPEED / 1_000
@@ -287,7 +284,6 @@ impl Sites {
         }
     }
 
-    /// A site answers a front.
     pub(super) fn front_told(
         &mut self,
         site: SiteId,

@@ -12,7 +12,7 @@ use pares_store::{Memory, Reads, Store};
 use pares_wice::{KeyRange, SiteId, Version};
 
 use super::sites::{Event, Sites};
-use super::{Broken, Defect, Verdict};
+use super::{Broken, Defect, Verdict, must};
 
 /// What stands for it where clients have their numbers.
 const COPIES: usize = 0xfffe;
@@ -175,7 +175,6 @@ impl Sites {
         }
     }
 
-    /// The keeper is answered.
     pub(super) fn kept(&mut self, site: SiteId, connection: ClientId, reply: &[u8]) -> Verdict {
         let mut keeper = self.keeper.take().expect("it listens");
         let is_copy = keeper.copy_open.is_some_and(|open| open.connection == connection);
@@ -252,12 +251,8 @@ impl Sites {
             let snapshot = store.snapshot().expect("it is whole");
             snapshot.first(&KeyRange::prefix(b""), usize::MAX).expect("it can be read")
         };
-        match own.applied() == restored.version && all(&*own) == all(&store) {
-            true => Ok(()),
-            false => {
-                let what = format!("{site} is at {}, and {} was restored", own.applied(), restored.version);
-                Err((Broken::Unkept, what))
-            }
-        }
+        must(own.applied() == restored.version && all(&*own) == all(&store), Broken::Unkept, || {
+            format!("{site} is at {}, and {} was restored", own.applied(), restored.version)
+        })
     }
 }

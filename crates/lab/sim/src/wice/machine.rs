@@ -25,7 +25,6 @@ use super::Defect;
 use super::shelf::{Shelf, lock};
 use super::tapped::Tapped;
 
-/// The database's name.
 pub(super) const IDENTITY: &str = "simulated";
 
 /// A site's number between sites.
@@ -33,7 +32,6 @@ pub(super) fn number_of(site: SiteId) -> u16 {
     u16::from_be_bytes([site.cluster.0, site.number])
 }
 
-/// What comes to a site.
 #[derive(Debug)]
 pub(super) enum Arrived {
     Connected(SiteId),
@@ -42,7 +40,6 @@ pub(super) enum Arrived {
     Asked(ClientId, Vec<u8>),
 }
 
-/// What a site sends.
 #[derive(Debug)]
 pub(super) enum Sent {
     Site(u16, Vec<u8>),

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_broker::{Asked, AuditEntry, BrokerReply, UserName, WorkloadLine, dollars, number_in_session};
+use pares_flow::Random;
 use pares_front::{Arrival, CommandOrder};
 
 use super::fronts::FRONTS;
 use super::sites::Sites;
-use super::{Broken, Verdict};
-use crate::random::Random;
+use super::{Broken, Verdict, must};
 
 const USERS: usize = 6;
 /// Commands of a user without a reply.
@@ -19,7 +19,6 @@ const COMMANDS_PERMILLE: u64 = 250;
 const BREAKS_PERMILLE: u64 = 5;
 const SESSIONS_PERMILLE: u64 = 10;
 
-/// A command that was given.
 #[derive(Clone, Debug)]
 struct Given {
     number: u64,
@@ -41,7 +40,6 @@ pub(super) struct Person {
     given: VecDeque<Given>,
     /// The numbers of all commands, in their order.
     gave: Vec<u64>,
-    /// Their replies.
     told: BTreeMap<u64, BrokerReply>,
 }
 
@@ -102,12 +100,11 @@ impl Person {
         let logged: Vec<_> = commands.map(|entry| (entry.record.number, Some(&entry.record.reply))).collect();
         let gave = self.gave.iter().map(|number| (*number, self.told.get(number)));
         let gave: Vec<_> = gave.collect();
-        if logged == gave {
-            return Ok(());
-        }
-        let odd = logged.iter().zip(&gave).find(|(logged, gave)| logged != gave);
-        let (name, has, counts) = (&self.name, logged.len(), gave.len());
-        Err((Broken::Disordered, format!("{name} gave {counts} commands, {has} are in the log: {odd:x?}")))
+        must(logged == gave, Broken::Disordered, || {
+            let odd = logged.iter().zip(&gave).find(|(logged, gave)| logged != gave);
+            let (name, has, counts) = (&self.name, logged.len(), gave.len());
+            format!("{name} gave {counts} commands, {has} are in the log: {odd:x?}")
+        })
     }
 }
 

@@ -42,7 +42,6 @@ fn all(snapshot: &dyn StoreSnapshot) -> Result<Vec<(Key, Value)>, StoreError> {
 }
 
 impl Shelf {
-    /// One that writes wrong values once.
     pub(super) fn erring() -> Arc<Self> {
         Arc::new(Self { errs: Mutex::new(Errs::ToCome), ..Self::default() })
     }
@@ -52,7 +51,6 @@ impl Shelf {
         if *lock(&self.errs) == Errs::ToCome { Self::erring() } else { Arc::default() }
     }
 
-    /// Whether it holds wrong values.
     pub(super) fn has_erred(&self) -> bool {
         *lock(&self.errs) == Errs::Done
     }
@@ -76,7 +74,6 @@ impl Shelf {
         std::mem::take(&mut *lock(&self.written))
     }
 
-    /// The store as it was flushed last.
     pub(super) fn flushed(&self) -> Arc<Self> {
         let (items, mark) = lock(&self.flushed).clone();
         let memory = Memory::default();

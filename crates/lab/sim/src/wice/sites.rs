@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use pares_flow::{Random, Schedule};
 use pares_link::{ClientId, SPEAKS, UNDERSTANDS};
 use pares_site::SiteNode;
 use pares_site::protocol::{Ask, Code, Horizon};
@@ -20,8 +21,8 @@ use super::fronts::Fronts;
 use super::keeper::Keeper;
 use super::machine::{Arrived, Machine, number_of};
 use super::third_place::ThirdPlace;
-use super::{Broken, Defect, Failure, Plan, Summary, Verdict, settings};
-use crate::random::Random;
+use super::{Broken, Defect, Failure, Plan, Summary, Verdict, must, settings};
+use crate::words_of;
 
 /// A site has a turn so often though nothing comes.
 const TICK_US: u64 = 10_000;
@@ -59,14 +60,12 @@ pub(super) struct Node {
     /// How often it has lost its disk, with its cluster.
     pub(super) wipes: u64,
     pub(super) isolated_until_us: u64,
-    /// A turn is scheduled.
     pub(super) due: bool,
     /// All sites, as its `sites.toml` said when it started.
     pub(super) list: Vec<SiteId>,
 }
 
 impl Node {
-    /// One that has not started yet.
     pub(super) fn new(machine: Machine) -> Self {
         let list = Vec::new();
         Self { machine, cycle: None, life: 0, wipes: 0, isolated_until_us: 0, due: false, list }
@@ -93,8 +92,7 @@ pub(super) struct Sites {
     pub(super) random: Random,
     pub(super) seed: u64,
     pub(super) now_us: Rc<Cell<u64>>,
-    queue: BTreeMap<(u64, u64), Event>,
-    count: u64,
+    queue: Schedule<Event>,
     pub(super) connections: u64,
     pub(super) nodes: BTreeMap<SiteId, Node>,
     /// All sites, as `sites.toml` says now, and what is to change in it.
@@ -115,7 +113,6 @@ pub(super) struct Sites {
     pub(super) checker: Checker,
     pub(super) summary: Summary,
     pub(super) operator_told: Option<Code>,
-    /// Who takes a backup, if somebody does.
     pub(super) keeper: Option<Keeper>,
     /// A broker's fronts, if they are the clients.
     pub(super) fronts: Option<Fronts>,
@@ -174,8 +171,7 @@ impl Sites {
             changes: VecDeque::new(),
             departed: Vec::new(),
             now_us,
-            queue: BTreeMap::new(),
-            count: 0,
+            queue: Schedule::default(),
             connections: 0,
             clients,
             committed: (0..plan.clusters).map(|_| Committed::default()).collect(),
@@ -205,8 +201,7 @@ impl Sites {
     }
 
     pub(super) fn schedule(&mut self, after_us: u64, event: Event) {
-        self.count += 1;
-        self.queue.insert((self.now_us() + after_us, self.count), event);
+        self.queue.push(self.now_us() + after_us, event);
     }
 
     fn run_to_end(&mut self, seed: u64) -> Result<Summary, Failure> {
@@ -214,11 +209,7 @@ impl Sites {
         let (broken, what) = match ran {
             Ok(Ok(())) => return Ok(self.summary()),
             Ok(Err(broken)) => broken,
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().cloned();
-                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-                (Broken::Panicked, text.unwrap_or_else(|| "a panic".into()))
-            }
+            Err(panic) => (Broken::Panicked, words_of(panic.as_ref())),
         };
         Err(Failure { seed, at_us: self.now_us(), broken, what })
     }
@@ -254,9 +245,7 @@ impl Sites {
         self.end_faults()?;
         let deadline = self.now_us() + CALM_US;
         while !self.is_settled() {
-            if self.now_us() > deadline {
-                return Err((Broken::Unsettled, self.unsettled()));
-            }
+            must(self.now_us() <= deadline, Broken::Unsettled, || self.unsettled())?;
             self.step()?;
         }
         self.restore_what_was_kept()?;
@@ -295,7 +284,7 @@ impl Sites {
     }
 
     fn step(&mut self) -> Verdict {
-        let ((at, _), event) = self.queue.pop_first().expect("a tick is always to come");
+        let (at, event) = self.queue.pop().expect("a tick is always to come");
         self.now_us.set(at);
         if event.of().into_iter().flatten().any(|site| !self.nodes.contains_key(&site)) {
             return Ok(());
@@ -342,7 +331,7 @@ impl Sites {
             return Ok(());
         };
         self.note(|| format!("{site} starts"));
-        let setup = settings::of(site, named, &self.plan, self.random.next());
+        let setup = settings::of(site, named, &self.plan, self.random.next_u64());
         let node = self.nodes.get_mut(&site).expect("all sites exist");
         node.life += 1;
         node.due = false;
@@ -364,7 +353,6 @@ impl Sites {
         Ok(())
     }
 
-    /// The configurations that the sites know.
     pub(super) fn configurations(&self) -> impl Iterator<Item = Configuration> {
         self.nodes.values().filter_map(Node::rules).map(pares_wice::Site::configuration)
     }

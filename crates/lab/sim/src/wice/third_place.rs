@@ -43,13 +43,11 @@ pub(super) struct ThirdPlace {
     notes: Drawer,
     /// What was granted, and nobody has told the cluster yet.
     held: Vec<(ClusterId, Command)>,
-    /// It has lost its disk.
     is_lost: bool,
     /// The number under which it is opened: another when it has lost its disk.
     opening: u64,
     /// What would begin a register, and nobody has said yet.
     begins: Vec<Ask>,
-    /// It is down until then.
     down_until_us: u64,
     /// Since when nobody certifies though all are heard.
     stuck_since_us: Option<u64>,

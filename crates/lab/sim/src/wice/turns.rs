@@ -8,7 +8,7 @@ use pares_wice::{Notice, SiteId};
 
 use super::machine::Sent;
 use super::sites::{Event, Sites};
-use super::{Broken, Defect, Verdict};
+use super::{Broken, Defect, Verdict, must};
 
 impl Sites {
     pub(super) fn soon(&mut self, site: SiteId) {
@@ -20,7 +20,6 @@ impl Sites {
         }
     }
 
-    /// A site has a turn.
     pub(super) fn turn(&mut self, site: SiteId) -> Verdict {
         let node = self.nodes.get_mut(&site).expect("all sites exist");
         node.due = false;
@@ -93,9 +92,7 @@ impl Sites {
             ProcessError::Io(_) | ProcessError::Unread { .. } => self.nodes[&site].machine.exhausted.get(),
             _ => false,
         };
-        if !expected {
-            return Err((Broken::Ended, format!("{site}: {error}")));
-        }
+        must(expected, Broken::Ended, || format!("{site}: {error}"))?;
         self.end(site);
         let after = self.random.between(1_000, 50_000);
         self.schedule(after, Event::Restart { site });

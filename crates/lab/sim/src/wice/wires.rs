@@ -22,7 +22,6 @@ impl Sites {
         knows(one, other) && knows(other, one)
     }
 
-    /// Two sites have a new connection.
     pub(super) fn connect(&mut self, one: SiteId, other: SiteId) {
         let are_up = self.nodes[&one].cycle.is_some() && self.nodes[&other].cycle.is_some();
         if are_up && self.know_each_other(one, other) {

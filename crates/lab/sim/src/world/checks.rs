@@ -1,21 +1,21 @@
 //! The invariants (design section 6), checked as things happen and once more in the end.
 
 use pares_book::{Book, Snapshot};
+use pares_config::NodeId;
 use pares_gateway::Answer;
-use pares_roles::NodeId;
+use pares_random::mix;
 use pares_sequencer::Sequencer;
 use pares_types::{Position, Reason, RequestId};
 use pares_wire::record::{self, ResultRecord};
 
-use crate::Broken;
 use crate::memory::log::Log;
 use crate::memory::reader::scan;
-use crate::random::mix;
 use crate::record::Record;
 use crate::scenario::{Durability, MS, US};
+use crate::{Broken, Verdict, must};
 
 use super::settings::{SESSION_IN_FLIGHT_MAX, names_max};
-use super::{World, gateway_id, index, recorder_id, shard_id};
+use super::{World, gateway_id, index, recorder_id};
 
 /// Requests of a run that no log has any more and that nobody asked again.
 const LOST_MAX: u64 = 8;
@@ -73,18 +73,16 @@ impl World<'_> {
     }
 
     /// I2: `position` of the shard is where it must be for an answer.
-    fn check_durable(&mut self, shard: usize, position: Position) -> Result<(), Broken> {
+    fn check_durable(&mut self, shard: usize, position: Position) -> Verdict {
         let recorders = 0..self.scenario.recorders;
         let have = recorders.filter(|&n| self.safe_of(n).next[shard] > position).count();
-        if have >= self.scenario.quorum {
-            return Ok(());
-        }
-        let what = format!("shard {shard} position {position} is answered and safe at {have} recorders");
-        Err(Broken { invariant: "I2 durability", what })
+        must(have >= self.scenario.quorum, "I2 durability", || {
+            format!("shard {shard} position {position} is answered and safe at {have} recorders")
+        })
     }
 
     /// I2, after everything went down.
-    pub(super) fn check_answered_is_kept(&mut self) -> Result<(), Broken> {
+    pub(super) fn check_answered_is_kept(&mut self) -> Verdict {
         for recorder in 0..self.scenario.recorders {
             self.safe[recorder] = Safe::new(self.scenario.shards);
             self.safe_of(recorder);
@@ -92,23 +90,16 @@ impl World<'_> {
         for shard in 0..self.scenario.shards {
             if let Some(last) = self.answered[shard].0.checked_sub(1) {
                 let have = self.safe.iter().filter(|safe| safe.next[shard].0 > last).count();
-                if have < self.scenario.quorum {
-                    let what =
-                        format!("answered position {last} of shard {shard} is left at {have} recorders");
-                    return Err(Broken { invariant: "I2 durability", what });
-                }
+                must(have >= self.scenario.quorum, "I2 durability", || {
+                    format!("answered position {last} of shard {shard} is left at {have} recorders")
+                })?;
             }
         }
         Ok(())
     }
 
     /// I2, I3, I4: an answer reached a client.
-    pub(super) fn check_answer(
-        &mut self,
-        client: usize,
-        connection: usize,
-        answer: &Answer,
-    ) -> Result<(), Broken> {
+    pub(super) fn check_answer(&mut self, client: usize, connection: usize, answer: &Answer) -> Verdict {
         self.ledger.check_answer(self.clients[client].member, answer)?;
         let shard = usize::from(answer.shard.0);
         self.check_durable(shard, answer.position)?;
@@ -121,10 +112,9 @@ impl World<'_> {
         }
         let once = answer.content();
         let first = *self.clients[client].answers.entry(name).or_insert(once);
-        if first != once && !self.ledger.looks_away {
-            let what = format!("client {client} was told {first:?}, then {answer:?}");
-            return Err(Broken { invariant: "I3 exactly once", what });
-        }
+        must(first == once || self.ledger.looks_away, "I3 exactly once", || {
+            format!("client {client} was told {first:?}, then {answer:?}")
+        })?;
         if !answer.repeat && !self.clients[client].first_answers.insert((connection, name)) {
             let what = format!("client {client} has two first answers on one connection: {answer:?}");
             return Err(Broken { invariant: "I3 exactly once", what });
@@ -133,7 +123,7 @@ impl World<'_> {
     }
 
     /// How long a request took, and whether it may have.
-    fn check_completion(&mut self, client: usize, name: u64, shard: usize) -> Result<(), Broken> {
+    fn check_completion(&mut self, client: usize, name: u64, shard: usize) -> Verdict {
         let Some(open) = self.clients[client].open.remove(&name) else { return Ok(()) };
         self.note_wait(client, &open);
         let took_ns = self.now_ns - open.first_sent_ns;
@@ -144,24 +134,20 @@ impl World<'_> {
         }
         self.summary.completion_max_ns = self.summary.completion_max_ns.max(took_ns);
         let slow_ns = if self.scenario.faults.slow_sync_permille > 0 { SLOW_SYNCS_NS } else { 0 };
-        if took_ns <= COMPLETION_BOUND_NS + slow_ns {
-            return Ok(());
-        }
-        let what = format!("client {client} request {name} took {} us with a venue at work", took_ns / US);
-        Err(Broken { invariant: "I4 non-disruption", what })
+        must(took_ns <= COMPLETION_BOUND_NS + slow_ns, "I4 non-disruption", || {
+            format!("client {client} request {name} took {} us with a venue at work", took_ns / US)
+        })
     }
 
     /// I2: *accepted* means journalled.
-    pub(super) fn check_journalled(&mut self, gateway: usize, request: RequestId) -> Result<(), Broken> {
-        if self.is_journalled(gateway, request) {
-            return Ok(());
-        }
-        let what = format!("{request} is accepted, not journalled");
-        Err(Broken { invariant: "I2 durability", what })
+    pub(super) fn check_journalled(&mut self, gateway: usize, request: RequestId) -> Verdict {
+        must(self.is_journalled(gateway, request), "I2 durability", || {
+            format!("{request} is accepted, not journalled")
+        })
     }
 
     /// W6: what is void is executed by nobody, and nothing else is refused as void. What is no new request is not executed either way.
-    pub(super) fn check_void(&self, record: &Record) -> Result<(), Broken> {
+    pub(super) fn check_void(&self, record: &Record) -> Verdict {
         let shard = usize::from(record.shard().0);
         if record.epoch != self.epoch || record.position < self.epoch_first[shard] {
             return Ok(());
@@ -169,15 +155,15 @@ impl World<'_> {
         let Some(mut window) = self.machine.window(record.shard()) else { return Ok(()) };
         let is_void = window.is_void(record.position);
         let reason = record.outcome.reason;
-        if is_void == (reason == Reason::Void) || is_void && !reason.uses_name() {
-            return Ok(());
-        }
-        let what = format!("shard {shard} position {} is void: {is_void}, and {record:?}", record.position);
-        Err(Broken { invariant: "W6 executed or void", what })
+        must(
+            is_void == (reason == Reason::Void) || is_void && !reason.uses_name(),
+            "W6 executed or void",
+            || format!("shard {shard} position {} is void: {is_void}, and {record:?}", record.position),
+        )
     }
 
     /// I1 and I6, after a duty cycle.
-    pub(super) fn check_process(&mut self, node: NodeId) -> Result<(), Broken> {
+    pub(super) fn check_process(&mut self, node: NodeId) -> Verdict {
         match node {
             NodeId::Gateway(_) => {
                 let in_flight = self.machine.counter(&node.to_string(), "in_flight").unwrap_or_default();
@@ -199,7 +185,7 @@ impl World<'_> {
         self.scenario.in_flight_max + parts + 2 * usize::from(SESSION_IN_FLIGHT_MAX)
     }
 
-    fn check_venue(&mut self, venue: usize) -> Result<(), Broken> {
+    fn check_venue(&mut self, venue: usize) -> Verdict {
         let Some(node) = self.venue(venue) else { return Ok(()) };
         let pending = node.pending_len();
         let states: Vec<_> = node
@@ -208,10 +194,7 @@ impl World<'_> {
             .collect();
         // A venue that was away reads a batch of each gateway at once.
         let most = self.scenario.gateways * (self.in_flight_max() + 512);
-        if pending > most {
-            let what = format!("venue {venue} has {pending} pending");
-            return Err(Broken { invariant: "I6 bounded", what });
-        }
+        must(pending <= most, "I6 bounded", || format!("venue {venue} has {pending} pending"))?;
         states.into_iter().try_for_each(|(shard, next, hash)| self.ledger.on_state(shard, next, hash))
     }
 
@@ -224,10 +207,7 @@ impl World<'_> {
             let len = self.ledger.len(shard)?;
             let recorders = 0..self.scenario.recorders;
             let recorded = recorders.into_iter().all(|n| self.safe_of(n).next[shard] == len);
-            let at_len = |venue: usize| {
-                let node = self.venue(venue)?;
-                node.seated().find(|one| one.id() == shard_id(shard)).map(|one| one.position() == len)
-            };
+            let at_len = |venue: usize| self.seated(venue, shard).map(|one| one.position() == len);
             let executed =
                 (0..self.scenario.venues).all(|venue| at_len(venue) == Some(true) || self.is_shut_out(venue));
             if !recorded || !executed {
@@ -290,7 +270,7 @@ impl World<'_> {
     }
 
     /// All is at rest: everything answered, every replica the same, every share accounted for.
-    pub(super) fn check_end(&mut self) -> Result<(), Broken> {
+    pub(super) fn check_end(&mut self) -> Verdict {
         let poison = self.poison();
         let mut orders = 0;
         for shard in 0..self.scenario.shards {
@@ -301,15 +281,12 @@ impl World<'_> {
             let replayed = self.ledger.replay(shard, (&self.instruments[shard], self.config.register()))?;
             self.ledger.tally(shard, &mut self.summary);
             for venue in 0..self.scenario.venues {
-                let Some(node) = self.venue(venue) else { continue };
-                let Some(seated) = node.seated().find(|one| one.id() == shard_id(shard)) else { continue };
+                let Some(seated) = self.seated(venue, shard) else { continue };
                 seated.market().audit();
                 let books = seated.market().state_hash();
-                if books != replayed {
-                    let what =
-                        format!("venue {venue} shard {shard}: books {books:016x}, replayed {replayed:016x}");
-                    return Err(Broken { invariant: "sequential replay", what });
-                }
+                must(books == replayed, "sequential replay", || {
+                    format!("venue {venue} shard {shard}: books {books:016x}, replayed {replayed:016x}")
+                })?;
                 let orders = seated.books().iter().flat_map(|book| {
                     let Snapshot { orders, trading, .. } = book.snapshot();
                     orders.into_iter().chain(trading.unfinished.map(|unfinished| unfinished.order))
@@ -317,10 +294,9 @@ impl World<'_> {
                 let on_book: std::collections::BTreeMap<_, _> =
                     orders.map(|order| (order.order, order.remaining.0)).collect();
                 let counted = seated.nets().nets;
-                if counted != nets {
-                    let what = format!("venue {venue} shard {shard}: nets {counted:?}, {nets:?} should");
-                    return Err(Broken { invariant: "I5 conservation", what });
-                }
+                must(counted == nets, "I5 conservation", || {
+                    format!("venue {venue} shard {shard}: nets {counted:?}, {nets:?} should")
+                })?;
                 if on_book != resting {
                     let what = format!("venue {venue} shard {shard}: {on_book:?} rest, {resting:?} should");
                     return Err(Broken { invariant: "I5 conservation", what });
@@ -336,16 +312,15 @@ impl World<'_> {
 
     /// A gateway keeps the names of all orders that live, and beyond those only so many. What a fault took from the logs, and nobody asks
     /// again, stays in flight: a few at most.
-    fn check_names(&self, orders: u64) -> Result<(), Broken> {
+    fn check_names(&self, orders: u64) -> Verdict {
         for gateway in 0..self.scenario.gateways {
             let name = gateway_id(gateway).to_string();
             let of = |counter: &str| self.machine.counter(&name, counter).unwrap_or_default();
             let (names, needed) = (of("names"), of("names_needed"));
             let is_right = (orders..=orders + LOST_MAX).contains(&needed);
-            if !is_right || names > needed.max(names_max(&self.scenario) as u64) {
-                let what = format!("{name} has {names} names and needs {needed}; {orders} orders live");
-                return Err(Broken { invariant: "I6 bounded", what });
-            }
+            must(is_right && names <= needed.max(names_max(&self.scenario) as u64), "I6 bounded", || {
+                format!("{name} has {names} names and needs {needed}; {orders} orders live")
+            })?;
         }
         Ok(())
     }

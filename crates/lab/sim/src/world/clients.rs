@@ -5,16 +5,17 @@ mod sent;
 
 use std::collections::BTreeSet;
 
+use pares_config::NodeId;
 use pares_types::{ClientOrderId, Reason, Reply};
 use pares_wire::frame::{self, GatewayFrame, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn};
 
-use crate::Broken;
 use crate::client::EXCHANGE;
 use crate::queue::Action;
 use crate::scenario::{MS, US};
+use crate::{Broken, Verdict};
 
-use super::asking::Asked;
 use super::guests::GuestEnd;
+use super::order_queries::Asked;
 use super::revocations::SESSION;
 use super::{World, gateway_id};
 
@@ -25,13 +26,13 @@ const OPEN_MAX: usize = 24;
 /// Before a client tries its key again that was wrong too often: a gateway looks at two wrong ones a second.
 const ATTEMPT_NS: u64 = 600 * MS;
 /// A client's connection to a gateway, by the connection's number.
+#[derive(Default)]
 pub(super) struct Session {
     pub(super) client: usize,
     pub(super) gateway: usize,
     pub(super) is_alive: bool,
     /// The gateway has closed it.
     pub(super) is_closing: bool,
-    /// Guarded names that were sent on it.
     pub(super) guarded: BTreeSet<ClientOrderId>,
     /// It has had a timer.
     pub(super) is_timed: bool,
@@ -196,15 +197,10 @@ impl World<'_> {
             client,
             gateway,
             is_alive: true,
-            is_closing: false,
-            guarded: BTreeSet::new(),
-            is_timed: false,
             to_gateway_ns: now_ns,
             to_client_ns: now_ns,
-            input: Vec::new(),
-            stream: None,
-            asked: Asked::default(),
             guest,
+            ..Session::default()
         });
         self.schedule(gateway_id(gateway));
         connection
@@ -220,22 +216,20 @@ impl World<'_> {
             let delay_ns = self.random.between(10 * US, 80 * US);
             let session = &mut self.sessions[connection];
             session.to_gateway_ns = (self.now_ns + delay_ns).max(session.to_gateway_ns + 1);
-            let at_ns = session.to_gateway_ns;
-            self.queue.push(at_ns, Action::ToGateway { connection, bytes: piece.to_vec() });
+            let (at_ns, server) = (session.to_gateway_ns, gateway_id(session.gateway));
+            self.queue.push(at_ns, Action::ToServer { server, connection, bytes: piece.to_vec() });
         }
     }
 
-    pub(super) fn on_bytes(&mut self, connection: usize, bytes: &[u8]) {
-        let gateway = self.sessions[connection].gateway;
-        // A stopped gateway's kernel still takes bytes in.
-        self.machine.lock().net.deliver(connection, bytes);
-        self.schedule(gateway_id(gateway));
+    pub(super) fn on_bytes(&mut self, server: NodeId, connection: usize, bytes: &[u8]) {
+        // A stopped process's kernel still takes bytes in.
+        self.machine.lock().net_of(server).deliver(connection, bytes);
+        self.schedule(server);
     }
 
-    pub(super) fn on_hang_up(&mut self, connection: usize) {
-        self.machine.lock().net.hang_up(connection);
-        let gateway = self.sessions[connection].gateway;
-        self.schedule(gateway_id(gateway));
+    pub(super) fn on_hang_up(&mut self, server: NodeId, connection: usize) {
+        self.machine.lock().net_of(server).hang_up(connection);
+        self.schedule(server);
     }
 
     pub(super) fn break_one(&mut self) {
@@ -255,10 +249,10 @@ impl World<'_> {
         if !std::mem::take(&mut session.is_alive) {
             return;
         }
-        let client = session.client as u64;
+        let (client, server) = (session.client as u64, gateway_id(session.gateway));
         self.note("a connection of client {} breaks", &[client]);
         let delays = [self.random.between(10 * US, 80 * US), self.random.between(10 * US, 500 * US)];
-        self.queue.push(self.now_ns + delays[0], Action::HangUp { connection });
+        self.queue.push(self.now_ns + delays[0], Action::HangUp { server, connection });
         self.queue.push(self.now_ns + delays[1], Action::Broken { connection });
     }
 
@@ -286,7 +280,7 @@ impl World<'_> {
     }
 
     /// Bytes from a gateway: whole frames are read, the rest waits.
-    pub(super) fn on_frames(&mut self, connection: usize, bytes: &[u8]) -> Result<(), Broken> {
+    pub(super) fn on_frames(&mut self, connection: usize, bytes: &[u8]) -> Verdict {
         let session = &mut self.sessions[connection];
         if !session.is_alive {
             return Ok(());
@@ -315,7 +309,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn on_frame(&mut self, connection: usize, frame: GatewayFrame) -> Result<(), Broken> {
+    fn on_frame(&mut self, connection: usize, frame: GatewayFrame) -> Verdict {
         match frame {
             GatewayFrame::Reply(reply) => self.on_reply(connection, reply),
             GatewayFrame::OrderStatus(key, status) => self.on_order_status(connection, key, status),
@@ -337,7 +331,7 @@ impl World<'_> {
         }
     }
 
-    fn on_reply(&mut self, connection: usize, reply: Reply) -> Result<(), Broken> {
+    fn on_reply(&mut self, connection: usize, reply: Reply) -> Verdict {
         self.check_stream(connection, &reply)?;
         self.sessions[connection].asked.note(&reply);
         let Session { client, gateway, .. } = self.sessions[connection];
@@ -360,7 +354,7 @@ impl World<'_> {
         }
     }
 
-    fn on_rejected(&mut self, client: usize, name: u64, reason: Reason) -> Result<(), Broken> {
+    fn on_rejected(&mut self, client: usize, name: u64, reason: Reason) -> Verdict {
         self.note("client {} is rejected: request {}, reason {}", &[client as u64, name, reason as u64]);
         let wait_ns = self.random.between(500 * US, 3 * MS);
         let now_ns = self.now_ns;

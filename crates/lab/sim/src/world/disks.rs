@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-use pares_roles::NodeId;
+use pares_config::NodeId;
 use pares_types::Position;
 
-use crate::Broken;
+use crate::Verdict;
 use crate::queue::Action;
 use crate::scenario::{MS, US};
 
@@ -33,8 +33,8 @@ impl World<'_> {
                 log.lock().sync_fails = false;
             }
         }
-        state.net.descriptors_max = usize::MAX;
-        state.feed_net.descriptors_max = usize::MAX;
+        state.net.descriptors_max = None;
+        state.feed_net.descriptors_max = None;
         state.cut.clear();
         drop(state);
         self.slow_until_ns.clear();
@@ -45,7 +45,7 @@ impl World<'_> {
         let mut state = self.machine.lock();
         let fate = state.fate(node);
         (fate.is_full, fate.cannot_spawn) = (false, false);
-        state.net_of(node).descriptors_max = usize::MAX;
+        state.net_of(node).descriptors_max = None;
         drop(state);
         self.schedule(node);
     }
@@ -67,7 +67,7 @@ impl World<'_> {
         self.summary.ills.exhausted += 1;
         let mut state = self.machine.lock();
         if descriptors {
-            state.net_of(node).descriptors_max = 2;
+            state.net_of(node).descriptors_max = Some(2);
         } else {
             state.fate(node).cannot_spawn = true;
         }
@@ -116,8 +116,7 @@ impl World<'_> {
         }
     }
 
-    /// The operator stops everything and starts it.
-    pub(super) fn repair(&mut self) -> Result<(), Broken> {
+    pub(super) fn repair(&mut self) -> Verdict {
         match self.processes.values().any(|process| process.is_out) {
             true => self.restart(false),
             false => Ok(()), // another restart came first

@@ -1,11 +1,11 @@
 //! What processes did since the simulator last looked, and when others feel it.
 
+use pares_config::NodeId;
 use pares_log::Offset;
-use pares_roles::NodeId;
 use pares_types::RequestId;
 use pares_wire::record::{self, RequestRecord, SessionMarkRecord};
 
-use crate::Broken;
+use crate::Verdict;
 use crate::memory::machine::Effect;
 use crate::queue::Action;
 use crate::record::Record;
@@ -17,7 +17,7 @@ use super::{Job, World, index};
 pub(super) const SLOW_SYNC_NS: u64 = 4 * MS;
 
 impl World<'_> {
-    pub(super) fn take_effects(&mut self) -> Result<(), Broken> {
+    pub(super) fn take_effects(&mut self) -> Verdict {
         loop {
             let effects = std::mem::take(&mut self.machine.lock().effects);
             if effects.is_empty() {
@@ -32,7 +32,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn take_effect(&mut self, effect: Effect) -> Result<(), Broken> {
+    fn take_effect(&mut self, effect: Effect) -> Verdict {
         match effect {
             Effect::Ring(node) => self.schedule(node),
             Effect::Sync(node, to) => self.begin_sync(node, to),
@@ -54,7 +54,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn on_appended(&mut self, node: NodeId, offset: Offset, payload: &[u8]) -> Result<(), Broken> {
+    fn on_appended(&mut self, node: NodeId, offset: Offset, payload: &[u8]) -> Verdict {
         if let (NodeId::Gateway(_), Some(record::REQUEST)) = (node, record::schema(payload)) {
             let request = RequestRecord::read(payload).expect("a gateway writes requests that can be read");
             self.journalled[index(node)].insert(request.id, offset.0);

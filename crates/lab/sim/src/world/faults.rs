@@ -1,10 +1,10 @@
 //! What goes wrong: planned from the seed, carried out when its time comes.
 
-use pares_roles::NodeId;
+use pares_config::NodeId;
 
-use crate::Broken;
 use crate::queue::Action;
 use crate::scenario::{MS, US};
+use crate::{Fault, Verdict};
 
 use super::{World, gateway_id, index, recorder_id, venue_id};
 
@@ -13,141 +13,15 @@ pub(super) const GRACE_NS: u64 = 15 * MS;
 /// Calls into the world before a process is killed in the middle.
 const CALLS: u64 = 400;
 
-/// A kind of fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    CrashVenue,
-    PauseVenue,
-    CrashVenues,
-    CrashGateway,
-    PauseGateway,
-    CrashRecorder,
-    PauseRecorder,
-    Break,
-    Cut,
-    Restart,
-    Power,
-    FillGateway,
-    FillVenue,
-    FillRecorder,
-    FailSync,
-    SlowDisk,
-    Wipe,
-    JumpClock,
-    FailEngine,
-    WipeVenue,
-    WipeGateway,
-    Rot,
-    RotVenue,
-    RotGateway,
-    Exhaust,
-    Upgrade,
-    CrashPublisher,
-    PausePublisher,
-    CrashReplayer,
-    PauseReplayer,
-    FillPublisher,
-    WipePublisher,
-    RotPublisher,
-    ExhaustReplayer,
-    BreakCall,
-    RestartSubscriber,
-    Forge,
-}
-
-impl Fault {
-    const ALL: [Self; 37] = [
-        Self::CrashVenue,
-        Self::PauseVenue,
-        Self::CrashVenues,
-        Self::CrashGateway,
-        Self::PauseGateway,
-        Self::CrashRecorder,
-        Self::PauseRecorder,
-        Self::Break,
-        Self::Cut,
-        Self::Restart,
-        Self::Power,
-        Self::FillGateway,
-        Self::FillVenue,
-        Self::FillRecorder,
-        Self::FailSync,
-        Self::SlowDisk,
-        Self::Wipe,
-        Self::JumpClock,
-        Self::FailEngine,
-        Self::WipeVenue,
-        Self::WipeGateway,
-        Self::Rot,
-        Self::RotVenue,
-        Self::RotGateway,
-        Self::Exhaust,
-        Self::Upgrade,
-        Self::CrashPublisher,
-        Self::PausePublisher,
-        Self::CrashReplayer,
-        Self::PauseReplayer,
-        Self::FillPublisher,
-        Self::WipePublisher,
-        Self::RotPublisher,
-        Self::ExhaustReplayer,
-        Self::BreakCall,
-        Self::RestartSubscriber,
-        Self::Forge,
-    ];
-}
-
 impl World<'_> {
     pub(super) fn plan_faults(&mut self) {
-        Fault::ALL.into_iter().for_each(|fault| self.plan(fault));
-    }
-
-    fn mean_ns(&self, fault: Fault) -> u64 {
-        let faults = &self.scenario.faults;
-        match fault {
-            Fault::CrashVenue => faults.venue_crash_ns,
-            Fault::PauseVenue => faults.venue_pause_ns,
-            Fault::CrashVenues => faults.venues_crash_ns,
-            Fault::CrashGateway => faults.gateway_crash_ns,
-            Fault::PauseGateway => faults.gateway_pause_ns,
-            Fault::CrashRecorder => faults.recorder_crash_ns,
-            Fault::PauseRecorder => faults.recorder_pause_ns,
-            Fault::Break => faults.break_ns,
-            Fault::Cut => faults.cut_ns,
-            Fault::Restart => faults.restart_ns,
-            Fault::Power => faults.power_ns,
-            Fault::FillGateway => faults.gateway_full_ns,
-            Fault::FillVenue => faults.venue_full_ns,
-            Fault::FillRecorder => faults.recorder_full_ns,
-            Fault::FailSync => faults.sync_failure_ns,
-            Fault::SlowDisk => faults.slow_disk_ns,
-            Fault::Wipe => faults.wipe_ns,
-            Fault::JumpClock => faults.clock_jump_ns,
-            Fault::FailEngine => faults.engine_failure_ns,
-            Fault::WipeVenue => faults.venue_wipe_ns,
-            Fault::WipeGateway => faults.gateway_wipe_ns,
-            Fault::Rot => faults.rot_ns,
-            Fault::RotVenue => faults.venue_rot_ns,
-            Fault::RotGateway => faults.gateway_rot_ns,
-            Fault::Exhaust => faults.exhaust_ns,
-            Fault::Upgrade => faults.other_build_ns,
-            Fault::CrashPublisher => faults.publisher_crash_ns,
-            Fault::PausePublisher => faults.publisher_pause_ns,
-            Fault::CrashReplayer => faults.replayer_crash_ns,
-            Fault::PauseReplayer => faults.replayer_pause_ns,
-            Fault::FillPublisher => faults.publisher_full_ns,
-            Fault::WipePublisher => faults.publisher_wipe_ns,
-            Fault::RotPublisher => faults.publisher_rot_ns,
-            Fault::ExhaustReplayer => faults.replayer_exhaust_ns,
-            Fault::BreakCall => faults.call_break_ns,
-            Fault::RestartSubscriber => faults.subscriber_restart_ns,
-            Fault::Forge => faults.forge_ns,
-        }
+        let kinds: Vec<Fault> = self.scenario.faults.every_ns.keys().copied().collect();
+        kinds.into_iter().for_each(|fault| self.plan(fault));
     }
 
     /// The next fault of a kind.
     fn plan(&mut self, fault: Fault) {
-        let mean_ns = self.mean_ns(fault);
+        let mean_ns = self.scenario.faults.every_ns(fault);
         if mean_ns == 0 {
             return;
         }
@@ -157,7 +31,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn on_fault(&mut self, fault: Fault) -> Result<(), Broken> {
+    pub(super) fn on_fault(&mut self, fault: Fault) -> Verdict {
         self.plan(fault);
         self.summary.faults += 1;
         let venue = venue_id(self.random.index(self.scenario.venues));
@@ -199,7 +73,7 @@ impl World<'_> {
     }
 
     /// What befalls market data excuses nothing.
-    fn on_feed_fault(&mut self, fault: Fault) -> Result<(), Broken> {
+    fn on_feed_fault(&mut self, fault: Fault) -> Verdict {
         let publishers = self.config.feed.as_ref().map_or(1, |feed| usize::from(feed.publishers));
         let replayers = self.config.feed.as_ref().map_or(1, |feed| feed.replayers.len());
         let publisher = super::feed::publisher_id(self.random.index(publishers));
@@ -220,7 +94,7 @@ impl World<'_> {
         Ok(())
     }
 
-    pub(super) fn restart(&mut self, power: bool) -> Result<(), Broken> {
+    pub(super) fn restart(&mut self, power: bool) -> Verdict {
         if self.restarting {
             return Ok(());
         }
@@ -326,12 +200,12 @@ impl World<'_> {
     }
 
     /// Faults stop: everything runs, clients ask nothing new.
-    pub(super) fn on_calm(&mut self) -> Result<(), Broken> {
+    pub(super) fn on_calm(&mut self) -> Verdict {
         self.check_waits()?;
         self.note("faults stop", &[]);
         self.calm = true;
         self.clients.iter_mut().for_each(|client| client.left = 0);
-        self.guests.iter_mut().for_each(|guest| guest.calm_down());
+        self.guests.iter_mut().for_each(|guest| guest.program.calm_down());
         self.heal();
         for node in self.nodes() {
             self.process(node).stops_for_ns = None;

@@ -8,12 +8,11 @@ use std::collections::BTreeMap;
 use pares_types::{CancelCause, ClientOrderId, Command, Event, MemberId, OrderId, Position};
 use pares_wire::frame::{self, CancelAfter};
 
-use crate::Broken;
 use crate::record::Record;
+use crate::{Broken, Verdict, must};
 
 use super::{World, shard_id};
 
-/// The longest timer.
 const TIMER_MS_MAX: u64 = 4;
 
 impl World<'_> {
@@ -50,18 +49,18 @@ impl World<'_> {
     }
 
     /// G2: what a record cancels as left behind was.
-    pub(super) fn check_guards(&self, record: &Record) -> Result<(), Broken> {
+    pub(super) fn check_guards(&self, record: &Record) -> Verdict {
         for event in &record.events {
             let Event::Cancelled { order, member, client_order_id, cause: CancelCause::SessionEnded, .. } =
                 *event
             else {
                 continue;
             };
-            if self.connections(order, member, client_order_id) == (true, false) {
-                let what =
-                    format!("{client_order_id} of {member} is cancelled, its session lives: {record:?}");
-                return Err(Broken { invariant: "G2 none that lives is cancelled", what });
-            }
+            must(
+                self.connections(order, member, client_order_id) != (true, false),
+                "G2 none that lives is cancelled",
+                || format!("{client_order_id} of {member} is cancelled, its session lives: {record:?}"),
+            )?;
         }
         Ok(())
     }

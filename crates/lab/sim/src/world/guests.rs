@@ -1,16 +1,16 @@
 //! Members that come by other protocols: their connections, and strangers at their ports.
 
-use pares_roles::world::DoorPort;
+use pares_flow::Random;
+use pares_port::DoorPort;
 use pares_types::MemberId;
 
 use crate::fix::{FixClient, check_stranger};
-use crate::guest::{Guest, Recorded, Seat};
+use crate::guest::{Recorded, Seat};
 use crate::ouch::OuchClient;
 use crate::queue::Action;
-use crate::random::Random;
 use crate::scenario::{MS, Scenario, US};
 use crate::web::WebClient;
-use crate::{Broken, Bug, Summary, defects};
+use crate::{Bug, Summary, Verdict, defects};
 
 use super::{World, gateway_id};
 
@@ -22,25 +22,24 @@ pub(super) struct GuestEnd {
 }
 
 /// The guests, whose members come behind the others.
-pub(super) fn guests(scenario: &Scenario, random: &mut Random) -> Vec<Box<dyn Guest>> {
+pub(super) fn guests(scenario: &Scenario, random: &mut Random) -> Vec<Seat> {
     let mut members =
         (scenario.clients + 1..).map(|member| MemberId(u32::try_from(member).expect("few members")));
-    let mut guests: Vec<Box<dyn Guest>> = Vec::new();
+    let mut guests = Vec::new();
     for member in members.by_ref().take(scenario.fix) {
-        guests.push(Box::new(FixClient::new(member, scenario, random.fork())));
+        guests.push(FixClient::seated(member, None, scenario, random.fork()));
     }
     for member in members.by_ref().take(scenario.ouch) {
         // One session for each shard's stream.
         for shard in 0..scenario.shards {
-            guests.push(Box::new(OuchClient::new(member, shard, scenario, random.fork())));
+            guests.push(OuchClient::seated(member, shard, scenario, random.fork()));
         }
     }
     for member in members.take(scenario.web) {
-        guests.push(Box::new(WebClient::new(member, scenario, random.fork())));
+        guests.push(WebClient::seated(member, scenario, random.fork()));
     }
     if let Some((member, copied)) = copying(scenario) {
-        let copy = FixClient::new(member, scenario, random.fork());
-        guests.push(Box::new(copy.copying(copied)));
+        guests.push(FixClient::seated(member, Some(copied), scenario, random.fork()));
     }
     guests
 }
@@ -54,7 +53,7 @@ pub(super) fn copying(scenario: &Scenario) -> Option<(MemberId, MemberId)> {
 
 impl World<'_> {
     pub(super) fn wake_guest(&mut self, guest: usize) {
-        match self.guests[guest].seat().connection {
+        match self.guests[guest].connection {
             None => self.call_as_guest(guest),
             Some(connection) => self.go_on_as_guest(guest, connection),
         }
@@ -63,21 +62,21 @@ impl World<'_> {
     }
 
     fn call_as_guest(&mut self, guest: usize) {
-        let Seat { home, .. } = self.guests[guest].seat();
+        let Seat { home, member, port, .. } = self.guests[guest];
         let gateway = home % self.scenario.gateways;
-        if !self.may_call(self.guests[guest].member()) {
+        if !self.may_call(member) {
             return;
         }
         if !self.is_up(gateway_id(gateway)) {
-            self.guests[guest].seat_mut().home += 1;
+            self.guests[guest].home += 1;
             return;
         }
-        let end = GuestEnd { port: self.guests[guest].port(), guest: Some(guest) };
+        let end = GuestEnd { port, guest: Some(guest) };
         let connection = self.open_guest_connection(gateway, end);
         self.note("guest {} calls gateway {}", &[guest as u64, gateway as u64]);
         let (now_ns, mut out) = (self.now_ns, Vec::new());
-        self.guests[guest].seat_mut().connection = Some(connection);
-        self.guests[guest].call(now_ns, &mut out);
+        self.guests[guest].connection = Some(connection);
+        self.guests[guest].program.call(now_ns, &mut out);
         self.send_as_guest(connection, &out);
     }
 
@@ -89,11 +88,11 @@ impl World<'_> {
     fn go_on_as_guest(&mut self, guest: usize, connection: usize) {
         let (now_ns, is_calm) = (self.now_ns, self.calm);
         let leaves = !is_calm && self.random.chance(15);
-        if self.guests[guest].is_stuck(now_ns) || leaves {
+        if self.guests[guest].program.is_stuck(now_ns) || leaves {
             return self.hang_up_as_guest(guest, connection);
         }
         let mut out = Vec::new();
-        let one = &mut self.guests[guest];
+        let one = &mut self.guests[guest].program;
         one.wake(now_ns, is_calm, &mut out);
         if !is_calm && self.random.chance(self.scenario.faults.hostile_permille) {
             self.summary.hostile += 1;
@@ -116,8 +115,9 @@ impl World<'_> {
     fn leave_as_guest(&mut self, guest: usize) {
         let elsewhere = usize::from(self.random.chance(600));
         let one = &mut self.guests[guest];
-        one.on_disconnected();
-        one.seat_mut().home += elsewhere;
+        one.connection = None;
+        one.program.on_disconnected();
+        one.home += elsewhere;
     }
 
     /// In pieces, cut anywhere.
@@ -137,12 +137,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn on_guest_bytes(
-        &mut self,
-        connection: usize,
-        end: GuestEnd,
-        bytes: &[u8],
-    ) -> Result<(), Broken> {
+    pub(super) fn on_guest_bytes(&mut self, connection: usize, end: GuestEnd, bytes: &[u8]) -> Verdict {
         let mut bytes = bytes.to_vec();
         if end.port == Some(DoorPort::Fix) {
             defects::mistell(self.scenario.bug, end.guest.is_none(), &mut bytes);
@@ -152,10 +147,10 @@ impl World<'_> {
         };
         let (now_ns, mut out) = (self.now_ns, Vec::new());
         let one = &mut self.guests[guest];
-        if one.seat().connection != Some(connection) {
+        if one.connection != Some(connection) {
             return Ok(());
         }
-        let is_over = one.on_bytes(now_ns, &bytes, &mut out)?;
+        let is_over = one.program.on_bytes(now_ns, &bytes, &mut out)?;
         self.send_as_guest(connection, &out);
         if is_over {
             self.hang_up_as_guest(guest, connection);
@@ -165,7 +160,7 @@ impl World<'_> {
 
     pub(super) fn on_guest_broken(&mut self, connection: usize, end: GuestEnd) {
         if let Some(guest) = end.guest
-            && self.guests[guest].seat().connection == Some(connection)
+            && self.guests[guest].connection == Some(connection)
         {
             self.leave_as_guest(guest);
         }
@@ -173,7 +168,7 @@ impl World<'_> {
 
     pub(super) fn break_one_of_guests(&mut self) {
         let guest = self.random.index(self.guests.len());
-        if let Some(connection) = self.guests[guest].seat().connection {
+        if let Some(connection) = self.guests[guest].connection {
             self.break_connection(connection);
         }
     }
@@ -185,14 +180,15 @@ impl World<'_> {
         if !self.is_up(gateway_id(gateway)) {
             return;
         }
-        let bytes = self.guests[victim].forge(self.now_ns, &mut self.random);
-        let end = GuestEnd { port: self.guests[victim].port(), guest: None };
+        let bytes = self.guests[victim].program.forge(self.now_ns, &mut self.random);
+        let end = GuestEnd { port: self.guests[victim].port, guest: None };
         let connection = self.open_guest_connection(gateway, end);
         if !bytes.is_empty() {
             self.send_to_gateway(connection, &bytes);
         }
         let for_ns = self.random.between(200 * US, 4 * MS);
-        self.queue.push(self.now_ns + for_ns, Action::HangUp { connection });
+        let server = gateway_id(gateway);
+        self.queue.push(self.now_ns + for_ns, Action::HangUp { server, connection });
         self.queue.push(self.now_ns + for_ns, Action::Broken { connection });
     }
 
@@ -206,11 +202,11 @@ impl World<'_> {
 
     /// What gateways knew of sessions may be lost.
     pub(super) fn excuse_guests(&mut self) {
-        self.guests.iter_mut().for_each(|guest| guest.excuse());
+        self.guests.iter_mut().for_each(|guest| guest.program.excuse());
     }
 
     pub(super) fn count_guests(&self, mut summary: Summary) -> Summary {
-        self.guests.iter().for_each(|guest| guest.count(&mut summary));
+        self.guests.iter().for_each(|guest| guest.program.count(&mut summary));
         summary
     }
 
@@ -219,28 +215,28 @@ impl World<'_> {
     }
 
     fn untold_guest(&self) -> Option<String> {
-        self.guests.iter().find_map(|guest| guest.untold(self.recorded()))
+        self.guests.iter().find_map(|guest| guest.program.untold(self.recorded()))
     }
 
     pub(super) fn guests_are_quiet(&self) -> bool {
-        self.guests.iter().all(|guest| guest.is_quiet()) && self.untold_guest().is_none()
+        self.guests.iter().all(|guest| guest.program.is_quiet()) && self.untold_guest().is_none()
     }
 
     /// Why they are not at rest.
     pub(super) fn guests_state(&self) -> String {
-        let loud = self.guests.iter().filter(|guest| !guest.is_quiet());
+        let loud = self.guests.iter().filter(|guest| !guest.program.is_quiet());
         let loud: String =
-            loud.map(|one| format!("\n  {:?} {}: {}", one.port(), one.member(), one.state())).collect();
+            loud.map(|one| format!("\n  {:?} {}: {}", one.port, one.member, one.program.state())).collect();
         self.untold_guest().map_or_else(String::new, |what| format!("\n  {what}")) + &loud
     }
 
     /// What guests asked for is in the record, as they asked for it and once.
-    pub(super) fn check_guests_asked(&self) -> Result<(), Broken> {
-        self.guests.iter().try_for_each(|guest| guest.check_asked(self.recorded()))
+    pub(super) fn check_guests_asked(&self) -> Verdict {
+        self.guests.iter().try_for_each(|guest| guest.program.check_asked(self.recorded()))
     }
 
-    pub(super) fn check_guests_end(&self) -> Result<(), Broken> {
+    pub(super) fn check_guests_end(&self) -> Verdict {
         self.check_guests_asked()?;
-        self.guests.iter().try_for_each(|guest| guest.check_told(self.recorded()))
+        self.guests.iter().try_for_each(|guest| guest.program.check_told(self.recorded()))
     }
 }

@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
+use pares_config::NodeId;
+use pares_doors::Doors;
 use pares_publisher::publisher::PublisherNode;
 use pares_publisher::replayer::{CLIENTS_MAX, ReplayerNode};
 use pares_roles::gateway::GatewayNode;
 use pares_roles::lost::OnLoss;
 use pares_roles::recorder::RecorderNode;
 use pares_roles::venue::{VenueNode, Watch};
-use pares_roles::{NodeError, NodeId, epoch};
+use pares_roles::{NodeError, epoch};
 use pares_types::Position;
 
-use crate::Broken;
 use crate::bug::Bug;
 use crate::memory::datagrams::{MemoryDatagrams, MemoryLines};
 use crate::memory::host::Host;
 use crate::memory::sockets::MemorySockets;
 use crate::queue::Action;
 use crate::scenario::{MS, US};
+use crate::{Broken, Verdict, must};
 
 use super::steps::{Ended, call};
 use super::{Memory, World, index, number};
@@ -27,7 +29,7 @@ const PAUSE_MAX_NS: u64 = 20 * MS;
 
 impl World<'_> {
     /// Starts a dead process: it finds its log and goes on.
-    pub(super) fn start(&mut self, node: NodeId) -> Result<(), Broken> {
+    pub(super) fn start(&mut self, node: NodeId) -> Verdict {
         if self.is_up(node) || self.restarting || self.process(node).is_out {
             return Ok(());
         }
@@ -42,9 +44,10 @@ impl World<'_> {
         let opened = call(|| -> Result<Memory, NodeError> {
             Ok(match node {
                 NodeId::Gateway(id) => {
-                    let config = pares_roles::SystemConfig { quorum, ..config };
+                    let config = pares_config::SystemConfig { quorum, ..config };
                     let sockets = MemorySockets::new(&host);
-                    Memory::Gateway(Box::new(GatewayNode::open(id, &config, host, sockets)?))
+                    let doors = Arc::new(Doors);
+                    Memory::Gateway(Box::new(GatewayNode::open(id, &config, host, sockets, doors)?))
                 }
                 NodeId::Venue(id) => {
                     let (watch, suspect) = Watch::open(&host, id, epoch)?;
@@ -52,7 +55,7 @@ impl World<'_> {
                 }
                 NodeId::Publisher(id) => {
                     let lines = MemoryLines::new(&host);
-                    let config = pares_roles::SystemConfig { quorum: told_quorum, ..config };
+                    let config = pares_config::SystemConfig { quorum: told_quorum, ..config };
                     Memory::Publisher(Box::new(PublisherNode::open(id, &config, host, lines)?))
                 }
                 NodeId::Replayer(id) => {
@@ -197,7 +200,7 @@ impl World<'_> {
     }
 
     /// Everything dies; with `power` also what was not synced.
-    pub(super) fn take_down(&mut self, power: bool) -> Result<(), Broken> {
+    pub(super) fn take_down(&mut self, power: bool) -> Verdict {
         for node in self.nodes() {
             // Some die in the middle of a cycle.
             if self.is_up(node) && !self.process(node).is_stopped && self.random.chance(500) {
@@ -235,7 +238,7 @@ impl World<'_> {
     }
 
     /// The supervisor begins the next epoch before any node runs: what no recorder has is void.
-    pub(super) fn begin_epoch(&mut self) -> Result<(), Broken> {
+    pub(super) fn begin_epoch(&mut self) -> Verdict {
         let host = Host::supervisor(&self.machine);
         let config = self.config.clone();
         let Ended::Back(begun) = call(|| epoch::begin(&host, &config, OnLoss::Refuse)) else {
@@ -250,10 +253,7 @@ impl World<'_> {
                 return Err(Broken { invariant: "everything is answered", what });
             }
         };
-        if epoch <= self.epoch {
-            let what = format!("{epoch} begins after {}", self.epoch);
-            return Err(Broken { invariant: "an epoch is used once", what });
-        }
+        must(epoch > self.epoch, "an epoch is used once", || format!("{epoch} begins after {}", self.epoch))?;
         (self.epoch, self.restarting) = (epoch, false);
         self.summary.epochs += 1;
         for shard in 0..self.scenario.shards {

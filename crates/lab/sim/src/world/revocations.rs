@@ -5,19 +5,19 @@
 
 use std::collections::BTreeMap;
 
+use pares_config::{SignOnSetting, SystemConfig};
 use pares_gateway::Answer;
 use pares_keys::{Secret, Verifier};
-use pares_roles::config::{SignOnSetting, SystemConfig};
 use pares_types::{
     Command, Entry, GatewayId, Key, MemberId, Position, Reason, Registration, Request, Status,
 };
 use pares_wire::Transcript;
 use pares_wire::frame::{self, Challenge, Proof};
 
-use crate::Broken;
 use crate::client::{Client, EXCHANGE};
 use crate::record::Record;
 use crate::scenario::Scenario;
+use crate::{Verdict, must};
 
 use super::World;
 
@@ -105,7 +105,7 @@ impl World<'_> {
     }
 
     /// R4: whether the gateway may have taken the request in.
-    pub(super) fn check_signed_on(&self, gateway: usize, request: &Request) -> Result<(), Broken> {
+    pub(super) fn check_signed_on(&self, gateway: usize, request: &Request) -> Verdict {
         let member = request.member;
         if !self.scenario.revocations || member == EXCHANGE {
             return Ok(());
@@ -114,14 +114,9 @@ impl World<'_> {
         let of_member = |from, to| self.keys.changes.range((member, from)..(member, to));
         let known = of_member(Position(0), followed).next_back().is_some_and(|(_, is_right)| *is_right);
         let later = of_member(followed, Position(u64::MAX)).any(|(_, is_right)| *is_right);
-        if known || later {
-            return Ok(());
-        }
-        let what = format!(
-            "gateway {gateway} has read that member {member} has no key, and takes in {}",
-            request.id
-        );
-        Err(Broken { invariant: "R4 revoked is out", what })
+        must(known || later, "R4 revoked is out", || {
+            format!("gateway {gateway} has read that member {member} has no key, and takes in {}", request.id)
+        })
     }
 
     /// Once the exchange has nothing else to ask, it lets in who is not done.

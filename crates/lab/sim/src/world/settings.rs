@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use pares_roles::config::{
+use pares_config::{
     DurabilitySetting, FeedConfig, InstrumentConfig, PhaseSetting, SystemConfig, TimetableSetting,
 };
 

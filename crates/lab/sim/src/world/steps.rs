@@ -2,12 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use pares_config::NodeId;
 use pares_roles::NodeError;
-use pares_roles::NodeId;
 use pares_roles::duty::Duty;
 use pares_roles::world::Next;
 
-use crate::Broken;
+use crate::Verdict;
 use crate::memory::host::Killed;
 use crate::queue::Action;
 use crate::scenario::US;
@@ -46,7 +46,7 @@ impl Memory {
 }
 
 impl World<'_> {
-    pub(super) fn on_step(&mut self, node: NodeId, life: u32, plan: u64) -> Result<(), Broken> {
+    pub(super) fn on_step(&mut self, node: NodeId, life: u32, plan: u64) -> Verdict {
         let current = self.life(node) == life;
         let process = self.process(node);
         if !current || process.plan != plan || process.is_stopped || process.is_syncing {
@@ -55,8 +55,7 @@ impl World<'_> {
         self.step(node)
     }
 
-    /// One duty cycle.
-    pub(super) fn step(&mut self, node: NodeId) -> Result<(), Broken> {
+    pub(super) fn step(&mut self, node: NodeId) -> Verdict {
         let away = self.away_of(node);
         let process = self.process(node);
         process.planned_ns = 0;
@@ -132,7 +131,7 @@ impl World<'_> {
         self.queue.push(at_ns, Action::Step { node, life, plan });
     }
 
-    pub(super) fn on_task(&mut self, number: u64, plan: u64) -> Result<(), Broken> {
+    pub(super) fn on_task(&mut self, number: u64, plan: u64) -> Verdict {
         let Some(job) = self.jobs.get_mut(&number).filter(|job| job.plan == plan) else { return Ok(()) };
         let (node, life, name) = (job.node, job.life, job.name);
         if self.life(node) != life {
@@ -184,7 +183,7 @@ impl World<'_> {
     }
 
     /// A process has ended by itself, with a reason.
-    fn on_exit(&mut self, node: NodeId, error: &NodeError) -> Result<(), Broken> {
+    fn on_exit(&mut self, node: NodeId, error: &NodeError) -> Verdict {
         if let Some(told) = self.exit_is_broken(node, error) {
             return Err(told);
         }

@@ -6,10 +6,12 @@ use pares_stream::{StreamNumbers, Told};
 use pares_types::{MemberId, Position, Reply, ShardId};
 use pares_wire::frame;
 
-use crate::Broken;
 use crate::ledger::Ledger;
+use crate::{Verdict, must};
 
 use super::{World, shard_id};
+
+const STREAMS: &str = "members' streams";
 
 /// What the record tells members.
 #[derive(Default)]
@@ -49,10 +51,6 @@ pub(super) fn place(reply: &Reply) -> Option<(ShardId, Position, u64)> {
     (place.2 > 0).then_some(place)
 }
 
-fn broken<T>(what: String) -> Result<T, Broken> {
-    Err(Broken { invariant: "members' streams", what })
-}
-
 impl World<'_> {
     /// Asks for the streams that the session is to follow.
     pub(super) fn write_resumes(&self, connection: usize, bytes: &mut Vec<u8>) {
@@ -63,26 +61,24 @@ impl World<'_> {
     }
 
     /// A reply reached a client.
-    pub(super) fn check_stream(&mut self, connection: usize, reply: &Reply) -> Result<(), Broken> {
+    pub(super) fn check_stream(&mut self, connection: usize, reply: &Reply) -> Verdict {
         let Some((shard, position, number)) = place(reply).filter(|_| !self.ledger.looks_away) else {
             return Ok(());
         };
         let (client, next) = self.sessions[connection].stream(usize::from(shard.0));
         if let Some(next) = next {
-            if number != *next {
-                return broken(format!(
-                    "client {client} lacks {next} of shard {shard} and is told {reply:?}"
-                ));
-            }
+            must(number == *next, STREAMS, || {
+                format!("client {client} lacks {next} of shard {shard} and is told {reply:?}")
+            })?;
             *next += 1;
             let known = &mut self.clients[client].stream[usize::from(shard.0)];
             *known = number.max(*known - 1) + 1;
         }
         self.streams.read(&self.ledger, shard, position.next());
-        match self.streams.told.get(&(shard, self.clients[client].member, number)) {
-            Some(told) if told == reply => Ok(()),
-            told => broken(format!("client {client} is told {reply:?}; the record tells {told:?}")),
-        }
+        let told = self.streams.told.get(&(shard, self.clients[client].member, number));
+        must(told == Some(reply), STREAMS, || {
+            format!("client {client} is told {reply:?}; the record tells {told:?}")
+        })
     }
 
     /// Whether all who follow have been told everything.

@@ -2,24 +2,22 @@
 
 use std::net::SocketAddr;
 
+use pares_config::NodeId;
 use pares_log::LogSalvage;
-use pares_roles::NodeId;
-use pares_tap::{TapEntry, Tape, TapeEnd, TapedConnection, TapedPiece};
+use pares_port::TapEntry;
+use pares_tap::{Tape, TapeEnd, TapedConnection, TapedPiece};
 
 use super::{World, gateway_id};
-use crate::Broken;
 use crate::memory::reader::Salvage;
 use crate::scenario::Scenario;
+use crate::{Broken, Verdict, must};
 
 /// Every so many seeds gateways keep taps; never beside a defect, which is to be found as it would be without.
 const SEEDS: u64 = 4;
+const TAPED: &str = "the tap is what passed";
 
 pub(super) fn are_there(scenario: &Scenario) -> bool {
     scenario.bug.is_none() && scenario.seed.is_multiple_of(SEEDS)
-}
-
-fn broken<T>(what: String) -> Result<T, Broken> {
-    Err(Broken { invariant: "the tap is what passed", what })
 }
 
 impl World<'_> {
@@ -32,7 +30,7 @@ impl World<'_> {
     }
 
     /// The run is over.
-    pub(super) fn check_taps(&mut self) -> Result<(), Broken> {
+    pub(super) fn check_taps(&mut self) -> Verdict {
         for gateway in (0..self.scenario.gateways).filter(|_| self.config.tap) {
             let NodeId::Gateway(id) = gateway_id(gateway) else { continue };
             let Some(log) = self.machine.tap(id) else { continue };
@@ -52,12 +50,10 @@ impl World<'_> {
                 self.summary.taped += 1;
             }
             self.summary.tap_lost += tape.lost.0;
-            if short > tape.lost.1 {
-                let lost = tape.lost.1;
-                return broken(format!(
-                    "the tap of gateway {gateway} lacks {short} bytes, and says that it lost {lost}"
-                ));
-            }
+            let lost = tape.lost.1;
+            must(short <= lost, TAPED, || {
+                format!("the tap of gateway {gateway} lacks {short} bytes, and says that it lost {lost}")
+            })?;
         }
         Ok(())
     }
@@ -71,23 +67,17 @@ impl World<'_> {
     }
 
     /// These bytes have passed.
-    fn check_piece(
-        &self,
-        gateway: usize,
-        taped: &TapedConnection,
-        piece: TapedPiece<'_>,
-    ) -> Result<(), Broken> {
+    fn check_piece(&self, gateway: usize, taped: &TapedConnection, piece: TapedPiece<'_>) -> Verdict {
         let Some(number) = Self::number(taped) else { return Ok(()) };
         let state = self.machine.lock();
         let passed = &state.net.connection(number).passed[usize::from(!piece.is_in)];
         let from = piece.at as usize;
         let there = passed.get(from..from + piece.bytes.len()).unwrap_or_default();
         let is_same = |(taped, passed): (&u8, &u8)| taped == passed || piece.is_blanked && *taped == b'*';
-        if there.len() == piece.bytes.len() && piece.bytes.iter().zip(there).all(is_same) {
-            return Ok(());
-        }
         let length = piece.bytes.len();
-        broken(format!("connection {number} of gateway {gateway}: {length} bytes at {from} did not pass"))
+        must(there.len() == length && piece.bytes.iter().zip(there).all(is_same), TAPED, || {
+            format!("connection {number} of gateway {gateway}: {length} bytes at {from} did not pass")
+        })
     }
 
     /// How many bytes are not in the tap, of a connection whose gateway did not die.
@@ -96,12 +86,9 @@ impl World<'_> {
         let state = self.machine.lock();
         let connection = state.net.connection(number);
         let passed = connection.passed.each_ref().map(|bytes| bytes.len() as u64);
-        if (0..2).any(|way| taped.totals[way] > passed[way]) {
-            return broken(format!(
-                "connection {number} of gateway {gateway}: {:?} of {passed:?}",
-                taped.totals
-            ));
-        }
+        must((0..2).all(|way| taped.totals[way] <= passed[way]), TAPED, || {
+            format!("connection {number} of gateway {gateway}: {:?} of {passed:?}", taped.totals)
+        })?;
         let unseen: u64 = (0..2).map(|way| passed[way] - taped.totals[way] + taped.missing[way]).sum();
         Ok(if taped.end == TapeEnd::Gateway { 0 } else { unseen })
     }

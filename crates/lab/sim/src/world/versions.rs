@@ -8,13 +8,13 @@
 //! What is recorded is not handed out again, and a hash is of the state, not of how it came about. So another result that only
 //! the wrong venue hands out, and whose traces are gone before the next hash is due, is found by nobody; such runs are counted.
 
+use pares_config::NodeId;
 use pares_gateway::ClientRequest;
-use pares_roles::NodeId;
 
-use crate::Broken;
 use crate::client::EVERYWHERE;
 use crate::engine::Poison;
 use crate::scenario::MS;
+use crate::{Broken, Verdict};
 
 use super::faults::GRACE_NS;
 use super::{World, index, recorder_id, venue_id};
@@ -43,7 +43,7 @@ impl World<'_> {
     }
 
     /// A recorder has halted a shard, or shut a venue out: venues differ, and it must be true.
-    pub(super) fn check_halted(&mut self, recorder: usize) -> Result<(), Broken> {
+    pub(super) fn check_halted(&mut self, recorder: usize) -> Verdict {
         let name = recorder_id(recorder).to_string();
         let of = |counter: &str| self.machine.counter(&name, counter).unwrap_or_default();
         if of("halted_shards") + of("shut_out_venues") == 0
@@ -80,7 +80,7 @@ impl World<'_> {
     ///
     /// # Errors
     /// As `ended`, where all venues had the same rules; or if a difference that hashes showed went on.
-    pub(super) fn judge_versions(&mut self, ended: Result<(), Broken>) -> Result<(), Broken> {
+    pub(super) fn judge_versions(&mut self, ended: Verdict) -> Verdict {
         if self.is_halted() {
             return Ok(());
         }

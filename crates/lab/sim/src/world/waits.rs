@@ -5,8 +5,8 @@
 use pares_types::{ClientRequest, Reason};
 
 use super::World;
-use crate::Broken;
 use crate::client::{EXCHANGE, Open};
+use crate::{Verdict, must};
 
 /// An order is late if it waited for so many times the target: the network, the device and a stretch that shows too late are in it.
 const LATE: u64 = 5;
@@ -41,31 +41,28 @@ impl World<'_> {
     }
 
     /// O2: a gateway has refused something for want of room.
-    pub(super) fn check_refusal(&self, request: &ClientRequest, reason: Reason) -> Result<(), Broken> {
-        if !self.scenario.floods || reason != Reason::Overloaded || is_order(request) {
-            return Ok(());
-        }
-        let what = format!("{request:?} is refused as {reason}, and orders have less room");
-        Err(Broken { invariant: "O2 cancels go first", what })
+    pub(super) fn check_refusal(&self, request: &ClientRequest, reason: Reason) -> Verdict {
+        must(
+            !self.scenario.floods || reason != Reason::Overloaded || is_order(request),
+            "O2 cancels go first",
+            || format!("{request:?} is refused as {reason}, and orders have less room"),
+        )
     }
 
     /// O1 and O3, when members have stopped asking.
-    pub(super) fn check_waits(&self) -> Result<(), Broken> {
+    pub(super) fn check_waits(&self) -> Verdict {
         let Waits { orders, late } = self.waits;
         if !self.scenario.floods {
             return Ok(());
         }
-        if late * LATE_PART > orders {
-            let what = format!("{late} of {orders} orders waited for more than {LATE} times the target");
-            return Err(Broken { invariant: "O1 what is taken in waits little", what });
-        }
+        must(late * LATE_PART <= orders, "O1 what is taken in waits little", || {
+            format!("{late} of {orders} orders waited for more than {LATE} times the target")
+        })?;
         let members = self.clients.iter().filter(|client| client.member != EXCHANGE);
         let answered: Vec<u64> = members.map(|client| client.orders_answered).collect();
         let (least, all) = (answered.iter().min().copied().unwrap_or_default(), answered.iter().sum::<u64>());
-        if least * SHARE_PART * answered.len() as u64 >= all {
-            return Ok(());
-        }
-        let what = format!("members had {answered:?} orders answered");
-        Err(Broken { invariant: "O3 nobody is starved", what })
+        must(least * SHARE_PART * answered.len() as u64 >= all, "O3 nobody is starved", || {
+            format!("members had {answered:?} orders answered")
+        })
     }
 }

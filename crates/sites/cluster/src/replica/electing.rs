@@ -71,7 +71,7 @@ impl<J: Journal> Replica<J> {
 
     pub(super) fn draw_patience(&mut self) {
         let range = &self.config.election_ticks;
-        let extra = super::next_random(&mut self.random) % u64::from(range.end - range.start);
+        let extra = self.random.next_u64() % u64::from(range.end - range.start);
         self.patience_ticks = (u64::from(range.start) + extra, self.node.raft.term);
     }
 }

@@ -7,8 +7,8 @@ use pares_cluster::{
     Beginning, ClusterLog, Incarnation, JournalError, MemberId, MessageError, Replica, ReplicaConfig,
     ReplicaError,
 };
+use pares_random::Random;
 
-use super::random::Random;
 use super::site::{Given, Site};
 
 /// What the network does, in percent of messages, and ticks.
@@ -70,7 +70,7 @@ impl World {
         let mut world = World {
             members: (0..members).map(member).collect(),
             weather: Weather::default(),
-            random: Random(seed),
+            random: Random::new(seed),
             now: 0,
             underway: BTreeMap::new(),
             sent: 0,
@@ -295,10 +295,10 @@ impl World {
     fn send(&mut self, from: u8, to: u8, message: Vec<u8>) {
         let mixed = message.iter().fold(self.trace, |sum, byte| sum.rotate_left(5) ^ u64::from(*byte));
         self.trace = mixed.wrapping_mul(31).wrapping_add(u64::from(to));
-        let copies = 1 + u64::from(self.random.chance(self.weather.repeat_percent));
+        let copies = 1 + u64::from(self.random.percent(self.weather.repeat_percent));
         for _ in 0..copies {
             let delay = self.random.below(self.weather.delay_ticks_max + 1);
-            if !self.random.chance(self.weather.loss_percent) {
+            if !self.random.percent(self.weather.loss_percent) {
                 self.sent += 1;
                 self.underway.insert((self.now + delay, self.sent), (from, to, message.clone()));
             }

@@ -17,7 +17,7 @@ pub(super) fn verify(folder: &BackupFolder, json: bool) -> OperatorResult {
     }
     match facts.faults() {
         none if none.is_empty() => Ok(()),
-        faults => Err(OperatorError::Failed(format!("every file is whole, but: {}", faults.join("; ")))),
+        faults => Err(OperatorError::Failed(format!("every file is intact, but: {}", faults.join("; ")))),
     }
 }
 
@@ -40,7 +40,7 @@ fn print(facts: &FolderFacts) {
     text::print(&table.render());
     if let Some(at) = facts.logs.iter().find_map(|log| log.torn_at) {
         text::print(&format!(
-            "the last log grows, or its writer died, or its last record has changed: byte {at} and what follows is no whole record"
+            "the last log has no complete record from byte {at} on: it is still being written, its writer died, or the record has changed"
         ));
     }
 }

@@ -13,8 +13,8 @@ use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, Stored, Value, Version};
 
 use super::BackupError;
+use super::messages::{decode_text, encode_text};
 use super::sealed::{SealedReader, SealedWriter};
-use super::words::{decode_text, encode_text};
 
 /// The kind of such a file.
 pub(super) const KIND: u8 = 1;
@@ -23,6 +23,7 @@ const PIECE: u8 = 2;
 const END: u8 = 3;
 /// Content of the last record: its kind, its format, items, bytes.
 pub(super) const END_BYTES: usize = 18;
+const _: () = assert!(END_BYTES == 1 + 1 + 8 + 8, "an end is its kind, its format and two counts");
 
 /// What a copy is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +99,10 @@ impl CopyWriter {
 
     /// All has come: from now on it is a copy, also after the loss of power.
     pub(super) fn end(mut self) -> Result<CopyFacts, BackupError> {
-        self.file.write(&record(END, &(self.facts.items, self.facts.bytes)))?;
+        let end = record(END, &(self.facts.items, self.facts.bytes));
+        assert!(is_end(&end), "the last record is one by which the end of a copy is known");
+        assert_ne!(self.making, self.path, "half a copy does not have the name of one");
+        self.file.write(&end)?;
         self.file.sync()?;
         std::fs::rename(&self.making, &self.path).map_err(|source| BackupError::io(&self.path, source))?;
         super::folder::sync(&self.path)?;
@@ -143,7 +147,7 @@ impl CopyReader {
             Some((&HEAD, content)) => CopyHead::from_bytes(content).ok(),
             _ => None,
         };
-        let head = head.ok_or_else(|| file.damaged("it does not say what it is a copy of"))?;
+        let head = head.ok_or_else(|| file.damaged("it does not name the database that it is a copy of"))?;
         let Stored { version, digest, .. } = head.stored;
         let facts = CopyFacts { version, digest, items: 0, bytes: 0 };
         Ok(Self { file, head, facts, last: Key::new([]), is_over: false })
@@ -161,7 +165,7 @@ impl CopyReader {
                 self.take(items.map_err(|_| self.file.damaged("a piece holds no items"))?).map(Some)
             }
             Some((&END, content)) => self.end(content).map(|()| None),
-            _ => Err(self.file.damaged("a record is of no kind that is known")),
+            _ => Err(self.file.damaged("a record has an unknown kind")),
         }
     }
 
@@ -178,10 +182,10 @@ impl CopyReader {
 
     fn end(&mut self, content: &[u8]) -> Result<(), BackupError> {
         if <(u64, u64)>::from_bytes(content) != Ok((self.facts.items, self.facts.bytes)) {
-            return Err(self.file.damaged("it holds not as many items as it says"));
+            return Err(self.file.damaged("its number of items is wrong"));
         }
         if self.file.next()?.is_some() {
-            return Err(self.file.damaged("something stands behind its end"));
+            return Err(self.file.damaged("data follow its end"));
         }
         self.is_over = true;
         Ok(())
@@ -190,6 +194,7 @@ impl CopyReader {
     /// Reads the rest, and says what it came to.
     pub(super) fn verify(mut self) -> Result<CopyFacts, BackupError> {
         while self.next()?.is_some() {}
+        assert!(self.is_over, "a copy is whole when its end was read");
         Ok(self.facts)
     }
 

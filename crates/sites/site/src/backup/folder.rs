@@ -101,6 +101,7 @@ impl BackupFolder {
             if begins <= base || end_of(&path)? != Some(begins) {
                 break;
             }
+            assert!(behind <= begins, "logs are in their order");
             begins = behind;
         }
         Ok((begins <= base).then_some((base, copy)))
@@ -130,7 +131,7 @@ impl BackupFolder {
         let of_logs = logs.map(|(_, path)| LogReader::open(&path).map(|read| read.head.identity));
         of_bases.chain(of_logs).try_for_each(|found| match found {
             Ok(found) if found != identity => Err(BackupError::Another(format!(
-                "{} holds copies of database {found}; the site asked is of {identity}: give each database its own directory, or name the right --dir",
+                "{} contains copies of database {found}, but the site belongs to {identity}: use one backup directory per database, or name the right --dir",
                 self.0.display()
             ))),
             Ok(_) => Ok(()),
@@ -143,7 +144,8 @@ impl BackupFolder {
     pub(super) fn lock_for_copy(&self) -> Result<Lock, BackupError> {
         let path = self.0.join("copying");
         let lock = Lock::take(&path).map_err(|source| BackupError::io(&path, source))?;
-        let taken = || format!("another copy is being taken into {}: wait for it", self.0.display());
+        let taken =
+            || format!("another copy is being written into {}: wait until it has finished", self.0.display());
         lock.ok_or_else(|| BackupError::Another(taken()))
     }
 
@@ -154,7 +156,7 @@ impl BackupFolder {
     pub fn verify(&self) -> Result<FolderFacts, BackupError> {
         let (bases, logs) = (self.bases()?, self.logs()?);
         if bases.is_empty() && logs.is_empty() {
-            return Err(BackupError::Absent(format!("{} holds no backup", self.0.display())));
+            return Err(BackupError::Absent(format!("{} contains no backup", self.0.display())));
         }
         let mut facts = FolderFacts::default();
         for (version, path) in bases {
@@ -163,10 +165,12 @@ impl BackupFolder {
             is_named(&path, version, read.head.stored.version)?;
             facts.bases.push(read.verify()?);
         }
+        assert!(facts.bases.is_sorted_by_key(|base| base.version), "bases are in the order of versions");
         let count = logs.len();
         for (at, (version, path)) in logs.into_iter().enumerate() {
             facts.read_log(&path, version, at + 1 == count)?;
         }
+        assert_eq!(facts.logs.len(), count, "each log is read, and counted once");
         Ok(facts)
     }
 }
@@ -212,6 +216,7 @@ impl FolderFacts {
                 Next::Torn(at) => break Some(at),
             }
         };
+        assert!(self.logs.last().is_none_or(|log| log.behind <= version), "logs are in their order");
         let Point { version: last, digest, at_ms: last_ms } = read.last();
         self.logs.push(LogFacts { behind: version, last, digest, last_ms, torn_at });
         Ok(())
@@ -225,7 +230,7 @@ impl FolderFacts {
         match base.chain(log).all(|digest| point.agrees(digest)) {
             true => Ok(()),
             false => Err(BackupError::Another(format!(
-                "{}: version {} is another than in the file that it meets there: two histories, or one of both has changed",
+                "{}: version {} differs from the adjoining file: there are two histories, or one of the files has changed",
                 path.display(),
                 point.version
             ))),
@@ -256,7 +261,7 @@ pub(super) fn is_of(identity: &str, found: &str, path: &Path) -> Result<(), Back
     match found == identity {
         true => Ok(()),
         false => Err(BackupError::Another(format!(
-            "{} is of the database {found}, and others here are of {identity}: give each database its own directory",
+            "{} belongs to database {found}, but other files here to {identity}: use one directory per database",
             path.display()
         ))),
     }
@@ -265,7 +270,11 @@ pub(super) fn is_of(identity: &str, found: &str, path: &Path) -> Result<(), Back
 pub(super) fn is_named(path: &Path, named: Version, found: Version) -> Result<(), BackupError> {
     match found == named {
         true => Ok(()),
-        false => Err(BackupError::damaged(path, 0, &format!("it is of version {found}, under another name"))),
+        false => Err(BackupError::damaged(
+            path,
+            0,
+            &format!("it holds version {found}, which differs from its name"),
+        )),
     }
 }
 

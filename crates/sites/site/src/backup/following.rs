@@ -15,12 +15,12 @@ use pares_wice::{Stored, Version};
 
 use super::BackupError;
 use super::folder::BackupFolder;
-use super::hose::{Hose, TAG, handed};
+use super::hose::{BackupConnection, TAG, handed};
 use super::looking::{self, Finding};
 use super::mending::{self, DamagedLog};
+use super::messages::{HandedVersion, HandedVersions};
 use super::taking::now_ms;
 use super::version_log::{Kept, LogReader, LogWriter, Point};
-use super::words::{HandedVersion, HandedVersions};
 use crate::protocol::Ask;
 
 /// Bytes of a file of versions, about.
@@ -45,6 +45,9 @@ impl Following {
     ///
     /// # Errors
     /// If files cannot be read or renamed, or somebody else follows into this directory.
+    ///
+    /// # Panics
+    /// Only if this crate is wrong.
     pub fn resume(
         folder: &BackupFolder,
         mut found: impl FnMut(Finding),
@@ -55,6 +58,7 @@ impl Following {
                 mending::set_aside(&path)?;
                 continue;
             };
+            assert!(version <= read.last().version, "a log is continued behind a copy that it leads on from");
             let looked = looking::look(version, &copy)?;
             let is_sound = matches!(looked, Finding::Sound(_));
             found(looked);
@@ -75,6 +79,9 @@ impl Following {
     ///
     /// # Errors
     /// [`BackupError::Another`] if these are of another history than the copy; if the file cannot be made, or somebody else follows into this directory.
+    ///
+    /// # Panics
+    /// Only if this crate is wrong.
     pub fn begin(
         folder: &BackupFolder,
         identity: &str,
@@ -85,6 +92,7 @@ impl Following {
         let lock = lock(folder.path())?;
         let first = Point { version: stored.version, digest: Some(stored.digest), at_ms: taken_ms };
         let log = begin_log(folder, identity, first, &mut damaged)?;
+        assert!(first.version <= log.last().version, "what is followed lies behind its copy");
         Ok(Self::over(folder, identity.to_owned(), log, lock))
     }
 
@@ -98,7 +106,7 @@ impl Following {
     ///
     /// # Errors
     /// [`BackupError::Gone`] if the site keeps the next version no more, [`BackupError::Another`] if it is of another database or another history.
-    pub fn take(&mut self, hose: &mut Hose) -> Result<bool, BackupError> {
+    pub fn take(&mut self, hose: &mut BackupConnection) -> Result<bool, BackupError> {
         hose.ask(&self.question())?;
         let reply = hose.receive()?;
         self.reply(&reply, hose.site())
@@ -114,12 +122,15 @@ impl Following {
     ///
     /// # Errors
     /// As [`Following::take`].
+    ///
+    /// # Panics
+    /// Only if this crate is wrong.
     pub fn reply(&mut self, reply: &[u8], site: &str) -> Result<bool, BackupError> {
         let last = self.log.last();
         let handed: HandedVersions = handed(reply, site)?;
         if handed.identity != self.identity {
             let why = format!(
-                "{} holds versions of database {}; the site asked is of {}: give each database its own directory, or name the right --dir",
+                "{} contains versions of database {}, but the site belongs to {}: use one backup directory per database, or name the right --dir",
                 self.folder.path().display(),
                 self.identity,
                 handed.identity
@@ -128,7 +139,7 @@ impl Following {
         }
         if !last.agrees(handed.before) {
             let why = format!(
-                "version {} is another at this site than in the log: two histories, or an error",
+                "version {} differs between this site and the log: there are two histories, or data are corrupt",
                 last.version
             );
             return Err(BackupError::Another(why));
@@ -136,6 +147,7 @@ impl Following {
         let versions = handed.versions.ok_or(BackupError::Gone(last.version))?;
         let kept = kept(last, versions)?;
         self.keep(&kept)?;
+        assert_eq!(self.last().0 - last.version.0, kept.len() as u64, "each version is kept once, in order");
         Ok(!kept.is_empty() && self.last() < handed.stored)
     }
 
@@ -145,7 +157,10 @@ impl Following {
             return Ok(());
         }
         self.roll()?;
-        self.log.write(kept)
+        self.log.write(kept)?;
+        let last = kept.last().map(|kept| kept.entry.version);
+        assert_eq!(Some(self.last()), last, "a log ends with what was written last");
+        Ok(())
     }
 
     /// Nothing more comes: what follows has a gap before it.
@@ -213,8 +228,8 @@ fn is_of_history(folder: &BackupFolder, first: Point) -> Result<(), BackupError>
     match first.agrees(digest) {
         true => Ok(()),
         false => Err(BackupError::Another(format!(
-            "version {} is another in {} than in the copy that the site would give: two histories, or an error. Take backups of this site into another \
-             directory, or compare the sites first",
+            "version {} differs between {} and the site's copy: there are two histories, or data are \
+             corrupt. Back this site up into another directory, or compare the sites first",
             first.version,
             path.display()
         ))),
@@ -268,7 +283,7 @@ fn write_on(folder: &BackupFolder, path: &Path, read: &LogReader) -> Result<LogW
 fn lock(dir: &Path) -> Result<Lock, BackupError> {
     let path = dir.join(LOCK);
     let lock = Lock::take(&path).map_err(|source| BackupError::io(&path, source))?;
-    lock.ok_or_else(|| BackupError::No(format!("somebody follows into {} already", dir.display())))
+    lock.ok_or_else(|| BackupError::No(format!("another process already follows into {}", dir.display())))
 }
 
 /// How far a log can be read.

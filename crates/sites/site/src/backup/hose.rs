@@ -5,24 +5,29 @@ use std::time::Duration;
 
 use pares_link::{ClientStream, Door};
 use pares_wice::codec::Coded;
+use pares_wice::{KEY_BYTES_MAX, TRANSACTION_BYTES_MAX, VALUE_BYTES_MAX};
 
 use super::BackupError;
+use crate::place::giving::PIECE_BYTES;
 use crate::protocol::{Ask, Code, Reply};
 
 /// Longest frame that a site hands out, bytes.
-const FRAME_MAX: usize = 8 << 20;
+pub(super) const FRAME_MAX: usize = 8 << 20;
+const _: () =
+    assert!(PIECE_BYTES + KEY_BYTES_MAX + VALUE_BYTES_MAX < FRAME_MAX, "a piece fits into one reply");
+const _: () = assert!(TRANSACTION_BYTES_MAX < FRAME_MAX, "a version fits into one reply");
 /// A site that says nothing for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The tag of all questions: one is open at a time.
 pub(super) const TAG: u64 = 1;
 
 /// A connection to one site.
-pub struct Hose {
+pub struct BackupConnection {
     connection: ClientStream,
     site: String,
 }
 
-impl Hose {
+impl BackupConnection {
     /// Connects to the site behind that door.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use pares_wice::Version;
 
 use super::BackupError;
 use super::following::Following;
-use super::hose::Hose;
+use super::hose::BackupConnection;
 
 /// Questions to a site that does not answer, before it is not counted on.
 const TRIES: usize = 5;
@@ -24,10 +24,12 @@ const STILL: Duration = Duration::from_secs(60);
 const SILENT: Duration = Duration::from_secs(10);
 /// Between two such sayings.
 const SAID_AGAIN: Duration = Duration::from_secs(600);
+const _: () = assert!(SILENT.as_secs() < STILL.as_secs(), "silence is reported before mere rest");
+const _: () = assert!(STILL.as_secs() < SAID_AGAIN.as_secs(), "the first report comes sooner than the next");
 
 /// That following stands still.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standstill {
+pub struct BackupStall {
     /// The last version that was taken.
     pub last: Version,
     /// For how long no version has come.
@@ -38,9 +40,9 @@ pub struct Standstill {
 
 /// What has to be said of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stillness {
+pub enum StallEvent {
     /// It stands still, or does so yet.
-    Stands(Standstill),
+    Stands(BackupStall),
     /// It has said that it stands still, and goes on.
     GoesOn(Version),
 }
@@ -63,8 +65,9 @@ impl Following {
         mut self,
         doors: &[Door],
         is_over: impl Fn(Version) -> bool,
-        mut still: impl FnMut(Stillness),
+        mut still: impl FnMut(StallEvent),
     ) -> Result<Followed, BackupError> {
+        assert!(!doors.is_empty(), "there is a site to follow");
         let (mut at, mut hose, mut asked) = (0, None, Asked::default());
         let (began, mut awaiting) = (Instant::now(), Awaiting::at(self.last()));
         while !is_over(self.last()) {
@@ -89,10 +92,10 @@ impl Following {
         Ok(Followed::Stopped(self))
     }
 
-    fn take_of(&mut self, door: &Door, hose: &mut Option<Hose>) -> Result<bool, BackupError> {
+    fn take_of(&mut self, door: &Door, hose: &mut Option<BackupConnection>) -> Result<bool, BackupError> {
         let hose = match hose {
             Some(hose) => hose,
-            none => none.insert(Hose::connect(door)?),
+            none => none.insert(BackupConnection::connect(door)?),
         };
         self.take(hose)
     }
@@ -111,17 +114,19 @@ impl Awaiting {
     }
 
     /// What has to be said when a question was answered, or not, for which `why` says the reason.
-    fn note(&mut self, now: Duration, last: Version, why: Option<String>) -> Option<Stillness> {
+    fn note(&mut self, now: Duration, last: Version, why: Option<String>) -> Option<StallEvent> {
+        assert!(last >= self.last, "what is followed only moves on");
+        assert!(now >= self.came, "the clock never goes back");
         if last > self.last {
             (self.last, self.came) = (last, now);
-            return self.said.take().map(|_| Stillness::GoesOn(last));
+            return self.said.take().map(|_| StallEvent::GoesOn(last));
         }
         let since = now - self.came;
         let patience = if why.is_some() { SILENT } else { STILL };
         let is_due = self.said.map_or(since >= patience, |said| now - said >= SAID_AGAIN);
         is_due.then(|| {
             self.said = Some(now);
-            Stillness::Stands(Standstill { last, since, why })
+            StallEvent::Stands(BackupStall { last, since, why })
         })
     }
 }
@@ -161,6 +166,10 @@ impl Asked {
 
     /// Whether no site that answers keeps it: each of so many has said so, or was asked some times and said nothing.
     fn is_in_vain(&self, sites: usize) -> bool {
+        assert!(
+            self.gone.last().is_none_or(|site| *site < sites),
+            "only a site that is asked keeps versions no more"
+        );
         let is_silent = |site: &usize| self.silent.get(site).is_some_and(|times| *times >= TRIES);
         !self.gone.is_empty() && (0..sites).all(|site| self.gone.contains(&site) || is_silent(&site))
     }
@@ -171,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn that_it_stands_still_is_said_once_and_again_after_a_while_and_that_it_goes_on() {
+    fn stall_is_reported_once_then_periodically_and_resume() {
         let mut awaiting = Awaiting::at(Version(7));
         let seconds = Duration::from_secs;
         let mut said = Vec::new();
@@ -187,13 +196,13 @@ mod tests {
         note(1_301, 10, None);
         let stands = |since, why: &str| {
             let (last, since, why) = (Version(8), seconds(since), Some(why.to_owned()));
-            Stillness::Stands(Standstill { last, since, why })
+            StallEvent::Stands(BackupStall { last, since, why })
         };
         let right = [
             (64, stands(59, "refused")),
             (664, stands(659, "refused")),
             (1_264, stands(1_259, "refused")),
-            (1_300, Stillness::GoesOn(Version(9))),
+            (1_300, StallEvent::GoesOn(Version(9))),
         ];
         assert_eq!(said, right);
         let mut quiet = Awaiting::at(Version(7));
@@ -202,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_gone_when_every_site_has_said_so_or_does_not_answer() {
+    fn versions_dropped_once_every_site_agrees_or_is_silent() {
         let mut asked = Asked::default();
         (0..1_000).for_each(|time| asked.is_silent(time % 6));
         assert!(!asked.is_in_vain(6), "nobody has said that they are gone: it waits");

@@ -29,6 +29,7 @@ pub struct BackupRun {
 
 impl BackupRun {
     fn of(log: &LogFacts) -> Self {
+        assert!(log.behind <= log.last, "a log ends where it begins, or behind that");
         Self { behind: log.behind, last: log.last, base: None, has_log: true }
     }
 
@@ -38,12 +39,15 @@ impl BackupRun {
 
     /// Takes what goes on from it; whether that does.
     fn join(&mut self, next: Self) -> bool {
+        assert!(self.behind <= next.behind, "runs are joined in their order");
         let joins = next.behind <= self.last;
         if joins {
             self.last = self.last.max(next.last);
             self.base = self.base.or(next.base);
             self.has_log |= next.has_log;
         }
+        let is_within = |base: Version| (self.behind..=self.last).contains(&base);
+        assert!(self.base.is_none_or(is_within), "a run holds the base that it begins to restore from");
         joins
     }
 }
@@ -58,6 +62,7 @@ pub(super) fn runs(bases: &[CopyFacts], logs: &[LogFacts]) -> Vec<BackupRun> {
             runs.push(part);
         }
     }
+    assert!(runs.is_sorted_by(|one, next| one.last < next.behind), "between two runs versions are missing");
     runs
 }
 
@@ -65,11 +70,11 @@ pub(super) fn runs(bases: &[CopyFacts], logs: &[LogFacts]) -> Vec<BackupRun> {
 pub(super) fn faults(runs: &[BackupRun]) -> Vec<String> {
     let gaps = runs.windows(2).filter(|two| two[1].has_log).map(|two| {
         let (last, next) = (two[0].last, two[1].behind);
-        format!("a gap: the versions behind {last} are missing up to {next}")
+        format!("a gap: the versions between {last} and {next} are missing")
     });
     let stranded = runs.iter().filter(|run| run.base.is_none()).map(|run| {
         let BackupRun { behind, last, .. } = run;
-        format!("no base for the versions from {behind} to {last}: they restore nothing, unless a copy is still being taken")
+        format!("no base for the versions from {behind} to {last}: they cannot be restored, unless a copy is still being taken")
     });
     gaps.chain(stranded).collect()
 }

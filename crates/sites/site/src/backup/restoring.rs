@@ -90,10 +90,12 @@ impl Restoration {
         }
         let (version, base) = found.ok_or_else(|| {
             let dir = folder.path().display();
-            BackupError::Absent(format!("{dir} has no base, or none that is early enough"))
+            BackupError::Absent(format!("{dir} has no base, or none old enough"))
         })?;
         folder.takes(&CopyReader::open(&base)?.head.identity)?;
+        assert!(later.is_sorted(), "bases are in the order of their versions");
         let logs = folder.logs()?;
+        assert!(logs.is_sorted_by_key(|(behind, _)| *behind), "logs are in their order");
         let first = logs.partition_point(|(behind, _)| *behind <= version).saturating_sub(1);
         let plan = Self { base, logs: logs.into_iter().skip(first).collect(), later, until };
         plan.check()?;
@@ -148,12 +150,14 @@ impl Restoration {
         let (identity, mut rebuilding) = self.load(store, progress)?;
         let read = self.read_logs(&identity, &mut rebuilding)?;
         rebuilding.write()?;
+        assert!(rebuilding.pending.is_empty(), "all that was taken is written");
         store.flush()?;
         self.must_be_all(read, rebuilding.restored)
     }
 
     /// What was restored, if that is what was wanted, when the logs have been read so far.
     fn must_be_all(&self, read: LogRead, last: Restored) -> Result<Restored, BackupError> {
+        assert!(last.base <= last.version, "what is restored lies at its base or behind it");
         let later = || self.later.iter().copied().find(|base| *base > last.version);
         let next = match read {
             LogRead::Enough => None,
@@ -164,9 +168,9 @@ impl Restoration {
             (Until::Version(until), _) if until == last.version => Ok(last),
             (_, Some(next)) => Err(BackupError::Gap { last: last.version, last_ms: last.at_ms, next }),
             (Until::Version(until), None) => Err(BackupError::Absent(format!(
-                "this backup goes up to version {}, and not to {until}{}",
+                "this backup ends at version {}, before {until}{}",
                 last.version,
-                last.torn_at.map_or("", |_| ": its last log does not end with a whole record")
+                last.torn_at.map_or("", |_| ": its last log ends with an incomplete record")
             ))),
             (Until::Newest | Until::Moment(_), None) => {
                 Ok(Restored { is_last: read == LogRead::All, ..last })
@@ -321,6 +325,7 @@ impl<'a> Rebuilding<'a> {
     /// Whether a log goes on from what was taken, or from before.
     fn goes_on(&mut self, read: &LogReader, path: &Path) -> Result<bool, BackupError> {
         self.write()?;
+        assert!(self.pending.is_empty(), "what was taken of a log is written before the next is begun");
         path.clone_into(&mut self.path);
         if read.head.behind < self.restored.version {
             return Ok(true);
@@ -338,6 +343,8 @@ impl<'a> Rebuilding<'a> {
         if kept.entry.version <= self.restored.version {
             return Ok(());
         }
+        let next = self.restored.version.next();
+        assert_eq!(kept.entry.version, next, "versions are taken without a gap");
         (self.restored.version, self.restored.at_ms) = (kept.entry.version, kept.at_ms);
         self.pending_bytes += kept.entry.held_bytes();
         self.pending.push((kept, at));
@@ -352,6 +359,8 @@ impl<'a> Rebuilding<'a> {
     /// Writes what was taken, and compares.
     fn write(&mut self) -> Result<(), BackupError> {
         let mut kept = std::mem::take(&mut self.pending);
+        let last = kept.last().map_or(self.restored.version, |(last, _)| last.entry.version);
+        assert_eq!(last, self.restored.version, "what is written leads to the version that was taken last");
         self.pending_bytes = 0;
         let Some(store) = self.store else { return Ok(()) };
         while !kept.is_empty() {
@@ -361,6 +370,7 @@ impl<'a> Rebuilding<'a> {
             let rest = kept.split_off(batch.len());
             let last = kept.last().expect("a batch has a version").0.entry.version;
             let digests = apply_versions(store, batch, stored(last, 0))?;
+            assert_eq!(digests.len(), kept.len(), "each version has a digest");
             for ((kept, at), digest) in kept.iter().zip(&digests) {
                 if kept.digest.is_some_and(|theirs| theirs != *digest) {
                     return Err(self.differs(kept.entry.version, *at));

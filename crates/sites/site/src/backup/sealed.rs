@@ -18,14 +18,18 @@ use std::path::{Path, PathBuf};
 use pares_os::open_file;
 
 use super::BackupError;
+use super::hose::FRAME_MAX;
 
 const MAGIC: &[u8; 8] = b"PARESBAK";
 /// The form of these files. It changes when an older release could no longer read them.
 const FORM: u32 = 1;
 const HEAD_BYTES: usize = 17;
 pub(super) const RECORD_HEAD_BYTES: usize = 8;
+const _: () = assert!(RECORD_HEAD_BYTES == 4 + 4, "a record begins with its length and its checksum");
 /// Longest content, bytes: that of a reply.
 const CONTENT_MAX: u32 = 8 << 20;
+const _: () = assert!(HEAD_BYTES == MAGIC.len() + 4 + 1 + 4, "a head is magic, form, kind and checksum");
+const _: () = assert!(FRAME_MAX <= CONTENT_MAX as usize, "a record has room for all that one reply has");
 
 /// A file that is written, record by record.
 pub(super) struct SealedWriter {
@@ -48,6 +52,7 @@ impl SealedWriter {
 
     /// Cuts the file at `at`, up to where `crc` goes, and goes on there.
     fn go_on(path: &Path, crc: u32, at: u64) -> Result<Self, BackupError> {
+        assert!(at >= HEAD_BYTES as u64, "a file is gone on with behind its head");
         let io = |source| BackupError::io(path, source);
         let mut file = File::options().write(true).open(path).map_err(io)?;
         file.set_len(at).map_err(io)?;
@@ -60,6 +65,8 @@ impl SealedWriter {
     /// # Panics
     /// If it is longer than a record may be.
     pub(super) fn write(&mut self, content: &[u8]) -> Result<(), BackupError> {
+        let is_of_a_kind = content.first().is_some_and(|kind| (1..=3).contains(kind));
+        assert!(is_of_a_kind, "a record begins with its kind");
         let length = u32::try_from(content.len()).ok().filter(|length| *length <= CONTENT_MAX);
         let length = length.expect("a reply is no longer than a record").to_le_bytes();
         self.crc = sum(self.crc, length, content);
@@ -108,7 +115,7 @@ impl<R: Read> SealedReader<R> {
             return Err(BackupError::Torn { path: path.to_owned(), at: 0 });
         }
         if head[..8] != MAGIC[..] {
-            return Err(damaged(0, "it does not begin as such a file does"));
+            return Err(damaged(0, "it is not a backup file"));
         }
         let crc = u32::from_le_bytes(crc.try_into().expect("four bytes"));
         if crc32c::crc32c(head) != crc {
@@ -142,7 +149,7 @@ impl<R: Read> SealedReader<R> {
             return Err(self.empty(crc)?);
         }
         if read == RECORD_HEAD_BYTES && size > CONTENT_MAX {
-            return Err(self.damaged("a record is longer than any can be"));
+            return Err(self.damaged("a record is longer than the maximum"));
         }
         let mut content = vec![0; if read < RECORD_HEAD_BYTES { 0 } else { size as usize }];
         let filled = self.fill(&mut content)?;
@@ -162,7 +169,7 @@ impl<R: Read> SealedReader<R> {
     /// That a record with this checksum has no more than these bytes.
     fn cut_off(&self, content: &[u8], crc: u32) -> BackupError {
         match holds_a_record(content, crc) {
-            true => self.damaged("a record says to be longer than the file, and whole ones follow it"),
+            true => self.damaged("a record's length exceeds the file, although complete records follow it"),
             false => BackupError::Torn { path: self.path.clone(), at: self.at },
         }
     }
@@ -189,6 +196,7 @@ impl<R: Read> SealedReader<R> {
 
     /// This and what follows it in the file, or more than a record may hold.
     fn with_rest(&mut self, mut content: Vec<u8>) -> Result<Vec<u8>, BackupError> {
+        assert!(content.len() <= CONTENT_MAX as usize, "what was read is no longer than a record may be");
         let most = u64::from(CONTENT_MAX) + 1 - content.len() as u64;
         let read = self.from.by_ref().take(most).read_to_end(&mut content);
         read.map_err(|source| BackupError::io(&self.path, source))?;
@@ -228,6 +236,7 @@ impl<R: Read> SealedReader<R> {
 
     /// The same file, to be written on behind the last record read.
     pub(super) fn go_on(&self, path: &Path) -> Result<SealedWriter, BackupError> {
+        assert!(self.began <= self.at, "a file is continued behind the last record that was read");
         SealedWriter::go_on(path, self.crc, self.at)
     }
 }

@@ -9,8 +9,10 @@ use pares_wice::{Key, Stored};
 use super::BackupError;
 use super::copy_file::{CopyFacts, CopyHead, CopyWriter};
 use super::folder::BackupFolder;
-use super::hose::{Hose, TAG, handed};
-use super::words::{Begun, Handed};
+use super::hose::{BackupConnection, TAG, handed};
+use super::messages::{Begun, Handed};
+use crate::cycle::TICK;
+use crate::place::giving::KEPT_TICKS;
 use crate::place::standing::Piece;
 use crate::protocol::{Ask, WantedPieces};
 
@@ -18,6 +20,8 @@ use crate::protocol::{Ask, WantedPieces};
 const WINDOW: u32 = 4;
 /// Longest sleep: the site lets a copy go of which nothing is taken for ten seconds.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
+const KEPT_MS: u128 = TICK.as_millis() * KEPT_TICKS as u128;
+const _: () = assert!(2 * SLEEP_MAX.as_millis() < KEPT_MS, "a copy is kept while its taker sleeps");
 
 /// How fast a copy may be taken, so that those whom the site serves hardly notice.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +44,7 @@ impl Pace {
 /// # Errors
 /// Those of `begun`; if the site does not give it, or not to its end, or it cannot be written, or it was not to go on: then there is no file that could be taken for one.
 pub fn take(
-    hose: &mut Hose,
+    hose: &mut BackupConnection,
     folder: &BackupFolder,
     pace: Pace,
     mut begun: impl FnMut(&str, Stored, u64) -> Result<(), BackupError>,
@@ -55,7 +59,7 @@ pub fn take(
             Copied::Begun(head) => begun(&head.identity, head.stored, head.taken_ms)?,
             Copied::Whole(facts) => return Ok(facts),
             Copied::Piece(facts, _) if !progress(facts) => {
-                return Err(BackupError::No("stopped before the copy was whole".into()));
+                return Err(BackupError::No("stopped before the copy was complete".into()));
             }
             Copied::Piece(facts, more) => {
                 std::thread::sleep(pace.pause(facts.bytes, began.elapsed()));
@@ -115,6 +119,7 @@ impl Copying {
     }
 
     fn begins(&mut self, begun: Begun) -> Result<CopyHead, BackupError> {
+        assert!(self.file.is_none(), "a copy begins once");
         let Begun { copy, identity, stored } = begun;
         self.wanted.copy = copy;
         self.folder.takes(&identity)?;
@@ -126,6 +131,7 @@ impl Copying {
 
     /// The piece after `piece` is the next, and more may come.
     fn go_on(&mut self, piece: &Piece) -> Result<Copied, BackupError> {
+        assert_eq!(piece.number, self.wanted.next, "pieces are taken in their order");
         let (file, _lock) = self.file.take_if(|_| piece.is_last).unzip();
         if let Some(file) = file {
             return file.end().map(Copied::Whole);
@@ -139,6 +145,7 @@ impl Copying {
         if asks {
             wanted.until = wanted.next + WINDOW;
         }
+        assert!(wanted.next < wanted.until, "the next piece was asked for");
         let facts = self.file.as_ref().map(|(file, _)| file.facts()).ok_or_else(nonsense)?;
         Ok(Copied::Piece(facts, asks.then(|| self.question())))
     }

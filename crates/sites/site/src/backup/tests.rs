@@ -136,7 +136,7 @@ fn a_moment_has_what_was_stored_by_then() {
 }
 
 #[test]
-fn a_moment_behind_the_end_of_the_backup_is_told_from_one_that_it_covers() {
+fn moment_past_backup_end_is_distinguished() {
     let scene = Scene::new();
     let is_last = |until| scene.restore(until).unwrap().0.is_last;
     for until in [Until::Newest, Until::Moment(NEWEST * 1_000), Until::Moment(u64::MAX)] {
@@ -192,7 +192,7 @@ fn a_changed_byte_is_found_wherever_it_is() {
 }
 
 #[test]
-fn a_cut_file_is_found_and_a_log_that_grows_is_good_up_to_its_last_whole_record() {
+fn cut_file_found_growing_log_good_to_last_record() {
     let scene = Scene::new();
     let files = scene.files();
     let (growing, others) = files.split_last().unwrap();
@@ -216,7 +216,7 @@ fn a_cut_file_is_found_and_a_log_that_grows_is_good_up_to_its_last_whole_record(
 }
 
 #[test]
-fn versions_that_lead_elsewhere_are_found_though_every_checksum_fits() {
+fn diverging_versions_found_despite_fitting_checksums() {
     let mut scene = Scene::new();
     fs::remove_file(scene.folder.log_path(Version(25))).unwrap();
     scene.digests[32] ^= 1;
@@ -235,7 +235,7 @@ fn versions_that_lead_elsewhere_are_found_though_every_checksum_fits() {
 }
 
 #[test]
-fn damage_that_no_checksum_shows_is_named_with_the_byte_at_which_its_record_begins() {
+fn checksum_blind_damage_named_with_record_offset() {
     let scene = Scene::new();
     let path = scene.folder.copy_path(Version(33));
     let head = CopyHead { identity: IDENTITY.into(), stored: at(33, scene.digests[32]), taken_ms: 5 };

@@ -16,8 +16,8 @@ use pares_wice::{Entry, Version};
 
 use super::BackupError;
 use super::copy_file::record;
-use super::sealed::{SealedReader, SealedWriter};
-use super::words::{decode_text, encode_text};
+use super::messages::{decode_text, encode_text};
+use super::sealed::{RECORD_HEAD_BYTES, SealedReader, SealedWriter};
 
 /// The kind of such a file.
 pub(super) const KIND: u8 = 2;
@@ -106,6 +106,7 @@ impl LogWriter {
 
     /// Goes on where `read` has come to; what stands behind that was half written, and goes.
     pub(super) fn go_on(path: &Path, read: &LogReader) -> Result<Self, BackupError> {
+        assert!(read.last.version >= read.head.behind, "a log ends where it begins, or behind that");
         Ok(Self { file: read.file.go_on(path)?, last: read.last, has_ended: read.has_ended })
     }
 
@@ -115,6 +116,7 @@ impl LogWriter {
     /// If they do not follow the last one, or it has ended.
     pub(super) fn write(&mut self, versions: &Vec<Kept>) -> Result<(), BackupError> {
         assert!(!self.has_ended, "nothing is written behind an end");
+        assert!(!versions.is_empty(), "a record holds a version at least");
         for kept in versions {
             assert_eq!(kept.entry.version, self.last.version.next(), "versions are kept without a gap");
             self.last = Point::behind(kept);
@@ -128,7 +130,10 @@ impl LogWriter {
         if self.has_ended {
             return Ok(());
         }
-        self.file.write(&record(END, &(self.last.version, self.last.digest)))?;
+        let end = record(END, &(self.last.version, self.last.digest));
+        let bytes = (RECORD_HEAD_BYTES + end.len()) as u64;
+        assert!(bytes <= END_BYTES_MAX, "the end of a log lies in the bytes that are read for it");
+        self.file.write(&end)?;
         self.has_ended = true;
         self.file.sync()
     }
@@ -179,7 +184,7 @@ impl LogReader {
             Some((&HEAD, content)) => LogHead::from_bytes(content).ok(),
             _ => None,
         };
-        let head = head.ok_or_else(|| file.damaged("it does not say what it follows"))?;
+        let head = head.ok_or_else(|| file.damaged("it does not name the version that it follows"))?;
         let last = Point { version: head.behind, digest: head.digest, at_ms: 0 };
         Ok(Self { file, head, last, has_ended: false })
     }
@@ -188,27 +193,27 @@ impl LogReader {
     pub(super) fn next(&mut self) -> Result<Option<Vec<Kept>>, BackupError> {
         let Some(record) = self.file.next()? else { return Ok(None) };
         match record.split_first() {
-            _ if self.has_ended => Err(self.file.damaged("something stands behind its end")),
+            _ if self.has_ended => Err(self.file.damaged("data follow its end")),
             Some((&VERSIONS, content)) => {
                 let versions = Vec::<Kept>::from_bytes(content);
-                self.take(versions.map_err(|_| self.file.damaged("a record holds no versions"))?).map(Some)
+                self.take(versions.map_err(|_| self.file.damaged("a record contains no versions"))?).map(Some)
             }
             Some((&END, content)) => {
                 let end = <(Version, Option<u64>)>::from_bytes(content);
                 if end != Ok((self.last.version, self.last.digest)) {
-                    return Err(self.file.damaged("it ends with another version than it says"));
+                    return Err(self.file.damaged("its last version differs from its header"));
                 }
                 self.has_ended = true;
                 self.next()
             }
-            _ => Err(self.file.damaged("a record is of no kind that is known")),
+            _ => Err(self.file.damaged("a record has an unknown kind")),
         }
     }
 
     fn take(&mut self, versions: Vec<Kept>) -> Result<Vec<Kept>, BackupError> {
         for kept in &versions {
             if Some(kept.entry.version.0) != self.last.version.0.checked_add(1) {
-                return Err(self.file.damaged("a version does not follow the one before"));
+                return Err(self.file.damaged("a version does not follow the previous one"));
             }
             self.last = Point::behind(kept);
         }

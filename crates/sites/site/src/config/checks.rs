@@ -27,16 +27,16 @@ impl SitesConfig {
     /// What cannot.
     pub fn check(&self) -> Result<(), String> {
         if self.identity.len() != 32 || !self.identity.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err("identity: 32 hexadecimal digits, as `pares site init` draws them".into());
+            return Err("identity must be 32 hexadecimal digits, as `pares site init` generates them".into());
         }
         pares_link::check_system(&self.system)?;
         self.check_exposure()?;
         let clusters: ClusterSet = self.sites.iter().map(|site| ClusterId(site.cluster.min(63))).collect();
         if self.sites.iter().any(|site| site.cluster > 63) {
-            return Err("clusters are numbered from 0 to 63".into());
+            return Err("cluster numbers must be from 0 to 63".into());
         }
         if self.certifier > 63 {
-            return Err(format!("certifier = {}: clusters are numbered from 0 to 63", self.certifier));
+            return Err(format!("certifier = {}: cluster numbers must be from 0 to 63", self.certifier));
         }
         self.check_stores()?;
         self.limits.check()?;
@@ -57,10 +57,7 @@ impl SitesConfig {
             let Some(database) = self.database_of(place) else {
                 match place.sql {
                     Some(_) => {
-                        return Err(format!(
-                            "sql: {} speaks it only over a PostgreSQL store; name one",
-                            place.id()
-                        ));
+                        return Err(format!("sql: {} needs a PostgreSQL store: set `store`", place.id()));
                     }
                     None => continue,
                 }
@@ -68,7 +65,7 @@ impl SitesConfig {
             check_url(&database, place.id())?;
             if let Some(other) = databases.insert(database, place.id()) {
                 return Err(format!(
-                    "store: {} has the database of {other}, another site: {}",
+                    "store: {} uses the same database as {other}: {}",
                     place.id(),
                     self.how_to_differ()
                 ));
@@ -127,8 +124,9 @@ impl SitesConfig {
         match self.sites.iter().flat_map(addresses).chain(witness).find(exposed) {
             None => Ok(()),
             Some((site, name, address)) => Err(format!(
-                "site {site}: {name} = \"{address}\" is no loopback address, and without `tls` everybody who reaches it can be any site, client \
-                 or operator. Set `tls` to a directory of certificates (`pares site init` makes one), or `plain = true` if that network is trusted"
+                "site {site}: {name} = \"{address}\" is not a loopback address, and without `tls` anyone \
+                 who reaches it can act as any site, client or operator. Set `tls` to a directory of \
+                 certificates (`pares site init` makes one), or `plain = true` if that network is trusted"
             )),
         }
     }

@@ -43,12 +43,12 @@ fn a_database_of_two_sites_or_of_none_is_refused() {
             Some("postgres://db/bank"),
             [None, None],
             false,
-            "database of site 0.0, another site: put {number} into",
+            "uses the same database as site 0.0: put {number} into",
         ),
-        (None, [Some("postgres:///a"), Some("postgres:///a")], false, "another site: give each its own"),
+        (None, [Some("postgres:///a"), Some("postgres:///a")], false, "site 0.0: give each its own"),
         (Some("postgres://db/bank_{number}_{site}"), [None, None], false, "{site} is no placeholder"),
         (Some("host=db dbname=bank"), [None, None], false, "a URL that begins with postgres://"),
-        (None, [None, None], true, "only over a PostgreSQL store"),
+        (None, [None, None], true, "needs a PostgreSQL store"),
     ] {
         let mut config = over(store, own);
         config.sites[1].sql = sql.then(|| config.sites[1].clients);
@@ -87,7 +87,7 @@ fn config(head: &str, address: &str) -> Result<(), String> {
 }
 
 #[test]
-fn beyond_loopback_everybody_shows_a_certificate_unless_the_operator_says_otherwise() {
+fn beyond_loopback_certificates_required_unless_waived() {
     for address in ["127.0.0.1:7", "127.9.0.1:7", "[::1]:7"] {
         assert_eq!(config("", address), Ok(()), "{address}");
     }

@@ -44,17 +44,17 @@ impl<W: World, A: Application> Cycle<W, A> {
             return Ok(None);
         }
         if self.site.is_recalling() {
-            return Ok(Some(no(Code::Busy, "this site is starting: ask another")));
+            return Ok(Some(no(Code::Busy, "this site is starting: ask another one")));
         }
         if let Some(told) = self.told_before(id)? {
             return Ok(Some(told));
         }
         Ok(Some(if has_its_share {
-            no(Code::Busy, "this client has as many requests open as it may")
+            no(Code::Busy, "this client has reached its limit of open requests")
         } else if is_full {
-            no(Code::Behind, "as many requests wait at this site as it takes")
+            no(Code::Behind, "this site has reached its limit of waiting requests")
         } else {
-            no(Code::Behind, "as many versions wait to be stable as a site keeps")
+            no(Code::Behind, "too many versions are waiting to become stable")
         }))
     }
 
@@ -134,24 +134,28 @@ impl<W: World, A: Application> Cycle<W, A> {
 }
 
 pub(super) fn no(code: Code, why: &str) -> Answer {
+    assert!(!matches!(code, Code::Done | Code::Refused), "a no is neither done nor refused");
     Answer { code, body: why.into() }
 }
 
 fn not_known_yet() -> Answer {
-    no(Code::Unknown, "it waits for another cluster or for the certifier, or is done and waits to be stable")
+    no(
+        Code::Unknown,
+        "it waits for another cluster or for the certifier, or has committed and waits to become stable",
+    )
 }
 
 /// It has seen what this site does not have.
 pub(super) fn is_ahead() -> Answer {
-    no(Code::Elsewhere, "this site does not have what this client has seen")
+    no(Code::Elsewhere, "this site lags behind what this client has seen")
 }
 
 pub(super) fn of_another_database() -> Answer {
-    no(Code::Impossible, "what this client has seen is of another database: begin with a new client")
+    no(Code::Impossible, "this client has seen another database: start with a new client")
 }
 
 pub(super) fn too_old() -> Answer {
-    no(Code::Impossible, "more than 64 later requests of this client were done")
+    no(Code::Impossible, "more than 64 later requests of this client were executed")
 }
 
 #[cfg(test)]
@@ -202,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_another_cluster_is_told_so_and_too_many_are_refused() {
+    fn waiter_for_cluster_is_informed_excess_is_refused() {
         let machine = Machine::default();
         let mut site = cut_off(&machine);
         assert_eq!(site.report().delivered, 4, "what cannot be stored yet keeps nobody from executing");
@@ -253,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_no_to_what_was_sent_on_twice_says_nothing_of_the_other_time() {
+    fn second_forward_refusal_says_nothing_of_first() {
         for (forwards, code) in [(1, Code::Behind), (2, Code::Unknown)] {
             let machine = Machine::default();
             let mut site = machine.begin(&[1, 1]).unwrap();

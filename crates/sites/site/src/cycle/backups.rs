@@ -12,7 +12,7 @@ use pares_wice::codec::Coded;
 use super::Cycle;
 use super::admission::no;
 use crate::application::Application;
-use crate::backup::words::{Begun, Handed, HandedVersion, HandedVersions};
+use crate::backup::messages::{Begun, Handed, HandedVersion, HandedVersions};
 use crate::checkpoint::stored_of;
 use crate::error::ProcessError;
 use crate::place::giving::Taker;
@@ -37,17 +37,17 @@ impl<W: World, A: Application> Cycle<W, A> {
             return Ok(None);
         }
         if wanted.copy != 0 {
-            let why = "this copy is kept no more, since nobody took it for ten seconds: begin another";
+            let why = "this copy was dropped because nobody read it for ten seconds: begin another";
             return Ok(Some(no(Code::Impossible, why)));
         }
         if !self.may_hand_out() {
             return Ok(Some(not_yet()));
         }
         if !self.giving.has_room(taker) {
-            return Ok(Some(busy("this site gives as many backups as it can")));
+            return Ok(Some(busy("this site has reached its limit of concurrent backups")));
         }
         match self.store.snapshot() {
-            Err(StoreError::Busy(_)) => Ok(Some(busy("the store can give no more snapshots"))),
+            Err(StoreError::Busy(_)) => Ok(Some(busy("the store has reached its limit of snapshots"))),
             snapshot => self.begin_backup(client, tag, snapshot?, wanted.until).map(|()| None),
         }
     }
@@ -85,6 +85,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let mut room = VERSIONS_BYTES;
         let versions = self.site.kept_after(after).map(|kept| {
             let kept = kept.take(VERSIONS_MAX).take_while(|entry| {
+                assert!(entry.version > after, "versions are handed out behind the one asked for");
                 let is_first = room == VERSIONS_BYTES;
                 let fits = room.checked_sub(entry.held_bytes());
                 room = fits.unwrap_or(0);
@@ -110,11 +111,11 @@ impl<W: World, A: Application> Cycle<W, A> {
 }
 
 fn busy(why: &str) -> Answer {
-    no(Code::Busy, &format!("{why}: ask another, or later"))
+    no(Code::Busy, &format!("{why}: ask another site, or try again later"))
 }
 
 fn not_yet() -> Answer {
-    no(Code::Elsewhere, "this site has begun, and does not know yet how far the others are")
+    no(Code::Elsewhere, "this site has just started and does not know the other sites' versions yet")
 }
 
 fn milliseconds(time: Duration) -> u64 {

@@ -11,9 +11,9 @@ use pares_wice::{Site, Stored};
 use super::Cycle;
 use super::effects::{LogEvents, Wanted};
 use super::members::Heard;
+use super::membership_messages::Holds;
 use super::proposing::Proposals;
 use super::transactions::Transactions;
-use super::words::Holds;
 use crate::application::Application;
 use crate::applier::Applier;
 use crate::checkpoint::{Bases, stored_of};
@@ -24,13 +24,13 @@ use crate::moments::Moments;
 use crate::place::filling::Filling;
 use crate::place::giving::Giving;
 use crate::place::standing::Lack;
-use crate::place::{Place, copied, has_begun_anew, note};
+use crate::place::{Part, Place, copied, has_begun_anew, note};
 use crate::protocol::database_of;
 use crate::reads::Readers;
 use crate::report::{ToldNo, Worked};
 use crate::requests::Requests;
 use crate::setup::{Bounds, Setup};
-use crate::turned_away::TurnedAway;
+use crate::turned_away::RejectedConnections;
 use crate::world::{Notes, World};
 
 /// The note that counts a site's starts.
@@ -48,6 +48,8 @@ impl<W: World, A: Application> Cycle<W, A> {
         place: Place,
         lack: Option<Lack>,
     ) -> Result<Self, ProcessError> {
+        assert!(place.part != Part::None, "a site without a place takes no part");
+        assert!(!matches!(lack, Some(Lack::Log(_))), "a site that lacks its log takes no part");
         let links = world.open_links()?;
         let mut bases = Bases::open(world.notes(), setup.bounds.base_every_bytes)?;
         let (applied, base) = bases.written().clone();
@@ -90,7 +92,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             bases,
             answered: Vec::new(),
             notices: Vec::new(),
-            turned_away: TurnedAway::default(),
+            turned_away: RejectedConnections::default(),
             giving: Giving::default(),
             shows_all: false,
             shows_from: world.now() + setup.bounds.catch_up_patience,
@@ -118,6 +120,7 @@ fn start_applier<W: World>(
     bounds: &Bounds,
     store: &Arc<dyn Store>,
 ) -> io::Result<Applier<W::Task>> {
+    assert!(bounds.applied_max > 0 && bounds.applied_bytes_max > 0, "a batch has room for a version");
     let (applier, writer) = Applier::new(Arc::clone(store), bounds.flush_every);
     Ok(applier.run_by(world.start(writer, links)?))
 }

@@ -34,7 +34,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     pub(super) fn differing(&self) -> Vec<String> {
         let differing = self.comparison.differing();
         let told = differing.map(|(site, version)| {
-            format!("{}.{} has applied something else up to version {version}", site.cluster.0, site.number)
+            format!("{}.{} differs up to version {version}", site.cluster.0, site.number)
         });
         told.collect()
     }

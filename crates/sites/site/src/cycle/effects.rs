@@ -26,6 +26,8 @@ impl Sink for LogEvents {
         self.messages.push((to, message));
     }
     fn committed(&mut self, index: u64, _term: u64, payload: &[u8]) {
+        let is_late = matches!(self.news.last(), Some(LogNews::Committed(last, _)) if *last >= index);
+        assert!(!is_late, "entries are handed out in the order of the log");
         self.news.push(LogNews::Committed(index, payload.to_vec()));
     }
     fn role(&mut self, role: pares_cluster::Role) {
@@ -73,8 +75,10 @@ pub(super) fn payloads(proposals: Vec<LogEntry>) -> Vec<(Vec<u8>, Vec<LogEntry>)
             let mut payload = Vec::with_capacity(bytes.len() + 5);
             (FORMAT, count).encode(&mut payload);
             payload.append(&mut bytes);
+            assert!(bytes.is_empty(), "what was encoded is in a payload");
             payloads.push((payload, std::mem::take(&mut entries)));
         }
     }
+    assert!(entries.is_empty(), "each entry is in a payload");
     payloads
 }

@@ -13,6 +13,7 @@ use pares_wice::{Configuration, SiteId};
 use super::Cycle;
 use super::admission::no;
 use crate::application::Application;
+use crate::place::apart::WORD_TICKS;
 use crate::place::standing::{Numbers, list_of};
 use crate::protocol::Code;
 use crate::requests::Answer;
@@ -20,6 +21,7 @@ use crate::world::{Connections, World};
 
 /// Ticks after which what a site said of its items is old.
 const SAID_TICKS: u64 = 200;
+const _: () = assert!(2 * WORD_TICKS <= SAID_TICKS, "what a site said is not old before it speaks again");
 
 /// What other sites have said of themselves.
 #[derive(Debug, Default)]
@@ -50,7 +52,10 @@ impl<W: World, A: Application> Cycle<W, A> {
     pub(super) fn remove(&mut self, leaving: SiteId) -> Answer {
         let own = self.site.id();
         if leaving.cluster != own.cluster || !self.log.role().leads {
-            return no(Code::Elsewhere, &format!("the delegate of {} removes its sites", leaving.cluster));
+            return no(
+                Code::Elsewhere,
+                &format!("only the delegate of {} can remove its sites", leaving.cluster),
+            );
         }
         if !self.log.members().all().any(|member| member.number == leaving.number) {
             return self.has_left(leaving.number);
@@ -59,8 +64,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             return no(Code::Impossible, &why);
         }
         if !self.can_spare(leaving) {
-            let why =
-                "most of the sites that would be left must be up and have their items: start them first";
+            let why = "a majority of the remaining sites must be up and complete: start them first";
             return no(Code::Impossible, why);
         }
         if leaving == own {
@@ -69,7 +73,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         } else {
             self.log.dismiss(leaving.number);
         }
-        no(Code::Unknown, "its removal is under way")
+        no(Code::Unknown, "its removal is in progress")
     }
 
     /// Why a site may not be removed while `sites.toml` has it as it has, if so. An empty disk in the place of one that is named is let in again; so only one may be
@@ -78,8 +82,8 @@ impl<W: World, A: Application> Cycle<W, A> {
         if self.sites.contains(&leaving) {
             let why = || {
                 format!(
-                    "sites.toml names {leaving}, which is not there: start it and ask again, or take it out of every sites.toml, restart the other sites one \
-                     after the other, and ask again"
+                    "sites.toml names {leaving}, which is down: start it and try again, or take it out of \
+                     every sites.toml, restart the other sites one after the other, and try again"
                 )
             };
             return (!self.has_items(leaving)).then(why);
@@ -88,11 +92,11 @@ impl<W: World, A: Application> Cycle<W, A> {
         let differs = mates.iter().find(|site| self.heard.other_lists.contains(site));
         let unheard = mates.iter().find(|site| !self.heard.counted.contains_key(&site.number));
         let differs = differs.map(|site| {
-            format!("the sites.toml of {site} names other sites than the one here: restart it with the same, and ask again")
+            format!("the sites.toml of {site} lists other sites than this site's: make them equal, restart it, and try again")
         });
-        differs.or(unheard.map(|site| {
-            format!("{site} has not said which sites its sites.toml names: start it, and ask again")
-        }))
+        differs
+            .or(unheard
+                .map(|site| format!("{site} has not reported its sites.toml: start it, and try again")))
     }
 
     /// A site that has not read the removal counts on the vote of who has left. Were the delegate's disk lost before most have read it, the rest would wait for two of
@@ -105,7 +109,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         };
         match voters.iter().filter(counts_without).count() > voters.iter().count() / 2 {
             true => Answer { code: Code::Done, body: Vec::new() },
-            false => no(Code::Unknown, "most have not read its removal yet"),
+            false => no(Code::Unknown, "a majority has not applied its removal yet"),
         }
     }
 
@@ -119,7 +123,10 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn has_items(&self, site: SiteId) -> bool {
         match site == self.site.id() {
             true => !self.site.is_recalling(),
-            false => self.heard.with_items.get(&site).is_some_and(|said| self.ticks - said < SAID_TICKS),
+            false => self.heard.with_items.get(&site).is_some_and(|said| {
+                assert!(*said <= self.ticks, "ticks are only counted up");
+                self.ticks - said < SAID_TICKS
+            }),
         }
     }
 

@@ -57,7 +57,10 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn propose(&mut self) {
         while let Some((payload, entries)) = self.proposals.waiting.pop_front() {
             match self.log.propose(&payload) {
-                Ok(()) => self.proposals.taken.push_back((payload, entries)),
+                Ok(()) => {
+                    assert!(self.log.role().leads, "a log takes what its delegate proposes");
+                    self.proposals.taken.push_back((payload, entries));
+                }
                 Err(ProposeError::Resigning | ProposeError::Backlog { .. }) => {
                     return self.proposals.waiting.push_front((payload, entries));
                 }

@@ -65,7 +65,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     fn shows_to(&self, seen: Horizon) -> Result<(), Answer> {
         if self.site.is_recalling() || !self.shows_all {
-            let body = b"this site has begun, and does not know yet how far the others are".to_vec();
+            let body = b"this site has just started and does not know the other sites' versions yet".to_vec();
             return Err(Answer { code: Code::Elsewhere, body });
         }
         if seen.is_of(self.database) { Ok(()) } else { Err(of_another_database()) }
@@ -80,7 +80,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                 Awaits::Version(_) => is_ahead(),
                 Awaits::Barrier => Answer {
                     code: Code::Elsewhere,
-                    body: b"a cluster or the certifier does not answer, so what is latest is not known"
+                    body: b"a cluster or the certifier does not answer, so the latest version is unknown"
                         .to_vec(),
                 },
             };

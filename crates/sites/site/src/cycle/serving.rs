@@ -17,12 +17,14 @@ use crate::world::{Connections, World};
 
 /// Requests that are executed between two looks at the clock.
 const EXECUTED_BETWEEN_LOOKS: usize = 64;
+const _: () = assert!(EXECUTIONS_MAX <= 0xff, "executions of a request are numbered in a byte");
 
 impl<W: World, A: Application> Cycle<W, A> {
     /// Whether requests can be executed: the log has been read, and the store is not too far behind.
     pub(super) fn may_execute(&self) -> bool {
         let unstored = self.site.stable().0.saturating_sub(self.base.version().0);
         let held = self.site.held();
+        assert!(held.unstable <= held.versions, "what is not stable is a part of all versions");
         let is_near = unstored <= self.bounds.unstored_max
             && held.versions - held.unstable <= self.bounds.unstored_bytes_max;
         !self.site.is_recalling() && self.shows_all && is_near
@@ -65,7 +67,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             Ask::Operate(_, command) => Some(self.operate(command)),
             Ask::Remove(_, site) => Some(self.remove(site)),
             Ask::Copy(tag, wanted) => self.copy(client, tag, &wanted)?,
-            Ask::Grant(..) | Ask::Begin(..) => Some(no(Code::Impossible, "this is a site and no witness")),
+            Ask::Grant(..) | Ask::Begin(..) => Some(no(Code::Impossible, "this is a site, not a witness")),
             Ask::Versions(tag, after) => self.versions_after(client, tag, after),
             Ask::Report(_) => {
                 let body = serde_json::to_vec(&self.report()).expect("a report is JSON");
@@ -82,7 +84,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         };
         let mut reply = Reply { to, code: answer.code, horizon, body: answer.body.clone() };
         if reply.body.len() > REPLY_BYTES_MAX {
-            reply.body = b"the reply is longer than a frame may be: ask for less at a time".to_vec();
+            reply.body = b"the reply is too long for one frame: ask for less at a time".to_vec();
             reply.code = if reply.code == Code::Done { Code::Impossible } else { reply.code };
         }
         self.told.count(reply.code);
@@ -124,6 +126,10 @@ impl<W: World, A: Application> Cycle<W, A> {
         let Some(request) = self.requests.open.get_mut(&id) else { return Ok(()) };
         let snapshot = self.site.snapshot();
         let view = View::new(self.site.overlay(), &*self.base, snapshot.version);
+        assert!(
+            request.least <= snapshot.version,
+            "a request is executed on what its client has seen, or later"
+        );
         request.executions += 1;
         self.work.executed += 1;
         let mut work = Work::new(view);
@@ -161,12 +167,14 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
         self.work.lost += u64::from(matches!(outcome, Outcome::Aborted(_)));
+        assert!(self.work.lost <= self.work.executed, "an execution has one outcome at most");
         let Some(request) = self.requests.open.get_mut(&id) else {
             self.work.done += u64::from(matches!(outcome, Outcome::Committed { attempt: Some(_), .. }));
             return self.transactions.outcome(id, outcome, self.world.now());
         };
         match outcome {
             Outcome::Committed { attempt, version } => {
+                assert!(version <= self.site.stable(), "a version reported as committed is stable");
                 let own = attempt_of(self.site.id(), self.life, request.executions);
                 if attempt != Some(own) {
                     self.requests.again(id); // finds the reply of the attempt that was committed
@@ -241,7 +249,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 }
 
 fn no_number() -> Answer {
-    Answer { code: Code::Impossible, body: b"clients have numbers below 2^63".to_vec() }
+    Answer { code: Code::Impossible, body: b"a client number must be below 2^63".to_vec() }
 }
 
 /// What stands behind tables is written by SQL alone.
@@ -249,12 +257,13 @@ fn permitted(answer: Answer, work: &Work<View<'_>>) -> Answer {
     if !work.writes_any(is_reserved) {
         return answer;
     }
-    let body = b"names that begin with sql/ are those of tables: use SQL, or another name".to_vec();
+    let body = b"names that begin with sql/ are reserved for tables: use SQL, or another name".to_vec();
     Answer { code: Code::Refused, body }
 }
 
 /// Numbers an execution: two of one request, at two sites or in two lives of one, have two numbers.
 pub(super) fn attempt_of(site: SiteId, life: u16, executions: u16) -> u32 {
+    assert!(site.cluster.0 < 64 && site.number < 16, "the name of a site fits into its numbers");
     let place = u32::from(site.cluster.0 & 0x3f) << 4 | u32::from(site.number & 0xf);
     u32::from(life & 0x3fff) << 18 | place << 8 | u32::from(executions & 0xff)
 }

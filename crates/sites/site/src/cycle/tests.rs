@@ -2,7 +2,7 @@
 
 mod proposing;
 mod sessions;
-mod words;
+mod status_messages;
 
 use std::sync::Arc as Shared;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use pares_wice::{Body, ClusterId, Command, Entry, Era, Key, LogEntry, Message, S
 
 use super::effects::payloads;
 use super::*;
-use crate::backup::words::{Handed, HandedVersions};
+use crate::backup::messages::{Handed, HandedVersions};
 use crate::comparison::Said;
 use crate::protocol::{Code, Horizon, Reply, WantedPieces};
 use crate::testing::{Machine, TestSite};
@@ -51,7 +51,7 @@ fn a_request_is_executed_and_a_repeat_is_told_the_same() {
 
 /// Of a site's directory everything is put back to an old copy, and its store is not.
 #[test]
-fn an_old_log_under_a_newer_store_ends_the_site_that_cannot_get_the_rest() {
+fn old_log_under_newer_store_ends_site_without_source() {
     let machine = Machine::default();
     let mut site = machine.begin(&[1]).unwrap();
     machine.ask(&mut site, &execute(1, "add a 5"));
@@ -120,7 +120,7 @@ fn more_reads_than_a_site_holds_are_refused() {
 }
 
 #[test]
-fn a_store_that_gives_no_snapshot_refuses_a_read_and_ends_nobody() {
+fn store_without_snapshot_refuses_read_and_stays_up() {
     let machine = Machine::default();
     let mut site = machine.begin(&[1]).unwrap();
     machine.ask(&mut site, &execute(1, "add a 5"));
@@ -154,7 +154,7 @@ fn a_log_that_cannot_be_synced_ends_the_site() {
 }
 
 #[test]
-fn what_is_damaged_in_the_store_ends_the_site_and_is_neither_told_nor_computed_with() {
+fn store_damage_ends_site_without_wrong_answers() {
     let machine = Machine::default();
     let mut site = machine.begin(&[1]).unwrap();
     for (sequence, request) in [(1, "add a 1000"), (2, "add b 1000")] {
@@ -193,7 +193,7 @@ fn each_start_counts_and_a_torn_count_is_refused() {
     assert_eq!(machine.notes.borrow()["life"], b"3\n");
     machine.notes.borrow_mut().insert("life".into(), Vec::new());
     let refused = machine.begin(&[1]).err().expect("nobody knows how many there were").to_string();
-    assert!(refused.contains("the file `life` says \"\""), "{refused}");
+    assert!(refused.contains("the file `life` contains \"\""), "{refused}");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn a_decision_that_cannot_be_is_refused_with_its_reason() {
     let mut site = machine.begin(&[1, 1]).unwrap();
     machine.pass(&mut site, 3);
     let refused = machine.ask(&mut site, &Ask::Operate(1, Command::Migrate(ClusterId(0)))).unwrap();
-    assert_eq!((refused.code, &refused.body[..]), (Code::Impossible, &b"that is so already"[..]));
+    assert_eq!((refused.code, &refused.body[..]), (Code::Impossible, &b"this is already the case"[..]));
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn others_differ(machine: &Machine, site: &mut TestSite, seconds: u32) -> Option
 }
 
 #[test]
-fn a_site_that_is_alone_with_what_it_has_applied_ends_until_its_directory_is_moved_away() {
+fn minority_site_ends_until_its_directory_is_moved() {
     let mut machine = Machine::default();
     machine.begins = Version(1);
     let stored = Stored { version: Version(1), position: 0, era: Era::default(), digest: 6 };
@@ -325,7 +325,7 @@ fn a_site_says_what_it_has_applied_and_who_differs() {
     let said = Said { version: Version(1), digest: 7, agrees: Vec::new() };
     machine.wire.site_says(0x0100, Word::Digest(said).to_bytes(pares_link::SPEAKS));
     machine.pass(&mut site, 800);
-    assert_eq!(site.report().differing, ["1.0 has applied something else up to version 1"]);
+    assert_eq!(site.report().differing, ["1.0 differs up to version 1"]);
     assert!(site.notices().any(|notice| notice == Notice::Differs(SiteId::new(1, 0), Version(1))));
     let own = Word::Digest(Said { version: Version(1), digest: 6, agrees: Vec::new() })
         .to_bytes(pares_link::SPEAKS);
@@ -333,7 +333,7 @@ fn a_site_says_what_it_has_applied_and_who_differs() {
 }
 
 #[test]
-fn versions_are_handed_out_as_they_are_stored_and_with_their_digests() {
+fn versions_handed_out_as_stored_with_digests() {
     let machine = Machine::default();
     let mut site = machine.begin(&[1]).unwrap();
     for sequence in 1..=3 {

@@ -48,7 +48,10 @@ impl Transactions {
     pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome, now: Duration) {
         let Some(verdict) = self.submitted.remove(&id) else { return };
         match outcome {
-            Outcome::Committed { version, attempt: Some(_) } => drop(self.stable.insert(version, verdict)),
+            Outcome::Committed { version, attempt: Some(_) } => {
+                let other = self.stable.insert(version, verdict);
+                assert!(other.is_none(), "a version is that of one transaction");
+            }
             // Another one of an earlier life had this name. This one has no version, and never will.
             Outcome::Committed { .. } => tell(&verdict, Verdict::Aborted(AbortReason::Void)),
             Outcome::Aborted(AbortReason::Conflict(version)) => {
@@ -107,7 +110,10 @@ impl<W: World, A: Application> Cycle<W, A> {
         // What the store has is stable: no branch of the history is without it. A barrier has read nothing.
         let snapshot = Snapshot { version: snapshot, ..self.site.snapshot() };
         match self.site.submit(transaction, snapshot, &mut self.wanted) {
-            Ok(()) => drop(self.transactions.submitted.insert(id, verdict)),
+            Ok(()) => {
+                let other = self.transactions.submitted.insert(id, verdict);
+                assert!(other.is_none(), "a number is that of one transaction");
+            }
             Err(Unsubmitted::Recalling) => tell(&verdict, Verdict::Starting),
             Err(other) => tell(&verdict, Verdict::Impossible(other.to_string())),
         }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pares_cluster::Beginning;
+use pares_cluster::{Beginning, MemberId};
 use pares_store::{Store, StoreError};
 use pares_wice::{Base, SiteId, Version};
 
@@ -23,7 +23,7 @@ use crate::protocol::{Ask, Code, Horizon, Reply};
 use crate::report::SiteReport;
 use crate::rights::{Rights, denied};
 use crate::setup::Setup;
-use crate::turned_away::TurnedAway;
+use crate::turned_away::RejectedConnections;
 use crate::world::{Connections, World};
 
 /// Whether the store holds what the database begins with: nothing, or the items of a backup.
@@ -52,7 +52,7 @@ pub(crate) struct Apart<W: World> {
     place: Place,
     task: Task<W::Task>,
     inbox: Inbox,
-    pub(crate) turned_away: TurnedAway,
+    pub(crate) turned_away: RejectedConnections,
     ticked: Duration,
     ticks: u64,
 }
@@ -72,6 +72,7 @@ impl<W: World> Apart<W> {
         let task = match lack {
             Some(lack) => Task::Filling(Box::new(Filling::new(own, lack))),
             None => {
+                assert_eq!(place.part, Part::None, "a place that lacks nothing participates");
                 // What was there before, and has lost its place, is no new directory.
                 let is_new = super::is_new(world.notes(), &setup.identity)?
                     && has_first_store(&mut world, setup.begins)?;
@@ -80,7 +81,7 @@ impl<W: World> Apart<W> {
         };
         let links = world.open_links()?;
         let ticked = world.now();
-        let (inbox, turned_away) = (Inbox::default(), TurnedAway::default());
+        let (inbox, turned_away) = (Inbox::default(), RejectedConnections::default());
         Ok(Self { world, links, setup, place, task, inbox, turned_away, ticked, ticks: 0 })
     }
 
@@ -219,10 +220,16 @@ impl<W: World> Apart<W> {
 
     /// Its cluster's log begins, and it is a member.
     fn form(&mut self, form: Form) -> Result<(), ProcessError> {
+        assert_eq!(self.place.part, Part::None, "a log begins for a site without a past");
+        let (number, incarnation) = (self.setup.settings.site.number, self.place.incarnation);
+        let is_member = form.members.voters.contains(&MemberId { number, incarnation });
+        assert!(is_member, "a log begins with this life of the disk among its members");
         let settings = &self.setup.settings;
         let founding =
             || Base { delivered: self.setup.begins, ..Base::founding(settings, self.setup.certifier) };
         let base = form.returns_to.map_or_else(founding, |era| Base::returning(settings, era));
+        let promises = form.returns_to.is_none_or(|era| base.promised == era);
+        assert!(promises, "a cluster that returns takes nothing from before the era of its return");
         Bases::replace(self.world.notes(), (0, base))?;
         if form.returns_to.is_some() || self.setup.begins == Version(0) {
             // It has no vote, so nobody waits for it meanwhile.
@@ -267,7 +274,7 @@ impl<W: World> Apart<W> {
     }
 
     fn why_not(&self) -> Vec<u8> {
-        format!("this site takes no part: it {}", self.waits_for()).into_bytes()
+        format!("this site does not participate: it {}", self.waits_for()).into_bytes()
     }
 
     pub(crate) fn waits_for(&self) -> String {

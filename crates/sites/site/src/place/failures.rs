@@ -10,6 +10,7 @@ use pares_wice::SiteId;
 /// Ticks before the next copy is asked for, behind the first that failed, and at most.
 const PAUSE_TICKS: u32 = 100;
 const PAUSE_TICKS_MAX: u32 = 30_000;
+const _: () = assert!(PAUSE_TICKS <= PAUSE_TICKS_MAX, "pauses grow");
 /// Ticks of a second.
 const SECOND_TICKS: u32 = 100;
 
@@ -31,10 +32,12 @@ impl Failures {
         self.why = format!("the last{of}: {error}");
         self.pause_ticks = (2 * self.pause_ticks).clamp(PAUSE_TICKS, PAUSE_TICKS_MAX);
         self.left_ticks = self.pause_ticks;
+        assert!(self.pauses_now(), "behind a copy that failed there is a pause");
     }
 
     /// A tick has passed: whether nothing is asked for in it.
     pub(crate) fn pauses(&mut self) -> bool {
+        assert!(self.left_ticks <= self.pause_ticks, "a pause ends after its time");
         let pauses = self.pauses_now();
         self.left_ticks = self.left_ticks.saturating_sub(1);
         pauses
@@ -54,10 +57,10 @@ impl Failures {
         let (times, why) = (self.times, &self.why);
         let copies = if times == 1 { "1 copy".to_owned() } else { format!("{times} copies") };
         let again = match self.pauses_now() {
-            true => format!("; it asks for another {} s later", self.pause_ticks / SECOND_TICKS),
+            true => format!("; it asks for another copy in {} s", self.pause_ticks / SECOND_TICKS),
             false => String::new(),
         };
-        format!("could not be filled: its store did not take {copies}, {why}{again}")
+        format!("could not be filled: its store rejected {copies}, {why}{again}")
     }
 }
 

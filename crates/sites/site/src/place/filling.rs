@@ -22,7 +22,7 @@ use pares_wice::codec::Coded;
 use pares_wice::{KEY_BYTES_MAX, Key, SiteId, VALUE_BYTES_MAX, Value};
 
 use super::failures::Failures;
-use super::giving::PIECE_BYTES;
+use super::giving::{KEPT_TICKS, PIECE_BYTES};
 use super::loading::{Ending, Loading};
 use super::standing::{Head, Lack, Member, Piece, Request, Role, Standing, Word};
 use crate::error::ProcessError;
@@ -38,6 +38,8 @@ const AHEAD_BYTES: usize = 2 * LOAD_BYTES;
 /// Ticks after which what was asked is asked again, and after which another site is asked.
 const AGAIN_TICKS: u32 = 20;
 const SILENT_TICKS: u32 = 500;
+const _: () = assert!(AGAIN_TICKS < SILENT_TICKS, "a site is asked again before it is given up");
+const _: () = assert!((SILENT_TICKS as u64) < KEPT_TICKS, "a copy is kept until its taker gives it up");
 
 /// A copy that is being taken.
 pub(crate) struct Filling<T> {
@@ -108,6 +110,7 @@ impl<T> Filling<T> {
         if self.from.is_none() || self.silent_ticks >= SILENT_TICKS {
             self.ask_another();
         }
+        assert!(self.silent_ticks < SILENT_TICKS, "a silent site is given up");
         let again = self.ending.is_none() && self.silent_ticks.is_multiple_of(AGAIN_TICKS);
         again.then(|| self.request()).flatten()
     }
@@ -128,6 +131,7 @@ impl<T> Filling<T> {
     /// The copy that was begun counts for nothing, and its store is to be closed.
     fn forget(&mut self) {
         if let Some(loading) = self.loading.take() {
+            assert!(self.ending.is_none(), "no copy is begun before the last one has ended");
             self.ending = Some(loading.stop());
         }
         (self.head, self.store) = (None, None);
@@ -165,7 +169,9 @@ impl<T> Filling<T> {
         if self.next + WINDOW / 2 < self.asked || waiting_bytes >= AHEAD_BYTES {
             return None;
         }
-        self.asked = self.next + WINDOW;
+        let until = self.next + WINDOW;
+        assert!(self.asked < until, "each request for more asks for more than the one before");
+        self.asked = until;
         self.request()
     }
 
@@ -188,6 +194,7 @@ impl<T> Filling<T> {
         if !self.has_ended() {
             return Ok(());
         }
+        assert_eq!(self.next, 0, "a copy begins with its first piece");
         let (loading, loader) = Loading::new(world.emptying());
         self.loading = Some(loading.run_by(world.start_loader(loader, links)?));
         (self.head, self.asked) = (Some(head), WINDOW);
@@ -257,6 +264,10 @@ impl<T> Filling<T> {
     fn take_written(&mut self) -> Result<(), StoreError> {
         while let Some(loading) = &mut self.loading {
             let Some(loaded) = loading.written()? else { break };
+            assert!(
+                loaded.whole.is_none() || loading.is_last_given(),
+                "a store is whole behind its last piece"
+            );
             self.bytes += loaded.bytes as u64;
             if loaded.whole.is_some() {
                 (self.store, self.loading) = (loaded.whole, None);
@@ -284,6 +295,10 @@ impl<T> Filling<T> {
     /// What was taken, if all of it is on the disk, and the store that holds it.
     pub(crate) fn done(&mut self) -> Option<(Head, Arc<dyn Store>)> {
         let store = self.store.take()?;
+        assert!(
+            self.loading.is_none() && self.pending.is_empty(),
+            "nothing is to be written into a store that is whole"
+        );
         Some((self.head.take().expect("a store is filled with a copy"), store))
     }
 
@@ -299,7 +314,7 @@ impl<T> Filling<T> {
                 head.stored.version
             ),
             (Some(from), None) => format!("asks {}.{} for a copy", from.cluster.0, from.number),
-            (None, _) => "waits for a site that can give it a copy".to_owned(),
+            (None, _) => "waits for a site that can send it a copy".to_owned(),
         };
         match self.failures.times() {
             0 => now,
@@ -309,7 +324,7 @@ impl<T> Filling<T> {
 }
 
 /// What all that a piece may hold comes to: it travels in one frame.
-const _: () = assert!(PIECE_BYTES + VALUE_BYTES_MAX + KEY_BYTES_MAX < 8 << 20);
+const _: () = assert!(PIECE_BYTES + VALUE_BYTES_MAX + KEY_BYTES_MAX < 8 << 20, "a piece fits into one frame");
 
 #[cfg(test)]
 mod tests;

@@ -12,12 +12,14 @@ use std::collections::BTreeMap;
 use pares_cluster::{Incarnation, MemberId, Members};
 use pares_wice::{ClusterId, Configuration, Era, SiteId};
 
+use super::apart::WORD_TICKS;
 use super::standing::{Form, Member, Role, Standing, list_of};
 use crate::setup::Setup;
 
 /// Ticks that the others must have gone on without a cluster, as far as is heard, before it returns: five times as long as a delegate that is alone
 /// keeps its office.
 const RETURN_TICKS: u32 = 100;
+const _: () = assert!(2 * WORD_TICKS < RETURN_TICKS as u64, "delegates speak again before a cluster returns");
 
 /// What becomes of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +86,7 @@ impl Forming {
         }
         let decides = self.mates().all(|site| site.number > self.own.number);
         let members = self.members().filter(|_| decides)?;
+        assert!(members.voters.contains(&self.own), "who decides how a log begins is among its members");
         if self.is_new && self.has_certifier && self.others.iter().all(|site| self.begins(*site)) {
             return Some(Decision::Form(Form { members, returns_to: None }));
         }
@@ -113,7 +116,9 @@ impl Forming {
             is_blank.then_some(MemberId { number: site.number, incarnation: standing.incarnation })
         });
         let voters: Option<_> = mates.chain([Some(self.own)]).collect();
-        Some(Members { voters: voters?, ..Members::default() })
+        let members = Members { voters: voters?, ..Members::default() };
+        assert_eq!(members.voters.len(), 1 + self.mates().count(), "each site of a cluster is one member");
+        Some(members)
     }
 
     /// Whether another site knows of the same sites, and is new, or of a cluster that has begun a moment ago and counts on this one.
@@ -164,23 +169,21 @@ impl Forming {
         };
         let silent = named(&|site| !self.heard.contains_key(site));
         let other_list = named(&|site| self.heard.get(site).is_some_and(|said| said.list != self.list));
-        let what = if self.is_new { "is new" } else { "has no past: its disk is empty" };
+        let what = if self.is_new { "is new" } else { "is new: its disk is empty" };
         let counted = self.newest().is_some_and(|newest| newest.live.contains(self.cluster));
         let cluster = self.cluster.0;
         let rest = if self.members().is_some() && counted && !self.is_new {
             format!(
-                "all sites of cluster {cluster} have lost their disks, and the others still count on it: declare it lost (`pares site lost {cluster} --yes`)"
+                "all sites of cluster {cluster} have lost their disks, but the other clusters still wait for it: declare it lost (`pares site lost {cluster} --yes`)"
             )
         } else if !silent.is_empty() {
-            format!("waiting for a word of {silent}")
+            format!("waiting for a message from {silent}")
         } else if !other_list.is_empty() {
-            format!(
-                "the sites.toml of {other_list} names other sites than the one here: give all of them the same"
-            )
+            format!("the sites.toml of {other_list} lists other sites than this site's: make them all equal")
         } else if self.is_new && !self.has_certifier {
-            "no site is in the cluster that sites.toml names as `certifier`".to_owned()
+            "sites.toml names an empty cluster as `certifier`".to_owned()
         } else {
-            "waiting for its cluster to take it in".to_owned()
+            "waiting for its cluster to admit it".to_owned()
         };
         format!("{what}; {rest}")
     }
@@ -242,7 +245,7 @@ mod tests {
         said(&mut first, 3, list_of(&SITES[..3]), Role::New);
         assert_eq!(first.decision(), None);
         assert!(
-            first.waits_for().contains("the sites.toml of 1.1 names other sites"),
+            first.waits_for().contains("the sites.toml of 1.1 lists other sites"),
             "{}",
             first.waits_for()
         );
@@ -268,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_copied_from_before_the_beginning_found_nothing_where_somebody_has_a_past() {
+    fn pristine_directory_copies_found_nothing_beside_past() {
         let mut first = forming(0, true);
         says(&mut first, 1, Role::New);
         says(&mut first, 2, member(3, 0, 7));
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_returns_when_those_that_live_have_gone_on_without_it_for_a_while() {
+    fn cluster_returns_after_others_continued_without_it() {
         let mut first = forming(0, false);
         says(&mut first, 1, Role::Empty);
         says(&mut first, 2, member(3, 0, 7));

@@ -106,6 +106,8 @@ impl<T> Loading<T> {
 
     /// Has these items written, which come to so many bytes; with the last ones comes the seal.
     pub(crate) fn give(&mut self, items: Vec<(Key, Value)>, bytes: usize, seal: Option<Mark>) {
+        assert!(!self.is_last_given, "nothing follows the last items of a copy");
+        assert!(!items.is_empty() || bytes == 0, "bytes under way are those of items");
         self.is_last_given = seal.is_some();
         self.under_way_bytes += bytes;
         // If the task is gone, its last word says why.
@@ -130,7 +132,10 @@ impl<T> Loading<T> {
         match self.done.try_recv() {
             Ok(loaded) => {
                 let loaded = loaded?;
+                assert!(loaded.bytes <= self.under_way_bytes, "what was written was under way");
                 self.under_way_bytes -= loaded.bytes;
+                let is_all_written = loaded.whole.is_none() || self.under_way_bytes == 0;
+                assert!(is_all_written, "a store is whole when all of its copy was written");
                 Ok(Some(loaded))
             }
             Err(TryRecvError::Empty) => Ok(None),
@@ -182,6 +187,7 @@ impl StoreLoader {
 
     /// Whether the store is empty now, after that many tries at most.
     fn empty(&mut self, tries: u32) -> bool {
+        assert!(self.store.is_none(), "a store is emptied once, before the first items");
         let mut emptied = (self.emptying)();
         for _ in 1..tries {
             if self.is_to_stop() || !matches!(emptied, Err(StoreError::InUse(_))) {
@@ -261,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_is_under_way_is_written_and_the_task_ends_behind_it() {
+    fn batch_in_progress_is_written_before_task_ends() {
         let store = Arc::new(Memory::default());
         let (loading, loader) = begun(&store);
         let mut loader = Some(loader);

@@ -148,6 +148,7 @@ pub(crate) enum Word {
 
 /// The version from which on a site says which it speaks.
 const SAYS_VERSION: u16 = 5;
+const _: () = assert!(SAYS_VERSION <= pares_link::SPEAKS, "this build says which version it speaks");
 
 /// The first byte of such a frame; those of [`Between`](crate::protocol::Between) are lower.
 pub(crate) const FIRST_KIND: u8 = 16;
@@ -178,6 +179,7 @@ impl Word {
                 ((FIRST_KIND + 6, said.version), (said.digest, said.agrees.clone())).encode(&mut bytes);
             }
         }
+        assert!(bytes.first().is_some_and(|kind| *kind >= FIRST_KIND), "other frames have the kinds below");
         bytes
     }
 

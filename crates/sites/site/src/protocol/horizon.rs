@@ -27,16 +27,24 @@ impl Horizon {
     }
 
     /// Who has seen this, and is shown `other`. What another database shows changes nothing, so that a site can refuse who comes from another one.
+    ///
+    /// # Panics
+    /// If less of this database were seen than before.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        match other.database {
+        let seen = match other.database {
             0 => self,
             database if database == self.database => {
                 Self { version: self.version.max(other.version), ..self }
             }
             _ if self == Self::default() => other,
             _ => self,
-        }
+        };
+        assert!(
+            seen.database != self.database || seen.version >= self.version,
+            "what a client has seen only grows"
+        );
+        seen
     }
 
     /// Whether there is nothing that this database cannot have.
@@ -61,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_seen_a_version_is_shown_nothing_older_of_that_database() {
+    fn client_never_sees_older_than_seen_version() {
         let [older, newer] = [3, 9].map(|version| Horizon { database: 5, version: Version(version) });
         assert_eq!(newer.and(older), newer);
         assert_eq!(older.and(newer), newer);

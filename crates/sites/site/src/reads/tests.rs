@@ -43,7 +43,7 @@ fn who_is_gone_leaves_no_read_behind_that_still_waits() {
     assert_eq!((readers.count, readers.bytes, readers.waiting.len(), readers.open.len()), (1, 10, 1, 1));
 }
 #[test]
-fn what_waits_for_what_is_not_there_has_a_quarter_of_the_places_and_its_time() {
+fn waiting_for_absent_version_has_bounded_places_time() {
     let bounds = Bounds { reads_max: 8, ..Bounds::default() };
     let store: Arc<dyn Store> = Arc::new(Memory::default());
     let (mut readers, ends) = Readers::new(Arc::new(crate::items::Items), &store, &bounds);

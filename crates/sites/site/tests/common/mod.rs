@@ -1,9 +1,6 @@
 //! Sites in threads of the test, on ports nobody else has.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
-#[path = "../../../store/tests/common/server.rs"]
-pub mod server;
-
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +42,7 @@ impl Engine {
             return Some(None);
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let place = server::server()?.connection("");
+        let place = pares_testbed::postgres::server()?.connection("");
         let host = place.split(' ').next().unwrap().trim_start_matches("host=");
         Some(Some(format!("postgres:///sites_{number}_{{cluster}}_{{number}}?host={host}&user=postgres")))
     }

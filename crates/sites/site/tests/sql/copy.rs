@@ -27,7 +27,7 @@ fn rows_that_are_copied_in_are_at_every_site() {
 }
 
 #[test]
-fn a_copy_that_fails_or_is_given_up_does_nothing_and_the_session_goes_on() {
+fn failed_copy_does_nothing_session_continues() {
     let dir = tempfile::tempdir().unwrap();
     let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
     // The server has seen enough long before the client has said all.

@@ -56,7 +56,7 @@ fn both_leave(one: &mut Client, other: &mut Client, level: IsolationLevel) -> i6
 }
 
 #[test]
-fn write_skew_is_possible_at_repeatable_read_and_refused_at_serializable() {
+fn write_skew_at_repeatable_read_not_serializable() {
     let dir = tempfile::tempdir().unwrap();
     let Some(sites) = ward(dir.path()) else { return };
     for others in [A0, B0] {
@@ -125,7 +125,7 @@ fn leave_or_return(transaction: &mut Transaction<'_>, name: &str, leaves: bool) 
 }
 
 #[test]
-fn a_loop_that_retries_goes_through_at_serializable_and_somebody_is_always_there() {
+fn retry_loop_succeeds_at_serializable_under_load() {
     let dir = tempfile::tempdir().unwrap();
     let Some(sites) = ward(dir.path()) else { return };
     sites.sql(A0).batch_execute("INSERT INTO duty VALUES ('Cleo', true), ('Dan', true)").unwrap();

@@ -50,7 +50,7 @@ fn insert(number: u32, email: &str) -> Vec<u8> {
 const TOO_LARGE: &str = "repeat('x', 600000)";
 
 #[test]
-fn no_statement_is_told_as_done_before_its_transaction_is_certified() {
+fn statement_is_confirmed_only_after_certification() {
     let dir = tempfile::tempdir().unwrap();
     let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
     let mut raw = Raw::begun(&sites);
@@ -76,7 +76,7 @@ fn no_statement_is_told_as_done_before_its_transaction_is_certified() {
 }
 
 #[test]
-fn one_whose_transaction_is_taken_back_before_its_end_is_not_told_that_it_was_done() {
+fn rolled_back_transaction_is_never_confirmed() {
     let dir = tempfile::tempdir().unwrap();
     let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
     let mut raw = Raw::begun(&sites);

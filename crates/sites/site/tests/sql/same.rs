@@ -43,7 +43,7 @@ fn rows_that_the_writer_could_not_write_are_refused_at_commit() {
         "SET extra_float_digits = 0; INSERT INTO rate VALUES (1, 0.1::float8 + 0.2::float8)",
     ] {
         let why = refused(&mut sites.sql(A0), statement);
-        assert!(why.contains("the same way at every site"), "{why}");
+        assert!(why.contains("identically at every site"), "{why}");
     }
     here.batch_execute("INSERT INTO js VALUES (2, '{\"a\": null}', NULL, '{1,2}')").unwrap();
     here.batch_execute("SET search_path = app, public; INSERT INTO named VALUES (1, 'x')").unwrap();
@@ -82,7 +82,7 @@ fn keys_whose_equal_values_are_spelt_differently_are_refused() {
 }
 
 #[test]
-fn what_watches_a_column_that_changes_by_addition_or_works_where_versions_are_applied_is_refused() {
+fn watched_addition_columns_and_apply_triggers_refused() {
     let dir = tempfile::tempdir().unwrap();
     let tables = "CREATE TABLE acc (id int PRIMARY KEY, bal int NOT NULL); COMMENT ON COLUMN acc.bal IS 'pares: delta';
         CREATE FUNCTION good(a acc) RETURNS bool LANGUAGE sql AS 'SELECT a.bal >= 0';
@@ -104,7 +104,7 @@ fn what_watches_a_column_that_changes_by_addition_or_works_where_versions_are_ap
 }
 
 #[test]
-fn a_change_of_the_schema_means_the_same_tables_and_times_everywhere() {
+fn schema_change_means_same_tables_and_times_everywhere() {
     let dir = tempfile::tempdir().unwrap();
     let tables = "CREATE SCHEMA app; CREATE TABLE t (id int PRIMARY KEY, x int DEFAULT 5); CREATE TABLE app.t (id int PRIMARY KEY);
         INSERT INTO t VALUES (1)";
@@ -142,7 +142,7 @@ fn a_change_of_the_schema_means_the_same_tables_and_times_everywhere() {
 }
 
 #[test]
-fn what_could_judge_or_compute_a_row_otherwise_elsewhere_or_later_is_refused() {
+fn site_dependent_row_computation_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let tables = "CREATE FUNCTION small(n int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT n < 100';
         CREATE FUNCTION here() RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT current_database()';
@@ -187,7 +187,7 @@ fn what_could_judge_or_compute_a_row_otherwise_elsewhere_or_later_is_refused() {
 }
 
 #[test]
-fn rows_that_were_written_are_not_read_as_others_by_a_change_of_a_type() {
+fn type_change_never_reinterprets_written_rows() {
     let dir = tempfile::tempdir().unwrap();
     let tables = "CREATE TYPE pt AS (x int, y int); CREATE TABLE part (id int PRIMARY KEY, z int);
         CREATE TABLE whole (at timestamp PRIMARY KEY, p pt, q part); INSERT INTO whole VALUES ('2026-01-01', '(3,4)', '(1,2)')";
@@ -205,7 +205,7 @@ fn rows_that_were_written_are_not_read_as_others_by_a_change_of_a_type() {
 }
 
 #[test]
-fn a_comment_that_means_to_be_known_and_is_misspelt_is_refused_with_the_right_spelling() {
+fn misspelt_directive_comment_gets_right_spelling() {
     let dir = tempfile::tempdir().unwrap();
     let Some((_sites, mut here, mut there)) =
         with(dir.path(), "CREATE TABLE acc (id int PRIMARY KEY, bal int NOT NULL)")

@@ -7,7 +7,7 @@ fn server(sites: &Sites, site: SiteId) -> Client {
 }
 
 #[test]
-fn who_holds_the_stores_own_tables_or_locks_a_table_gives_way_to_the_writer() {
+fn holder_of_store_locks_gives_way_to_writer() {
     let dir = tempfile::tempdir().unwrap();
     let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
     let mut sum = 100;
@@ -30,7 +30,7 @@ fn who_holds_the_stores_own_tables_or_locks_a_table_gives_way_to_the_writer() {
 }
 
 #[test]
-fn a_change_of_the_schema_goes_past_those_who_read_what_it_changes() {
+fn schema_change_passes_readers_of_its_tables() {
     let dir = tempfile::tempdir().unwrap();
     let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
     here.batch_execute("CREATE VIEW one AS SELECT 1 AS a").unwrap();
@@ -48,7 +48,7 @@ fn a_change_of_the_schema_goes_past_those_who_read_what_it_changes() {
 }
 
 #[test]
-fn a_refused_change_of_the_catalogue_is_not_held_against_the_next_transaction() {
+fn refused_catalogue_change_spares_next_transaction() {
     let dir = tempfile::tempdir().unwrap();
     let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
     let refused = "DO $$ BEGIN CREATE ROLE hidden_too; END $$";

@@ -57,7 +57,7 @@ fn with_certificates_sql_is_spoken_over_tls_by_those_who_may() {
     for (settings, why) in [
         (shows(&sites, "site-1-0"), "certificate of a reader"),
         (gone, "revoked"),
-        ("sslmode=disable".into(), "TLS only"),
+        ("sslmode=disable".into(), "requires TLS"),
         ("sslmode=require sslcert=/nonexistent".into(), "certificate"),
     ] {
         let said = psql(&sites, &settings, "SELECT 1");
@@ -108,7 +108,7 @@ fn the_certificate_of_a_reader_reads_by_sql_and_changes_nothing() {
 }
 
 #[test]
-fn nothing_that_came_before_tls_is_taken_for_what_came_through_it() {
+fn bytes_before_tls_never_count_as_tls() {
     let dir = tempfile::tempdir().unwrap();
     let Some(sites) = Sites::start_over_with_tls(Engine::Postgres, dir.path(), 1, 1) else { return };
     let mut client = TcpStream::connect(sites.config.place(A0).unwrap().sql.unwrap()).unwrap();

@@ -42,7 +42,7 @@ fn tables_and_columns_with_rows_are_renamed_everywhere() {
 }
 
 #[test]
-fn an_error_of_a_change_of_the_schema_says_all_that_the_server_says() {
+fn schema_change_error_carries_full_server_message() {
     let dir = tempfile::tempdir().unwrap();
     let Some((_sites, mut here, _there)) = bank(dir.path()) else { return };
     here.batch_execute("CREATE VIEW shown AS SELECT number FROM account").unwrap();

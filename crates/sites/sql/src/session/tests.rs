@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use pares_store::postgres::{GivesWay, Options, Way};
+use pares_store::postgres::{Options, Preemptible, Way};
 use pares_wice::Isolation;
 
 use super::*;
@@ -127,7 +127,7 @@ impl Rig {
 }
 
 #[test]
-fn a_statement_that_was_in_the_writers_way_has_lost_and_one_that_its_client_cancels_has_not() {
+fn blocking_statement_loses_client_cancel_does_not() {
     for (is_in_the_way, said) in [(true, "40001"), (false, CANCELLED)] {
         let mut rig = Rig::new("1", &["TABLE account"]);
         rig.is("BEGIN", "BEGIN", 'T');
@@ -149,7 +149,7 @@ fn a_statement_that_was_in_the_writers_way_has_lost_and_one_that_its_client_canc
 }
 
 #[test]
-fn a_transaction_that_is_over_is_not_cancelled_nor_the_next_in_its_place() {
+fn ended_transaction_and_successor_are_not_cancelled() {
     let mut rig = Rig::new("1", &[]);
     rig.is("BEGIN", "BEGIN", 'T');
     let seen = rig.shared.open().unwrap();
@@ -206,7 +206,7 @@ fn a_commit_is_told_though_the_next_transaction_does_not_begin() {
 }
 
 #[test]
-fn a_chain_goes_on_as_its_transaction_ended_and_is_none_without_one() {
+fn chain_continues_level_and_needs_transaction() {
     let mut rig = Rig::new("on", &[]);
     for end in ["COMMIT", "ROLLBACK"] {
         rig.is(&format!("{end} AND CHAIN"), "25P01", 'I');
@@ -230,7 +230,7 @@ fn a_second_begin_says_the_level_as_long_as_nothing_was_done() {
 }
 
 #[test]
-fn a_transaction_that_cannot_be_begun_anew_is_over_and_its_client_knows() {
+fn unrestartable_transaction_ends_and_client_knows() {
     let mut rig = Rig::new("1", &["BEGIN ISOLATION LEVEL SERIALIZABLE"]);
     rig.is("BEGIN", "BEGIN", 'T');
     rig.is("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", CANCELLED, 'E');
@@ -239,7 +239,7 @@ fn a_transaction_that_cannot_be_begun_anew_is_over_and_its_client_knows() {
 }
 
 #[test]
-fn a_level_that_the_server_does_not_say_is_the_strictest_and_a_setting_lasts() {
+fn unknown_level_is_strictest_and_setting_lasts() {
     let mut rig = Rig::new("read committed", &["SELECT current_setting('default_transaction_isolation')"]);
     rig.is("SET default_transaction_isolation = 'read committed'", "DONE", 'I');
     assert_eq!(rig.shared.lock().level, Isolation::Serialisable);

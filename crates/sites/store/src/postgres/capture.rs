@@ -80,7 +80,7 @@ pub(super) fn take_part(table: &Table, client: &mut impl GenericClient) -> Resul
         .get(0);
     let filled = format!("SELECT EXISTS (SELECT FROM {})", table.name);
     if !known && client.query_one(&filled, &[]).map_err(sql)?.get(0) {
-        let why = "it has rows already: begin with an empty table and insert them through a session";
+        let why = "it already has rows: begin with an empty table and insert them through a session";
         return Err(StoreError::Table { name: table.name.clone(), why: why.into() }.into());
     }
     let schema: String = client.query_one("SELECT quote_ident(current_schema())", &[]).map_err(sql)?.get(0);

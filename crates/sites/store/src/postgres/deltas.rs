@@ -60,11 +60,11 @@ pub(super) fn read(client: &mut impl GenericClient, table: &str) -> Result<Vec<D
         let (column, number): (String, i16) = (row.get(0), row.get(1));
         let unfit = |why| StoreError::Table { name: table.into(), why: format!("column {column} {why}") };
         if row.get(4) {
-            let why = "cannot change by addition: a key, a CHECK or another constraint watches its values, and at two sites each sum could pass alone";
+            let why = "cannot be updated by addition: a key, CHECK or other constraint restricts its values, and two concurrent additions could break it together";
             return Err(unfit(why));
         }
         let (scale, most) = room(row.get(2), row.get(3)).ok_or_else(|| {
-            unfit("cannot change by addition: make it an integer, a bigint, or a numeric(p, s) of at most 36 digits")
+            unfit("cannot be updated by addition: make it an integer, a bigint, or a numeric(p, s) of at most 36 digits")
         })?;
         Ok(Delta { column, number, scale, most })
     });

@@ -125,18 +125,16 @@ impl Faults {
     /// Why a statement that has left it as `new` cannot be ordered.
     pub(super) fn brought(&self, new: &Self) -> Option<String> {
         if self.path != new.path {
-            return Some("names without a schema, the store's too, would lead to the tables of another one: give the schema another name".into());
+            return Some("unqualified names, including the store's, would resolve to tables in this schema: give the schema another name".into());
         }
         let changed =
             |(name, now): &(&String, &String)| self.names.get(*name).is_some_and(|then| then != *now);
         if let Some((name, text)) = new.names.iter().find(changed) {
             let old = &self.names[name];
             return Some(match text.contains("pg.dropped") {
-                true => format!("rows that were written say {old}: leave it, and add another one instead"),
+                true => format!("stored rows contain {old}: leave it, and add another one instead"),
                 false => {
-                    format!(
-                        "rows that were written say {old} and not {text}: add a new value or column instead"
-                    )
+                    format!("stored rows contain {old}, not {text}: add a new value or column instead")
                 }
             });
         }

@@ -150,7 +150,7 @@ fn try_out(statement: &str, client: &mut impl GenericClient) -> Result<(), SqlEr
     for schema in dropped_schemas(statement) {
         if holds_tables(&schema, client)? {
             return Err(unlike(format!(
-                "schema {schema} holds replicated tables: drop these first, one by one"
+                "schema {schema} contains replicated tables: drop these first, one by one"
             )));
         }
     }
@@ -158,7 +158,7 @@ fn try_out(statement: &str, client: &mut impl GenericClient) -> Result<(), SqlEr
     carry_out_one(statement, client)?;
     if brings_time(statement, client)? {
         return Err(unlike(
-            "a time in it could be another at each site ('now', 'today'): write the time itself, in one text without escapes, and other texts in a statement of their own".into(),
+            "a time in it could differ between sites ('now', 'today'): write the exact time, in one string without escapes, and other strings in separate statements".into(),
         ));
     }
     let brought = old.brought(&Faults::read(client)?);
@@ -203,7 +203,7 @@ pub(super) fn carry_out(
     let done = "SELECT statement FROM pares_schema WHERE number = $1";
     match client.query_opt(done, &[number])? {
         Some(row) if row.get::<_, &str>(0) == *text => return Ok(()),
-        Some(_) => return Err(in_the_way(text, "another statement had its number here").into()),
+        Some(_) => return Err(in_the_way(text, "another statement has its number here").into()),
         None => {}
     }
     carry_out_one(text, client).map_err(|error| match error {
@@ -250,7 +250,7 @@ fn carry_out_one(statement: &str, client: &mut impl GenericClient) -> Result<(),
     for (name, is_sequence) in new {
         if is_sequence {
             return Err(unlike(format!(
-                "{name} would be a sequence of each site alone: give keys of another kind, as uuid DEFAULT gen_random_uuid()"
+                "{name} would be a separate sequence at each site: use other keys, such as uuid DEFAULT gen_random_uuid()"
             )));
         }
         take_part(&Table::read(client, &name)?, client)?;
@@ -266,7 +266,7 @@ fn called_now(tables: Before, client: &mut impl GenericClient) -> Result<Before,
         if let Some(row) = now.filter(|row| row.get::<_, &str>(0) != was) {
             if row.get(1) {
                 return Err(unlike(format!(
-                    "rows with a regclass or a regtype can say {was}, and would not be found by another name: make another table and move rows there"
+                    "rows with a regclass or regtype may contain {was}, and could not follow a new name: create another table and move the rows"
                 )));
             }
             table.name = row.get(0);
@@ -293,14 +293,14 @@ fn rename(was: &str, now: &str, client: &mut impl GenericClient) -> Result<(), S
 fn check(columns: &BTreeMap<String, bool>, client: &mut impl GenericClient) -> Result<(), SqlError> {
     if let Some(row) = client.query_opt(UNCAPTURED, &[]).map_err(sql)? {
         return Err(unlike(format!(
-            "{} would not be captured any more: leave its triggers",
+            "{} would no longer be captured: keep its triggers",
             row.get::<_, String>(0)
         )));
     }
     let mut added = marked(ADDED, client)?.into_iter();
     match added.find(|(name, is_computed)| *is_computed && !columns.contains_key(name)) {
         Some((column, _)) => Err(unlike(format!(
-            "old rows would get a computed value in {column}: add the column without a default, then set one"
+            "existing rows would get a computed value in {column}: add the column without a default, then set one"
         ))),
         None => Ok(()),
     }
@@ -323,14 +323,14 @@ fn follow(old: &Table, is_same_file: bool, client: &mut impl GenericClient) -> R
     let is_called_otherwise = old.key != table.key || old.key_forms != table.key_forms;
     if is_filled && (!is_same_file || is_called_otherwise) {
         return Err(unlike(format!(
-            "it would write the rows of {} anew, or call them otherwise: make another table and move them by INSERT and DELETE",
+            "it would rewrite or rename the rows of {}: create another table and move them with INSERT and DELETE",
             table.name
         )));
     }
     let ends = |delta: &&Delta| !table.deltas.iter().any(|new| new.is(delta)) && table.has(&delta.column);
     if let Some(delta) = old.deltas.iter().find(ends) {
         return Err(unlike(format!(
-            "column {} changes by addition, and what was added is beside its rows: make another column and move the values there",
+            "column {} is updated by addition, and its sums are stored outside its rows: create another column and move the values there",
             delta.column
         )));
     }

@@ -44,7 +44,7 @@ pub struct SqlWork<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
     /// Somebody else changed the same, or needed it sooner.
-    #[error("another transaction came first ({0}): run this one again from its beginning")]
+    #[error("a concurrent transaction came first ({0}): run this one again from its beginning")]
     Again(String),
     /// The statement is wrong, or a constraint refused it.
     #[error("{why}")]
@@ -135,7 +135,7 @@ impl Session {
         let form = self.client.query_one(FORM, &[]).map_err(sql)?;
         match form.get::<_, Option<&str>>(form.len() - 1) {
             None | Some("") => Ok(()),
-            Some(_) => Err(SqlError::refused("0A000", "the savepoint pares is the session's own")),
+            Some(_) => Err(SqlError::refused("0A000", "the savepoint pares is reserved for the session")),
         }
     }
 

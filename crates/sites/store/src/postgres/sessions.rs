@@ -49,7 +49,7 @@ const OBSTACLES: &str = "
         AND a.pid NOT IN (SELECT l.pid FROM pg_locks l WHERE l.granted AND WRITER)";
 
 /// A session that can be asked to take back its transaction.
-pub trait GivesWay: Send + Sync {
+pub trait Preemptible: Send + Sync {
     /// The number of the transaction that it has open.
     fn open(&self) -> Option<u64>;
     /// Takes that transaction back, without waiting for its client, if it is not over. Whether the statement that it executes has to be cancelled for that.
@@ -70,7 +70,7 @@ pub enum Way {
 }
 
 /// A cancellation that is under way.
-struct Cancelling<'a>(&'a dyn GivesWay);
+struct Cancelling<'a>(&'a dyn Preemptible);
 
 impl Drop for Cancelling<'_> {
     fn drop(&mut self) {
@@ -80,15 +80,15 @@ impl Drop for Cancelling<'_> {
 
 /// Sessions of one store, by the numbers of their processes. Clones are the same.
 #[derive(Clone, Default)]
-pub struct Sessions(Arc<Mutex<BTreeMap<i32, Arc<dyn GivesWay>>>>);
+pub struct Sessions(Arc<Mutex<BTreeMap<i32, Arc<dyn Preemptible>>>>);
 
 impl Sessions {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<i32, Arc<dyn GivesWay>>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<i32, Arc<dyn Preemptible>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A session that process `pid` of the server serves.
-    pub fn enter(&self, pid: i32, session: Arc<dyn GivesWay>) {
+    pub fn enter(&self, pid: i32, session: Arc<dyn Preemptible>) {
         self.all().insert(pid, session);
     }
 
@@ -98,9 +98,10 @@ impl Sessions {
     }
 
     /// Sessions with what they have open, by processes.
-    fn open(&self) -> BTreeMap<i32, (Arc<dyn GivesWay>, u64)> {
-        let open =
-            |(pid, session): (&i32, &Arc<dyn GivesWay>)| Some((*pid, (Arc::clone(session), session.open()?)));
+    fn open(&self) -> BTreeMap<i32, (Arc<dyn Preemptible>, u64)> {
+        let open = |(pid, session): (&i32, &Arc<dyn Preemptible>)| {
+            Some((*pid, (Arc::clone(session), session.open()?)))
+        };
         self.all().iter().filter_map(open).collect()
     }
 

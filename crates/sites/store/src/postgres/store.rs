@@ -44,7 +44,7 @@ pub(super) const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS pares_open (at timestamptz NOT NULL DEFAULT now());
     CREATE OR REPLACE FUNCTION pares_never_commits() RETURNS trigger LANGUAGE plpgsql AS $pares$ BEGIN
         IF coalesce(current_setting('pares.ending', true), '') <> 'yes' THEN
-            RAISE EXCEPTION 'replicated tables are written through the site''s own port for SQL only: nothing was written'
+            RAISE EXCEPTION 'replicated tables can be written only through the site''s SQL port: nothing was written'
                 USING ERRCODE = 'feature_not_supported';
         END IF;
         RETURN NULL;
@@ -76,9 +76,9 @@ pub(super) const TABLES: &str = "
                 WHERE schema_name IS DISTINCT FROM 'pg_temp' AND NOT in_extension;
         END IF;
         IF what IS NOT NULL THEN
-            RAISE EXCEPTION '%, which concerns %, would be done at this site alone: nothing was done', TG_TAG, what
-                USING ERRCODE = 'feature_not_supported', HINT = 'Send it to a site''s port for SQL as a statement alone, in no block or function. '
-                    'What is to be done at this server alone is done after SET session_replication_role = replica, by who may set that.';
+            RAISE EXCEPTION '% of % would take effect at this site only: nothing was done', TG_TAG, what
+                USING ERRCODE = 'feature_not_supported', HINT = 'Send it to a site''s SQL port as a single statement, outside any block or function. '
+                    'To change this server only, first SET session_replication_role = replica, which needs the privilege.';
         END IF;
     END $pares$;
     DO $pares$ BEGIN
@@ -226,7 +226,7 @@ impl Postgres {
 /// These processes do not give way.
 pub(super) fn is_held(held: &[i32]) -> StoreError {
     StoreError::Io(format!(
-        "processes {held:?} of its server hold what the store has to write and are not ended: end them (pg_terminate_backend), or roll back what is prepared there"
+        "processes {held:?} of its server hold locks that the store needs and could not be ended: end them (pg_terminate_backend), or roll back prepared transactions"
     ))
 }
 

@@ -100,7 +100,7 @@ impl Table {
     pub(super) fn read(client: &mut impl GenericClient, name: &str) -> Result<Self, StoreError> {
         let row = client.query_opt(TABLE, &[&name]).map_err(failed)?;
         let row = row.ok_or_else(|| {
-            unfit(name, "there is no such table, or it is no ordinary one: make it, the same at every site")
+            unfit(name, "there is no such ordinary table: create it, identically at every site")
         })?;
         let mut table = Self {
             name: row.get(0),
@@ -142,7 +142,7 @@ impl Table {
         for row in client.query(REFERENCES, &[&self.name]).map_err(failed)? {
             let (to, to_key): (String, bool) = (row.get(0), row.get(1));
             if !to_key {
-                let why = format!("it refers to {to} by another key than the primary one: change that");
+                let why = format!("it refers to {to} by a key other than the primary key: change that");
                 return Err(unfit(name, &why));
             }
             let (theirs, ours): (Vec<String>, Vec<String>) = (row.get(2), row.get(3));

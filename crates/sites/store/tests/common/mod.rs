@@ -2,4 +2,3 @@
 #![allow(dead_code)] // each uses its part
 
 pub(crate) mod history;
-pub(crate) mod server;

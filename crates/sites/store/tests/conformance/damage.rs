@@ -8,8 +8,8 @@ use pares_store::postgres::{Options, PostgresStore};
 use pares_store::{Applied, Reads, Store, StoreError};
 use pares_wice::{Key, Value, Version};
 
-use crate::common::server::server;
 use crate::place::{Kind, Place, version};
+use pares_testbed::postgres::server;
 
 /// Every file below, largest first.
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -116,7 +116,7 @@ fn flip_each(read: impl Fn(&Place, &dyn Fn(), usize) -> Result<(), StoreError>) 
 }
 
 #[test]
-fn a_bit_that_changed_while_a_redb_store_was_closed_is_never_read() {
+fn changed_bit_in_closed_redb_store_is_never_read() {
     flip_each(|place, flip, bit| {
         flip();
         place.try_open().and_then(|store| assert_right_or_refused(&*store, bit))

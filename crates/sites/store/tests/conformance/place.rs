@@ -8,7 +8,7 @@ use pares_store::{Applied, Memory, RedbStore, Store, StoreError};
 use pares_wice::{Key, Value, Version};
 use tempfile::TempDir;
 
-use crate::common::server::server;
+use pares_testbed::postgres::server;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

@@ -5,7 +5,7 @@ use pares_store::postgres::{Schema, SchemaChange};
 use super::*;
 
 #[test]
-fn a_lock_that_a_stranger_holds_keeps_no_store_from_being_opened() {
+fn foreign_lock_does_not_block_store_open() {
     let Some(server) = server() else { return };
     let address = server.database();
     let mut client = Client::connect(&address, NoTls).unwrap();
@@ -48,7 +48,7 @@ fn ordered(server: &Server, statements: &[&str]) -> (Site, Certifier) {
 }
 
 #[test]
-fn a_state_brings_statements_one_after_the_other_and_rows_behind_them() {
+fn state_brings_statements_then_rows() {
     let Some(server) = server() else { return };
     let statements = [
         "CREATE TYPE mood AS ENUM ('sad')",
@@ -78,7 +78,7 @@ fn filled(Site { address, store, session }: Site, giver: &Site) -> Site {
 }
 
 #[test]
-fn a_table_that_is_called_otherwise_keeps_its_rows_and_what_was_added_to_them() {
+fn renamed_table_keeps_rows_and_additions() {
     let Some(server) = server() else { return };
     let first = [
         "CREATE TABLE till (id int PRIMARY KEY, owner text, sum bigint)",
@@ -121,7 +121,7 @@ fn a_table_that_is_called_otherwise_keeps_its_rows_and_what_was_added_to_them() 
 }
 
 #[test]
-fn only_who_may_read_a_table_has_its_rows_rehearsed_and_only_those_that_it_has_written() {
+fn only_readers_own_rows_are_rehearsed() {
     let Some(server) = server() else { return };
     let (mut site, mut certifier) =
         ordered(server, &["CREATE TABLE person (id int PRIMARY KEY, name text UNIQUE)"]);
@@ -176,7 +176,7 @@ fn end_all(address: &str) -> Client {
 }
 
 #[test]
-fn a_store_whose_connections_end_while_it_rests_goes_on_if_nothing_is_lost() {
+fn resting_store_survives_lost_connections() {
     let Some(server) = server() else { return };
     let (mut site, mut certifier) = ordered(server, &["CREATE TABLE person (id int PRIMARY KEY)"]);
     write(&mut site, &mut certifier, "INSERT INTO person VALUES (1)");

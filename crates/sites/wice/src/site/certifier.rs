@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::entry::{Body, Configuration, Entry, LogEntry};
-use crate::ids::{Reign, SiteId, Version};
+use crate::ids::{CertifierTerm, SiteId, Version};
 use crate::message::Message;
 use crate::site::{Effects, Site};
 use crate::transaction::Transaction;
@@ -21,7 +21,7 @@ const EARLY_BYTES_MAX: usize = 16 << 20;
 /// The state of certifying, apart from what every site of the cluster has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Certifying {
-    reign: Reign,
+    reign: CertifierTerm,
     /// What the log has not committed yet, in order.
     proposed: VecDeque<Arc<Entry>>,
     /// The version that the next one gets.
@@ -40,7 +40,7 @@ impl Site {
         if !may || self.certifying.is_some() || self.received != self.delivered {
             return;
         }
-        let reign = Reign { era: configuration.era, term: self.role.term };
+        let reign = CertifierTerm { era: configuration.era, term: self.role.term };
         if self.spent == Some(reign) {
             return;
         }
@@ -68,7 +68,7 @@ impl Site {
     /// renews: what it waits for are promises, and they lead to another era.
     #[must_use]
     pub fn wants_another_term(&self) -> bool {
-        let reign = Reign { era: self.era(), term: self.role.term };
+        let reign = CertifierTerm { era: self.era(), term: self.role.term };
         let is_renewing = self.takeover.is_some();
         let certifies = self.configuration().certifier == self.cluster() && !is_renewing;
         self.role.leads && certifies && self.spent == Some(reign)
@@ -85,7 +85,7 @@ impl Site {
     pub(super) fn asked(
         &mut self,
         from: SiteId,
-        reign: Reign,
+        reign: CertifierTerm,
         transaction: Transaction,
         out: &mut impl Effects,
     ) {
@@ -130,7 +130,7 @@ impl Site {
             || self.proposed_bytes > settings.proposed_bytes_max
     }
 
-    fn asked_early(&mut self, from: SiteId, reign: Reign, transaction: Transaction) {
+    fn asked_early(&mut self, from: SiteId, reign: CertifierTerm, transaction: Transaction) {
         let bytes = self.early_bytes + transaction.held_bytes();
         let fits = self.early.len() < EARLY_MAX && bytes <= EARLY_BYTES_MAX;
         if reign.era > self.era() && reign.term == self.role.term && fits {

@@ -55,25 +55,25 @@ impl Command {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Refused {
     /// Only a delegate can.
-    #[error("this site is not its cluster's delegate: tell the delegate")]
+    #[error("this site is not its cluster's delegate: send this to the delegate")]
     NotDelegate,
     /// Only the certifier can.
     #[error(
-        "this site does not certify: tell the certifier, in {0}. If the witness has granted this to the site's own cluster, `pares site migrate` the certifier there, and \
-         say it again"
+        "this site does not certify: send this to the certifier, in {0}. If the witness has granted this to \
+         the site's own cluster, `pares site migrate` the certifier there, and repeat"
     )]
     NotCertifier(ClusterId),
     /// The cluster counts among the living, or does not, already.
-    #[error("that is so already")]
+    #[error("this is already the case")]
     Already,
     /// A cluster cannot declare itself lost, and no cluster would be left.
     #[error("a cluster cannot declare itself lost")]
     Own,
     /// The cluster does not live, or does not exist.
-    #[error("{0} is not among the living: admit it first")]
+    #[error("{0} is not live: admit it first")]
     NotLiving(ClusterId),
     /// Nothing would be stable until it has caught up.
-    #[error("{cluster} is behind (versions that it lacks: {versions}): wait until it has caught up")]
+    #[error("{cluster} lags by {versions} versions: wait until it has caught up")]
     Behind {
         /// Which.
         cluster: ClusterId,
@@ -84,18 +84,18 @@ pub enum Refused {
     #[error("the witness must grant that first: `pares site lost` asks it")]
     NotGranted,
     /// What was granted is not what this cluster would do now.
-    #[error("the witness has granted that to another cluster, or for another era: look again")]
+    #[error("the witness has granted this to another cluster, or for another era: check `pares site status`")]
     GrantedOtherwise,
     /// With a witness each count of takeovers is promised once.
     #[error(
-        "this cluster has promised {0} that it begins the next era, and promises that count to nobody else: wait until that era has begun, then look again"
+        "this cluster has promised the next era to {0}, and cannot promise it to another: wait until that era has begun, then check `pares site status`"
     )]
     Promised(ClusterId),
     /// There is none.
     #[error("this system has no witness (`witness` in sites.toml)")]
     NoWitness,
     /// Another decision is being carried out.
-    #[error("another decision is under way: wait until its era has begun, then look again")]
+    #[error("another decision is in progress: wait until its era has begun, then check `pares site status`")]
     UnderWay,
 }
 

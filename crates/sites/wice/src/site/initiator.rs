@@ -15,7 +15,7 @@
 
 use thiserror::Error;
 
-use crate::ids::{Reign, SiteId, TransactionId, Version};
+use crate::ids::{CertifierTerm, SiteId, TransactionId, Version};
 use crate::item::Write;
 use crate::message::{AbortReason, Message};
 use crate::site::{Effects, Outcome, Site, Snapshot};
@@ -27,7 +27,7 @@ pub(super) struct Pending {
     transaction: Transaction,
     /// What it read.
     snapshot: Snapshot,
-    asked: Option<Reign>,
+    asked: Option<CertifierTerm>,
     /// Its version, once delivered here, and the attempt that has it (none: not the one submitted).
     version: Option<(Version, Option<u32>)>,
     /// Ticks since it was asked.
@@ -37,7 +37,7 @@ pub(super) struct Pending {
 /// Whom to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
-    pub(super) reign: Reign,
+    pub(super) reign: CertifierTerm,
     pub(super) site: SiteId,
     /// Everything earlier reigns committed lies at or below it.
     floor: Version,
@@ -50,10 +50,10 @@ pub enum Unsubmitted {
     #[error(transparent)]
     Malformed(#[from] Malformed),
     /// It has been, and its outcome is not known yet.
-    #[error("this transaction is under way at this site: wait for its outcome")]
+    #[error("this transaction is already in progress at this site: wait for its outcome")]
     UnderWay,
     /// The site is starting.
-    #[error("this site is reading its log: wait, or ask another")]
+    #[error("this site is reading its log: wait, or ask another site")]
     Recalling,
 }
 
@@ -130,11 +130,11 @@ impl Site {
     pub(super) fn asked_now(&self) -> Option<Asked> {
         let configuration = self.configuration();
         if self.certifies() {
-            let reign = Reign { era: configuration.era, term: self.role.term };
+            let reign = CertifierTerm { era: configuration.era, term: self.role.term };
             return Some(Asked { reign, site: self.settings.site, floor: self.delivered });
         }
         let status = self.peers.get(&configuration.certifier)?;
-        let reign = Reign { era: configuration.era, term: status.term };
+        let reign = CertifierTerm { era: configuration.era, term: status.term };
         let began = self.eras.back().expect("there is always an era").0;
         let floor = match status.era().cmp(&configuration.era) {
             _ if status.site == self.settings.site => return None, // itself, and not certifying
@@ -208,7 +208,7 @@ impl Site {
 
     pub(super) fn aborted(
         &mut self,
-        reign: Reign,
+        reign: CertifierTerm,
         id: TransactionId,
         attempt: u32,
         reason: AbortReason,

@@ -91,7 +91,7 @@ fn shortest(world: &World, property: &'static str, mut found: Vec<steps::Action>
 // Inside a cluster.
 
 #[test]
-fn the_certifier_changes_hands_with_any_part_of_what_it_proposed() {
+fn certifier_changes_with_any_part_of_its_proposals() {
     let world = World { sites: vec![2, 1], ..two(Faults { elections: 1, ..NONE }) };
     prove(&world, &[ALL_COMMIT]);
 }
@@ -110,7 +110,7 @@ fn a_delegate_changes() {
 }
 
 #[test]
-fn a_client_repeats_at_another_site_what_it_asked_one_that_crashed() {
+fn client_repeats_at_other_site_after_crash() {
     let scripts = vec![
         Script { retries: 1, elsewhere: B0, ..Script::new(A0, 0) },
         Script { retries: 1, ..Script::new(B0, 0) },
@@ -193,13 +193,14 @@ fn a_cluster_wrongly_declared_lost_is_admitted_again() {
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p pares-wice --test model -- --ignored"]
-fn a_cluster_wrongly_declared_lost_is_admitted_again_with_conflicts() {
+#[ignore = "by hand: minutes; cargo test --release -p pares-wice --test model -- --ignored"]
+fn wrongly_lost_cluster_readmitted_with_conflicts() {
     let world = two(commands(&[(B, lost(A)), (B, Command::Admit(A))]));
     prove(&world, &[ALL_COMMIT, MOVED, DISCARDED]);
 }
 
 #[test]
+#[ignore = "all: two moves; the gate proves one, beside elections and beside a loss"]
 fn the_certifier_moves_there_and_back() {
     let world = two(commands(&[(A, Command::Migrate(B)), (B, Command::Migrate(A))]));
     prove(&world, &[ALL_COMMIT, MOVED]);
@@ -225,8 +226,8 @@ fn a_doomed_era_outbids_the_one_that_goes_on() {
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p pares-wice --test model -- --ignored"]
-fn the_certifier_moves_while_its_cluster_is_declared_lost_with_conflicts() {
+#[ignore = "by hand: minutes; cargo test --release -p pares-wice --test model -- --ignored"]
+fn certifier_moves_while_its_cluster_is_declared_lost() {
     prove(&two(commands(&[(A, Command::Migrate(B)), (B, lost(A))])), &[ALL_COMMIT, MOVED, DISCARDED]);
 }
 
@@ -250,7 +251,7 @@ fn the_certifiers_cluster_of_three_is_lost() {
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p pares-wice --test model -- --ignored"]
+#[ignore = "by hand: minutes; cargo test --release -p pares-wice --test model -- --ignored"]
 fn the_certifiers_cluster_of_three_is_lost_with_conflicts() {
     prove(&three(vec![Script::new(B0, 0), Script::new(C0, 0)]), &[ALL_COMMIT, MOVED]);
 }
@@ -269,7 +270,7 @@ fn the_certifiers_cluster_of_three_is_said_to_be_lost() {
 }
 
 #[test]
-fn delegates_change_while_the_certifiers_cluster_is_declared_lost() {
+fn delegates_change_while_certifier_cluster_is_lost() {
     let world = two(Faults { elections: 1, ..commands(&[(B, lost(A))]) });
     prove(&alone(A0, &world), &[ALL_COMMIT, MOVED, DISCARDED]);
 }
@@ -288,14 +289,14 @@ fn with_witness(certifier: ClusterId, told: &[(ClusterId, Command)]) -> World {
 }
 
 #[test]
-fn with_a_witness_operators_may_declare_each_others_cluster_lost() {
+fn witness_allows_mutual_lost_declarations() {
     for certifier in [A, B] {
         prove(&with_witness(certifier, &[(A, lost(B)), (B, lost(A))]), &[ALL_COMMIT]);
     }
 }
 
 #[test]
-fn with_a_witness_the_certifier_moves_while_each_is_declared_lost() {
+fn witness_allows_certifier_move_during_declarations() {
     prove(&with_witness(A, &[(A, Command::Migrate(B)), (A, lost(B)), (B, lost(A))]), &[ALL_COMMIT]);
 }
 
@@ -308,7 +309,7 @@ fn with_a_witness_delegates_change_while_each_is_declared_lost() {
 
 /// In any order: the disk is lost, either operator declares the other's cluster lost, and the certifier's renews.
 #[test]
-fn with_a_witness_that_loses_its_disk_each_is_declared_lost_and_all_is_renewed() {
+fn witness_with_lost_disk_is_renewed_after_declarations() {
     for certifier in [A, B] {
         let world = with_witness(certifier, &[(certifier, Command::Renew), (A, lost(B)), (B, lost(A))]);
         let faults = Faults { forgets: true, ..world.faults.clone() };
@@ -317,7 +318,7 @@ fn with_a_witness_that_loses_its_disk_each_is_declared_lost_and_all_is_renewed()
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p pares-wice --test model -- --ignored"]
+#[ignore = "by hand: minutes; cargo test --release -p pares-wice --test model -- --ignored"]
 fn with_a_witness_that_loses_its_disk_both_renew() {
     let told = [(A, Command::Renew), (B, lost(A)), (B, Command::Renew), (A, lost(B))];
     let world = with_witness(A, &told);
@@ -370,7 +371,7 @@ fn checker_finds_why_a_returning_cluster_discards() {
 }
 
 #[test]
-fn checker_finds_that_operators_must_not_declare_each_others_cluster_lost() {
+fn checker_finds_mutual_lost_declarations_unsafe() {
     refute(&two(commands(&[(A, lost(B)), (B, lost(A))])), &[SURVIVES, STABLE_TWICE]);
 }
 

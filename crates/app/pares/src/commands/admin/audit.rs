@@ -41,7 +41,7 @@ pub(super) fn run(config: &SystemConfig, layout: &Layout, as_json: bool) -> Comm
     }
     for (shard, position) in &begins {
         text::print(&format!(
-            "shard {shard}: what lies before position {position} was dropped; the archive has it"
+            "shard {shard}: records before position {position} were dropped; the archive has them"
         ));
     }
     let mut table =

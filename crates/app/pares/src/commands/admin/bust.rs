@@ -11,7 +11,7 @@ pub(super) fn trade_place(text: &str) -> Result<(u64, u16), String> {
     let parts = text
         .split_once('.')
         .and_then(|(position, event)| Some((position.parse().ok()?, event.parse().ok()?)));
-    parts.ok_or_else(|| format!("`{text}` is no trade; one looks like 8192.0 (position.event)"))
+    parts.ok_or_else(|| format!("`{text}` is not a trade; expected POSITION.EVENT, such as 8192.0"))
 }
 
 /// The trade as the record has it, for those who are told.

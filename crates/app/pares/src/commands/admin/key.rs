@@ -20,19 +20,19 @@ const HELD_MAX: Duration = Duration::from_secs(60);
 /// What a file of a key ends with until that is in force.
 const NEW: &str = "key.new";
 
-/// The key to be registered. A new one lies in keys/member-M-S.key in the system's directory, unless something else is given.
+/// The key to register. By default a new one is made in keys/member-M-S.key in the system's directory.
 #[derive(clap::Args)]
 pub(super) struct NewKey {
-    /// An Ed25519 public key, 64 hexadecimal digits, of which somebody else has the secret
+    /// Register this Ed25519 public key (64 hexadecimal digits), whose secret key the member holds
     #[arg(long)]
     public_key: Option<String>,
-    /// Read a password from standard input; what is kept of it says nothing about it
+    /// Read a password from standard input; the exchange keeps only a verifier of it
     #[arg(long, conflicts_with = "public_key")]
     password: bool,
-    /// Make a key for HMAC-SHA256 instead of one for Ed25519, for programs without a library for that
+    /// Make an HMAC-SHA256 key instead of an Ed25519 key, for programs without an Ed25519 library
     #[arg(long, conflicts_with_all = ["public_key", "password"])]
     shared: bool,
-    /// Make a password of ten characters for logins by OUCH; it is said once and kept nowhere
+    /// Make a ten-character password for OUCH logins; it is printed once and not stored
     #[arg(long, conflicts_with_all = ["public_key", "password", "shared"])]
     token: bool,
 }
@@ -75,7 +75,8 @@ pub(super) fn hold(layout: &Layout) -> Result<File, CommandError> {
                 std::thread::sleep(Duration::from_millis(20));
             }
             Err(TryLockError::WouldBlock) => {
-                let what = "another command is changing a key and does not end; nothing was done";
+                let what =
+                    "another command is still changing a key; nothing was done: try again when it has ended";
                 return Err(CommandError::Failed(what.into()));
             }
             Err(TryLockError::Error(error)) => {
@@ -116,7 +117,7 @@ impl MadeKey {
     pub(super) fn of(wanted: &NewKey, who: (u32, u16), layout: &Layout) -> Result<Self, CommandError> {
         if let Some(hex) = &wanted.public_key {
             let key = from_hex(hex)
-                .ok_or_else(|| CommandError::Usage("a public key has 64 hexadecimal digits".into()))?;
+                .ok_or_else(|| CommandError::Usage("a public key must have 64 hexadecimal digits".into()))?;
             let key = Key::Ed25519(key);
             let file = Some(places_of(who, layout)).filter(|(new, _)| lies_in(new, key));
             let about = file.as_ref().map(|(_, path)| path.display().to_string());
@@ -132,7 +133,8 @@ impl MadeKey {
         if wanted.token {
             let token = random_token();
             let secret = Secret::from_token(&token, &password_salt(MemberId(member), session));
-            let about = format!("the password {} (note it down)", String::from_utf8_lossy(&token));
+            let about =
+                format!("the password {} (shown only once: note it down)", String::from_utf8_lossy(&token));
             return Ok(Self { key: registered(&secret), about, file: None, is_new: false });
         }
         let (new, path) = places_of(who, layout);
@@ -162,8 +164,9 @@ impl MadeKey {
                 Err(error)
             }
             Some((new, path)) if !error.is_certain() => Err(error.and(&format!(
-                ". The secret of the key stays in {}. Repeat the command to have it in force, and in {}; if the key before is not taken any more, it is \
-                 in force: move it there",
+                ". The secret key stays in {}. Repeat the command to activate it and to move it to {}; if \
+                 the previous key is no longer accepted, the new one is already active: move the file \
+                 yourself",
                 new.display(),
                 path.display()
             ))),
@@ -187,11 +190,11 @@ impl MadeKey {
     /// The session has it.
     fn keep(&self) -> Result<(), CommandError> {
         let Some((new, path)) = &self.file else { return Ok(()) };
-        let dir = path.parent().expect("it lies among the keys");
+        let dir = path.parent().expect("it is in the directory of keys");
         let renamed = std::fs::rename(new, path).and_then(|()| File::open(dir)?.sync_all());
         renamed.map_err(|error| {
             let (new, path) = (new.display(), path.display());
-            CommandError::Failed(format!("the key is in force and lies in {new}; move it to {path}: {error}"))
+            CommandError::Failed(format!("the key is active but still in {new}; move it to {path}: {error}"))
         })
     }
 }
@@ -211,12 +214,12 @@ pub(super) fn new_beside(path: &Path) -> PathBuf {
 fn asked_for_before(path: &Path, who: (u32, u16), shared: bool) -> Result<KeyFile, CommandError> {
     let key = KeyFile::read(path).map_err(|error| error.to_string()).and_then(|key| {
         let fits = (key.member, key.session) == who && shared == matches!(key.secret, Secret::Shared(_));
-        if fits { Ok(key) } else { Err("it is of another session, or of another kind".to_owned()) }
+        if fits { Ok(key) } else { Err("it belongs to another session, or is of another kind".to_owned()) }
     });
     key.map_err(|why| {
         let path = path.display();
         CommandError::Usage(format!(
-            "{path} is of a change that did not end, and may be in force ({why}): move it away first"
+            "{path} is from an unfinished key change, and may be active ({why}): move it away first"
         ))
     })
 }
@@ -247,7 +250,7 @@ fn password((member, session): (u32, u16)) -> Result<Secret, CommandError> {
     std::io::stdin().lock().read_line(&mut line).map_err(CommandError::io("reading the password"))?;
     let password = line.trim_end_matches(['\r', '\n']);
     if password.is_empty() {
-        return Err(CommandError::Usage("a password has at least one character".into()));
+        return Err(CommandError::Usage("a password must have at least one character".into()));
     }
     let salt = password_salt(MemberId(member), session);
     Secret::from_password(password.as_bytes(), &salt).map_err(|error| CommandError::Usage(error.to_string()))
@@ -260,7 +263,7 @@ mod tests {
     const MADE: NewKey = NewKey { public_key: None, password: false, shared: false, token: false };
 
     #[test]
-    fn a_key_that_was_refused_leaves_no_file_and_one_that_may_be_in_force_stays_and_is_asked_for_again() {
+    fn refused_key_leaves_no_file_pending_key_stays() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         let made = MadeKey::of(&MADE, (7, 1), &layout).unwrap();

@@ -11,70 +11,70 @@ use super::operator::Operator;
 use crate::error::{CommandError, CommandResult};
 use crate::text;
 
-/// What to do with a member.
+/// Operations on members.
 #[derive(clap::Subcommand)]
 pub(super) enum What {
-    /// Let a member take part, and make a key for its session 1
+    /// Add a member, with a key for its session 1
     Add {
         /// The member
         member: u32,
         #[command(flatten)]
         key: NewKey,
     },
-    /// Give a session a key; one that it had is revoked by that
+    /// Give a session a new key, which revokes its previous one
     Key {
-        /// The member; 0 is the exchange, whose sessions are the operators
+        /// The member; member 0 is the exchange, and its sessions are the operators
         member: u32,
-        /// Which of its sessions, from 1
+        /// The session, from 1
         #[arg(value_parser = clap::value_parser!(u16).range(1..=0x7fff))]
         session: u16,
         #[command(flatten)]
         key: NewKey,
     },
-    /// Revoke a session, or all of a member; who is signed on is disconnected, and orders stay (see `pares admin block`)
+    /// Revoke one session, or remove a member with all sessions; they are disconnected, and their orders stay (see `pares admin block`)
     Revoke {
         /// The member
         member: u32,
-        /// Which of its sessions; without one the member is removed
+        /// The session; without it, the member is removed
         session: Option<u16>,
     },
-    /// Set what a member, or one of its sessions, may ask; cancels are always allowed
+    /// Set the rights of a member or of one of its sessions; cancels are always allowed
     Right {
         /// The member
         member: u32,
         /// Only this session
         #[arg(long, default_value_t = 0)]
         session: u16,
-        /// enter, amend, market_orders, buy, sell, every_instrument; of operators control, register; none names none
+        /// Rights: enter, amend, market_orders, buy, sell, every_instrument; for operators control, register; or none
         #[arg(required = true, value_parser = right)]
         rights: Vec<Rights>,
     },
-    /// Name instruments that a member, or one of its sessions, may trade without the right every_instrument
+    /// List instruments that a member or session without the right every_instrument may trade
     Instrument {
         /// The member
         member: u32,
         /// Only this session
         #[arg(long, default_value_t = 0)]
         session: u16,
-        /// Take them off the list
+        /// Remove them from the list
         #[arg(long)]
         remove: bool,
-        /// The instruments, by number
+        /// The instruments, by id
         #[arg(required = true, value_parser = clap::value_parser!(u32).range(1..))]
         instruments: Vec<u32>,
     },
-    /// Have a session told all of another member's orders and trades instead of its own member's (drop copy); it may ask for nothing then
+    /// Make a session a drop copy: it receives another member's orders and trades, and can send no requests
     Copy {
-        /// The member whose session it is
+        /// The member that owns the session
         member: u32,
-        /// The member whose orders it is told; none, or its own, ends it
+        /// The member to copy; without it, or with the session's own member, the drop copy ends
         #[arg(value_parser = copied)]
         of: Copied,
-        /// Which session
+        /// The session
         #[arg(long, value_parser = clap::value_parser!(u16).range(1..=0x7fff))]
         session: u16,
     },
-    /// Set how much a member, or one of its sessions, may ask: all limits at once, and what is not given has none
+    /// Set all limits of a member or of one of its sessions; an omitted limit is removed
     Limit {
         /// The member
         member: u32,
@@ -91,26 +91,26 @@ pub(super) enum What {
 /// The limits; 0 is none.
 #[derive(clap::Args)]
 pub(super) struct NewLimits {
-    /// Shares of one order
+    /// Largest order, shares
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     quantity: u64,
-    /// Price times quantity of one order, ten-thousandths of the currency
+    /// Largest order by price times quantity, ten-thousandths of the currency
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     value: u64,
-    /// How far from the last trade a limit may lie, hundredths of a percent
+    /// Largest distance of a limit price from the last trade, hundredths of a percent
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     collar: u32,
-    /// Orders of the member at work
+    /// Open orders of the member
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     orders: u32,
-    /// Shares of an instrument the member may have bought more than sold on a business day, or sold more than bought, if all its
-    /// orders trade
+    /// Largest net position in an instrument on a business day, shares bought less shares sold or the reverse, counting the member's
+    /// open orders as traded
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     position: u64,
     /// Orders and amends a session may send in a second
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     rate: u32,
-    /// How many of them at once
+    /// Orders and amends a session may send at once (burst)
     #[arg(long, default_value_t = 100)]
     burst: u32,
 }
@@ -156,7 +156,7 @@ fn right(word: &str) -> Result<Rights, String> {
     let found = Rights::WORDS.iter().find(|(_, name)| *name == word);
     found.map(|(right, _)| *right).ok_or_else(|| {
         let words: Vec<&str> = Rights::WORDS.iter().map(|(_, name)| *name).collect();
-        format!("a right is one of {}, or none", words.join(", "))
+        format!("a right must be one of {}, or none", words.join(", "))
     })
 }
 
@@ -187,7 +187,7 @@ pub(super) fn run(
             let of = of.unwrap_or(*member);
             let set = operator.register(*member, *session, Entry::SetCopied(MemberId(of)));
             set.map_err(|error| no_session(error, (*member, *session)))?;
-            format!("{} is told of member {of}", who(*member, *session))
+            format!("{} receives the orders and trades of member {of}", who(*member, *session))
         }
         What::Limit { member, session, limits } => set_limits(&mut operator, (*member, *session), limits)?,
         What::List => unreachable!("listed above"),
@@ -196,7 +196,7 @@ pub(super) fn run(
     let said = match operator.proposes {
         is_proposed if as_json => json!({ "proposed": is_proposed, "done": done }).to_string(),
         true if is_told => format!("proposed, not done: {done}"),
-        true => format!("{PROPOSED}. Then {done}"),
+        true => format!("{PROPOSED}. After that, {done}"),
         false => done,
     };
     text::print(&said);
@@ -237,7 +237,7 @@ fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> R
     let added = match operator.register(member, 0, Entry::AddMember) {
         Err(CommandError::Refused(Reason::MemberExists)) => {
             let what = format!(
-                "member {member} takes part already: `pares admin member key {member} SESSION{}` gives a further session of it a key; to name one that has a key replaces that",
+                "member {member} already exists: `pares admin member key {member} SESSION{}` makes a key for another session, or replaces the key of an existing one",
                 key.options()
             );
             Err(CommandError::Failed(what))
@@ -245,7 +245,7 @@ fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> R
         added => added,
     };
     made.settle(added.and_then(|_| operator.register(member, 1, Entry::SetKey(made.key))))?;
-    Ok(format!("member {member} takes part; session 1 signs on with {}", made.about))
+    Ok(format!("member {member} is added; session 1 signs on with {}", made.about))
 }
 
 fn set_key(
@@ -271,7 +271,7 @@ fn propose_key(
     layout: &Layout,
 ) -> Result<String, CommandError> {
     if !key.is_public() {
-        let what = "a shared key or a password cannot be proposed: another operator has to name it; propose an Ed25519 key";
+        let what = "a shared key or a password cannot be proposed, because the second operator would have to know it: propose an Ed25519 key";
         return Err(CommandError::Usage(what.into()));
     }
     let made = MadeKey::of(key, (member, session), layout)?;
@@ -282,11 +282,9 @@ fn propose_key(
         made.public()
     );
     let place = made.place().map_or_else(String::new, |(new, path)| {
-        format!(". Its secret lies in {new}, and belongs in {path} once it is in force")
+        format!(". Its secret key is in {new}; move it to {path} once the key is active")
     });
-    Ok(format!(
-        "a new key of session {session} of member {member}; another operator asks for it by `{by}`{place}"
-    ))
+    Ok(format!("a new key of session {session} of member {member}; the second operator runs `{by}`{place}"))
 }
 
 /// Two requests: what stands if the second is not done is said.
@@ -299,7 +297,8 @@ fn set_limits(
     operator.register(member, session, Entry::SetPositionMax(limits.position))?;
     operator.register(member, session, Entry::SetLimits(limits.limits())).map_err(|error| {
         let set = if proposes { "proposed" } else { "set" };
-        let more = format!(". The limit of positions is {set}, the others are not: repeat the command");
+        let more =
+            format!(". The position limit is {set}, the other limits are unchanged: repeat the command");
         if error.is_certain() { error.and(&more) } else { error }
     })?;
     Ok(format!("{}: {}", who(member, session), limit_words(&limits.limits(), limits.position)))
@@ -318,7 +317,8 @@ fn list_instruments(
 ) -> Result<String, CommandError> {
     if operator.proposes && instruments.len() > Proposal::OF_ONE_MAX {
         let most = Proposal::OF_ONE_MAX;
-        let what = format!("an operator's last {most} proposals hold: propose fewer instruments at once");
+        let what =
+            format!("only an operator's last {most} proposals stay open: propose fewer instruments at once");
         return Err(CommandError::Usage(what));
     }
     for &instrument in instruments {

@@ -86,7 +86,7 @@ fn listed_table(register: &Register, rows: Vec<Row>) -> String {
     }
     let four_eyes = if register.needs_four_eyes() { "on" } else { "off" };
     format!(
-        "{}What counts is what member (session \"all\") and session both allow. Four eyes: {four_eyes}\n",
+        "{}A request must be allowed by both the member (session \"all\") and the session. Four eyes: {four_eyes}\n",
         table.render()
     )
 }

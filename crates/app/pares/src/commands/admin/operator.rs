@@ -25,7 +25,7 @@ const AHEAD_DAYS_MAX: u64 = 10_000;
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// What nobody knows then.
-const NO_ANSWER: &str = "no gateway has answered: what was asked for may be done (`pares admin audit` shows it then), or may be done yet, until something else is asked for in the same shard";
+const NO_ANSWER: &str = "no gateway has answered. The request may be executed already (see `pares admin audit`), or later, until another operator request reaches the same shard";
 
 /// An operator. It signs on once it asks for something, since a gateway does not wait for one that types a password.
 pub(super) struct Operator {
@@ -54,7 +54,7 @@ impl Operator {
         let key = key.map_err(|error| CommandError::Usage(error.to_string()))?;
         if let Some(other) = key.as_ref().filter(|key| key.member != EXCHANGE.0) {
             return Err(CommandError::Usage(format!(
-                "that is a key of member {}, not of an operator",
+                "that key belongs to member {}, not to an operator",
                 other.member
             )));
         }
@@ -96,7 +96,9 @@ impl Operator {
     /// The request that proposes that another operator asks for it.
     fn proposal(&self, instrument: InstrumentId, command: &Command) -> Result<Command, CommandError> {
         let proposed = deeds::proposed_by(self.session, instrument, command);
-        proposed.ok_or_else(|| CommandError::Usage("that needs no second operator".into()))
+        proposed.ok_or_else(|| {
+            CommandError::Usage("this request needs no second operator: leave --propose out".into())
+        })
     }
 
     /// Names are for life: the time makes this one new, and its series says whose it is. A clock that was set back makes old ones:
@@ -175,8 +177,10 @@ impl Gateways {
         };
         if addresses.is_empty() {
             let run = layout.run();
-            let what =
-                format!("no gateway has published its address in {}; is the system up?", run.display());
+            let what = format!(
+                "no gateway has published its address in {}: start the system with `pares up`",
+                run.display()
+            );
             return Err(CommandError::Failed(what));
         }
         Ok(Self { addresses, options })
@@ -197,7 +201,7 @@ impl Gateways {
 
 fn no_key(path: &Path) -> CommandError {
     CommandError::Usage(format!(
-        "operators sign on here, and {} is not there: bring it back, or name an operator's key file with --key",
+        "operators must sign on, and {} is missing: restore it, or name an operator's key file with --key",
         path.display()
     ))
 }
@@ -209,7 +213,7 @@ fn name_new_key(error: CommandError, path: Option<&Path>) -> CommandError {
         (CommandError::Client(ClientError::Rejected(Reason::WrongKey)), Some(new)) => {
             let new = new.display();
             CommandError::Failed(format!(
-                "wrong_key; {new} is of a change that did not end, and may be in force: try it with --key"
+                "wrong_key; {new} is from an unfinished key change, and may be active: try it with --key"
             ))
         }
         (error, _) => error,

@@ -13,12 +13,12 @@ use crate::utc;
 pub enum PhaseName {
     /// Orders may only be cancelled
     Closed,
-    /// Orders gather for the opening auction
+    /// Orders collect for the opening auction
     #[value(alias = "opening-call")]
     OpeningCall,
-    /// Orders match as they come
+    /// Orders match on arrival
     Continuous,
-    /// Orders gather for the closing auction
+    /// Orders collect for the closing auction
     #[value(alias = "closing-call")]
     ClosingCall,
     /// Orders match at the closing price
@@ -45,16 +45,16 @@ impl From<PhaseName> for Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum TieBreakName {
-    /// The latest price, as near as they allow
+    /// The candidate price nearest to the last price
     Latest,
-    /// The limit next to it, of two as near the higher
+    /// The limit price nearest to the last price; the higher of two equally near
     NearestLimit,
 }
 
 /// A rule with its new value.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Subcommand)]
 pub enum NewRule {
-    /// Lowest and highest legal price, decimals such as 223.82 (`pares.toml` has price units); only while no order is there
+    /// Lowest and highest legal price, decimals such as 223.82 (`pares.toml` uses price units); only while the book is empty
     PriceRange {
         /// Lowest
         #[arg(value_parser = price, allow_negative_numbers = true)]
@@ -63,16 +63,16 @@ pub enum NewRule {
         #[arg(value_parser = price, allow_negative_numbers = true)]
         max: Price,
     },
-    /// Price step from a price upwards, decimals such as 0.05 (`pares.toml` has price units); only while no order is there
+    /// Tick size from a price upwards, decimals such as 0.05 (`pares.toml` uses price units); only while the book is empty
     Tick {
-        /// The first price it holds for
+        /// The lowest price with this tick size
         #[arg(value_parser = price, allow_negative_numbers = true)]
         from: Price,
-        /// The step; 0 removes the row
+        /// The tick size; 0 removes the row
         #[arg(value_parser = price, allow_negative_numbers = true)]
         tick: Price,
     },
-    /// Smallest quantity step; only while no order is there
+    /// Lot size; only while the book is empty
     Lot {
         /// Shares
         shares: u64,
@@ -87,90 +87,90 @@ pub enum NewRule {
         /// Price units (1/10,000) times shares; 0 for no limit
         value: u64,
     },
-    /// Orders the book takes
+    /// Most orders in the book
     OrdersMax {
-        /// Orders, held ones included
+        /// Orders, including held ones
         orders: u32,
     },
-    /// Events one request may cause
+    /// Most events that one request may cause
     StepMax {
         /// Events
         events: u32,
     },
-    /// How far from the reference price trades may be
+    /// Static price band: distance from the reference price
     StaticBand {
         /// Hundredths of a percent; 0 for no limit
         width: u32,
-        /// At least so far, a decimal such as 0.05: for prices near zero and below
+        /// Smallest width of the band, a decimal such as 0.05: for prices near or below zero
         #[arg(value_parser = price, default_value = "0")]
         least: Price,
     },
-    /// How far from the last trade trades may be
+    /// Dynamic price band: distance from the last trade
     DynamicBand {
         /// Hundredths of a percent; 0 for no limit
         width: u32,
-        /// At least so far, a decimal such as 0.05: for prices near zero and below
+        /// Smallest width of the band, a decimal such as 0.05: for prices near or below zero
         #[arg(value_parser = price, default_value = "0")]
         least: Price,
     },
-    /// How long a volatility call lasts
+    /// Length of a volatility call
     CallTime {
         /// Milliseconds; 0 for none
         ms: u64,
     },
-    /// When a phase begins each day. A row of today that is past is carried out at once if the instrument was never told the
-    /// time: give the whole timetable, or send `pares admin time` first
+    /// Start time of a phase on each day. A row whose time has passed today takes effect at once if the instrument never received
+    /// the time: set the whole timetable, or send `pares admin time` first
     Schedule {
         /// Time of day, UTC: 09:00:00
         #[arg(value_parser = time_of_day)]
         at: u64,
-        /// The phase; leave it out to remove the row
+        /// The phase; omit it to remove the row
         #[arg(value_parser = scheduled())]
         phase: Option<PhaseName>,
     },
-    /// How long a call goes on that would end outside a band
+    /// Extension of a call that would end outside a price band
     Extension {
-        /// Milliseconds each time
+        /// Length of one extension, milliseconds
         ms: u64,
-        /// Times at most; then only prices within the bands count. 0 for never
+        /// Most extensions, after which only prices within the bands count; 0 for none
         max: u8,
-        /// Also where market orders would be left over
+        /// Also extend if market orders would stay unfilled
         #[arg(long)]
         market: bool,
     },
-    /// How long after its end a call ends, at random
+    /// Random delay of the end of a call
     RandomEnd {
-        /// Milliseconds at most; 0 for at its end
+        /// Longest delay, milliseconds; 0 for none
         ms: u64,
     },
-    /// Shares an auction needs to set the closing and the reference price
+    /// Least auction volume that sets the closing and the reference price
     AuctionMin {
         /// Shares; 0 for any
         shares: u64,
     },
-    /// Which of several auction prices is taken that are as good
+    /// Tie-break between equally good auction prices
     TieBreak {
-        /// The latest price itself, or the limit next to it
+        /// The last price itself, or the limit price nearest to it
         one: TieBreakName,
     },
-    /// How far from the latest price what is left over moves an auction's price
+    /// Largest move of the auction price by market pressure, from the last price
     PressureLimit {
         /// Hundredths of a percent; 0 for no limit
         width: u32,
     },
-    /// Whether an iceberg shows a whole peak after an order that took more than it showed
+    /// Refill an iceberg's display to a full peak after an order that took more than it displayed
     IcebergRefill {
         /// true or false
         #[arg(action = clap::ArgAction::Set)]
         fresh: bool,
     },
-    /// Whether a market order that has traded and finds nobody any more rests at the latest price
+    /// Rest the remainder of a partly filled market order at the last price
     MarketRemainder {
         /// true or false
         #[arg(action = clap::ArgAction::Set)]
         rests: bool,
     },
-    /// Whether an iceberg that is to show less keeps its priority
+    /// Keep an iceberg's priority when its display decreases
     DisplayDecrease {
         /// true or false
         #[arg(action = clap::ArgAction::Set)]
@@ -217,15 +217,17 @@ impl NewRule {
 }
 
 fn nanoseconds(ms: u64) -> Result<u64, String> {
-    ms.checked_mul(1_000_000).ok_or_else(|| "that call would never end".to_owned())
+    ms.checked_mul(1_000_000).ok_or_else(|| "the call time is too large".to_owned())
 }
 
 /// When a refused rule is legal, where the reason alone does not say what to change.
 pub(super) fn condition(rule: Rule) -> &'static str {
     match rule {
-        Rule::PriceRange { .. } => " MIN is at most MAX, and both lie on their price steps.",
+        Rule::PriceRange { .. } => {
+            " MIN must not exceed MAX, and both must be multiples of their tick sizes."
+        }
         Rule::Tick { .. } => {
-            " FROM is a multiple of TICK, the lowest and the highest price lie on their steps, and only a row that is there is removed."
+            " FROM must be a multiple of TICK, the lowest and the highest price must be multiples of their tick sizes, and only an existing row can be removed."
         }
         _ => "",
     }
@@ -241,7 +243,7 @@ pub(super) fn is_due(row: TimetableRow, done: Timestamp, now: Timestamp) -> bool
 
 /// Reads a price in currency, with up to four decimals.
 pub fn price(text: &str) -> Result<Price, String> {
-    let wrong = || format!("`{text}` is no price; one looks like 223.82, with up to four decimals");
+    let wrong = || format!("`{text}` is not a price; expected up to four decimals, such as 223.82");
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let number =
@@ -265,7 +267,8 @@ fn scheduled() -> impl TypedValueParser<Value = PhaseName> {
 }
 
 fn time_of_day(text: &str) -> Result<u64, String> {
-    utc::parse_time(text).ok_or_else(|| format!("`{text}` is no time of day; one looks like 09:30:00"))
+    utc::parse_time(text)
+        .ok_or_else(|| format!("`{text}` is not a time of day; expected HH:MM:SS, such as 09:30:00"))
 }
 
 #[cfg(test)]
@@ -303,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_due_that_has_passed_since_the_instrument_was_told_the_time() {
+    fn timetable_row_due_when_passed_since_last_time() {
         let hour = 3_600_000_000_000;
         let row = TimetableRow { at_ns: 7 * hour, phase: Phase::OpeningCall };
         let at = |hours: u64| Timestamp(20_000 * DAY_NS + hours * hour);

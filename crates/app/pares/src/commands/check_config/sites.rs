@@ -38,25 +38,25 @@ pub(super) fn points(config: &SitesConfig) -> Vec<Point> {
             "durability",
             if is_disk { "disk" } else { "os" },
             is_disk,
-            "with `os` a loss of power of a whole cluster takes the last seconds of what it has",
+            "with `os`, a power loss of a whole cluster can lose its last seconds of data",
         ),
         Point::new(
             "[[site]]",
             format_args!("{} in the smallest cluster", count(smallest as u64, "site")),
             smallest >= 3,
-            "a cluster of one or two stands still while one of them is away; three survive the loss of any one",
+            "a cluster of one or two sites stops while one of them is down; three sites survive the loss of any one",
         ),
         Point::new(
             "clusters",
             sizes.len(),
             sizes.len() >= 2,
-            "one cluster is lost with its place: `pares site backup --follow` keeps its versions elsewhere",
+            "a single cluster is lost with its location: `pares site backup --follow` keeps its versions elsewhere",
         ),
         Point::new(
             "witness",
             config.witness.map_or("none".into(), |address| address.to_string()),
             config.witness.is_some() || sizes.len() < 2,
-            "without one, two operators that each declare the other's cluster lost make two histories that nothing merges",
+            "without a witness, two operators who each declare the other's cluster lost create two histories that cannot be merged",
         ),
         doors(config),
     ]
@@ -75,6 +75,6 @@ fn doors(config: &SitesConfig) -> Point {
         "tls",
         in_force,
         config.tls.is_some() || is_local,
-        "without it who reaches a port is believed to be any site, client or operator",
+        "without TLS, anyone who reaches a port can act as any site, client or operator",
     )
 }

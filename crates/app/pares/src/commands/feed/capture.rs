@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use pares_config::{FeedConfig, TlsSetting};
 use pares_feed::soup;
-use pares_node::config::{FeedConfig, TlsSetting};
 use pares_node::{Layout, SystemConfig};
 use pares_receiver::line_socket;
 use pares_types::ShardId;
@@ -40,10 +40,10 @@ pub struct Args {
     /// The file to write: classic pcap
     #[arg(long)]
     pcap: PathBuf,
-    /// Stop after so many seconds; otherwise at Ctrl-C
+    /// Stop after this many seconds [default: at Ctrl-C]
     #[arg(long)]
     seconds: Option<u64>,
-    /// Take the day of each shard over TCP too, from its first message on, and write it as TCP packets
+    /// Also request each shard's day over TCP, from its first message, and write it as TCP packets
     #[arg(long)]
     replay: bool,
     /// One JSON object instead of a line
@@ -60,7 +60,7 @@ pub fn run(args: &Args, layout: &Layout) -> CommandResult {
     let feed = feed_of(&config, layout)?;
     if args.replay && feed.tls == TlsSetting::On {
         let why =
-            "the replayers' TCP is TLS, which a file of packets does not show: capture without --replay";
+            "the replayers' TCP is encrypted (TLS), which a packet capture cannot show: leave --replay out";
         return Err(CommandError::Usage(why.into()));
     }
     let stop =
@@ -82,7 +82,9 @@ pub fn run(args: &Args, layout: &Layout) -> CommandResult {
     file.finish().map_err(written)?;
     tell(args, packets, bytes);
     match packets {
-        0 => Err(CommandError::Failed("no packet came: is the system up? The file has none".into())),
+        0 => Err(CommandError::Failed(
+            "no packet arrived, and the file is empty: check that the system is up".into(),
+        )),
         _ => Ok(()),
     }
 }
@@ -150,7 +152,7 @@ impl Line {
     fn join(address: SocketAddr, feed: &FeedConfig) -> Result<Self, CommandError> {
         let socket = line_socket(address, feed.interface, RECEIVE_BYTES).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => CommandError::Usage(format!(
-                "{address} is taken: that line goes to one receiver, and another program is it; stop it, or send lines to multicast groups"
+                "{address} is in use: a unicast line has one receiver, and another program has it; stop that program, or send the lines to multicast groups"
             )),
             _ => CommandError::Io { doing: format!("listening at {address}"), source: error },
         })?;

@@ -22,7 +22,7 @@ const BATCH_MAX: usize = 2_048;
 /// Arguments of `pares feed tape`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A directory for the files; made if it is not there
+    /// A directory for the files; created if missing
     #[arg(long)]
     to: PathBuf,
     /// One JSON object instead of lines
@@ -40,7 +40,7 @@ pub fn run(args: &Args, layout: &Layout) -> CommandResult {
     let (mut stream, begins) = CommittedStream::of_all_kept(&HostWorld::new(layout)?, &config)?;
     if let Some((shard, position)) = begins.first_key_value() {
         return Err(CommandError::Usage(format!(
-            "shard {shard} begins at position {position}: days before were dropped, and the feed follows from the whole record"
+            "shard {shard} begins at position {position}: earlier days were dropped, and the tape needs the whole record"
         )));
     }
     let written = |source| CommandError::Io { doing: format!("writing to {}", to.display()), source };
@@ -154,7 +154,7 @@ fn tell(written: &[Written], as_json: bool) {
         return text::print(&json!({ "files": files.collect::<Vec<_>>() }).to_string());
     }
     for Written { path, messages, over } in written {
-        let so_far = if *over { "" } else { ", the day is not over" };
+        let so_far = if *over { "" } else { ", the day has not ended" };
         text::print(&format!("{}: {}{so_far}", path.display(), text::count(*messages, "message")));
     }
 }

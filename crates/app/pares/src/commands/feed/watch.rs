@@ -30,39 +30,39 @@ const SYMBOLS_TOLD_MAX: usize = 20;
 /// What to watch.
 #[derive(clap::Args)]
 pub struct WatchArgs {
-    /// The symbol of an instrument; left out, the best bid and offer of all
+    /// The symbol of an instrument [default: the best bid and offer of all]
     symbol: Option<String>,
-    /// Levels of each side: on the screen, and in bids and offers of --json; a line of --plain has the best only
+    /// Price levels of each side, on the screen and in --json; --plain shows only the best
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=100))]
     levels: u64,
-    /// Where line A of shard 0 comes in, if it is not what pares.toml says; needs --line-b and --replayer
+    /// Address of line A of shard 0, in place of pares.toml; needs --line-b and --replayer
     #[arg(long, requires_all = ["line_b", "replayer"])]
     line_a: Option<SocketAddr>,
-    /// Where line B of shard 0 comes in
+    /// Address of line B of shard 0
     #[arg(long, requires = "line_a")]
     line_b: Option<SocketAddr>,
-    /// Where a replayer answers; may be given several times. Without lines all comes from there, by TCP
+    /// Address of a replayer; repeatable. Without lines, all data come from replayers over TCP
     #[arg(long)]
     replayer: Vec<SocketAddr>,
-    /// The address of this host's card that hears lines that are multicast; left out, that of pares.toml, with --replayer the system's choice
+    /// Address of the network interface that receives multicast lines [default: that of pares.toml; with --replayer, the system's choice]
     #[arg(long, value_name = "ADDRESS")]
     interface: Option<Ipv4Addr>,
-    /// How many shards there are, with --replayer
+    /// Number of shards, with --replayer
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     shards: u16,
-    /// Do not join the lines: take everything from the replayers, by TCP
+    /// Do not join the lines; receive everything from the replayers over TCP
     #[arg(long)]
     tcp: bool,
-    /// The certificate of the exchange's authority (its ca.pem), if its replayers serve TCP by TLS; needs --replayer
+    /// The exchange's CA certificate (ca.pem), if its replayers use TLS; needs --replayer
     #[arg(long, value_name = "FILE", requires = "replayer")]
     feed_ca: Option<PathBuf>,
-    /// Stop after so many seconds; left out, at Ctrl-C
+    /// Stop after this many seconds [default: at Ctrl-C]
     #[arg(long)]
     seconds: Option<u64>,
-    /// Print lines, as without a terminal
+    /// Print lines instead of a screen, as without a terminal
     #[arg(long)]
     plain: bool,
-    /// One JSON object each time what is shown has changed
+    /// One JSON object for each change
     #[arg(long)]
     json: bool,
 }
@@ -150,7 +150,7 @@ fn open(config: ReceiverConfig, tcp: bool) -> Result<FeedReceiver, CommandError>
     let by_tcp = ReceiverConfig { lines: FeedLines::None, ..config.clone() };
     match FeedReceiver::open(if tcp { &by_tcp } else { &config }) {
         Err(ReceiverError::Socket { address, error }) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            pares_text::aside!("{address} is taken by another receiver: all comes by TCP");
+            pares_text::aside!("{address} is in use by another receiver: receiving everything over TCP");
             FeedReceiver::open(&by_tcp)
         }
         opened => opened,
@@ -248,7 +248,7 @@ impl<'a> Watch<'a> {
         let some = symbols.iter().take(SYMBOLS_TOLD_MAX).copied().collect::<Vec<_>>().join(", ");
         let more = if symbols.len() > SYMBOLS_TOLD_MAX { ", ..." } else { "" };
         let came = text::count(symbols.len() as u64, "instrument");
-        let told = format!("{symbol} is none of the {came} that came: {some}{more}");
+        let told = format!("{symbol} is not one of the {came} received: {some}{more}");
         if self.face != Face::Screen {
             pares_text::aside!("{told}");
         }
@@ -267,7 +267,7 @@ impl<'a> Watch<'a> {
                     shown::ladder(*state, *book, came(shard), self.levels())
                 }
                 (Some(symbol), None) => {
-                    self.unknown.clone().unwrap_or_else(|| format!("{symbol}: nothing came of it yet"))
+                    self.unknown.clone().unwrap_or_else(|| format!("{symbol}: no data received yet"))
                 }
                 (None, _) => shown::table(watched.iter().map(|(_, state, _, book)| (*state, *book))),
             };
@@ -333,25 +333,27 @@ impl<'a> Watch<'a> {
         let why = match &self.blamed {
             Some(why) => why.as_str(),
             None => {
-                "was anything heard on the lines? --interface ADDRESS names the card by which groups come in; --tcp does without them"
+                "no packets on the lines? --interface ADDRESS selects the network interface for multicast; --tcp does without the lines"
             }
         };
-        format!("nothing was ever current: {why}")
+        format!("no book ever became current: {why}")
     }
 
     /// Why nothing of what is watched came, as far as that can be told.
     fn nothing(&self) -> String {
         let what = self.args.symbol.as_ref().map_or(String::new(), |symbol| format!(" of {symbol}"));
         let up = match (&self.unknown, &self.blamed) {
-            (None, None) => ": is the system up? A shard publishes from its first order on".to_owned(),
+            (None, None) => {
+                ": check that the system is up; a shard publishes from its first order on".to_owned()
+            }
             (None, Some(why)) => format!(": {why}"),
             (Some(_), _) => String::new(),
         };
         let shards = match self.args.replayer[..] {
             [] => String::new(),
-            _ => format!(". Received: {}, as --shards says", text::count(self.came.len() as u64, "shard")),
+            _ => format!(". Received shards: {} (--shards)", text::count(self.came.len() as u64, "shard")),
         };
-        format!("nothing came{what}{up}{shards}")
+        format!("nothing received{what}{up}{shards}")
     }
 }
 

@@ -89,13 +89,13 @@ fn finish(table: &Table, more: bool, none: &str) -> String {
     match (table.is_empty(), more) {
         (true, _) => format!("{none}\n"),
         (false, false) => table.render(),
-        (false, true) => format!("{}there are more: narrow it down, or raise --limit\n", table.render()),
+        (false, true) => format!("{}there are more rows: add conditions, or raise --limit\n", table.render()),
     }
 }
 
 fn orders_table() -> Table {
     Table::new([
-        "taken in (UTC)",
+        "accepted (UTC)",
         ">order",
         ">member",
         ">client order id",
@@ -189,7 +189,7 @@ fn trades_table(trades: &[TradeRow], symbols: &Symbols) -> Table {
 fn steps_table(steps: &[Step]) -> Table {
     let mut table = Table::new([
         ">position",
-        "taken in (UTC)",
+        "accepted (UTC)",
         ">request",
         "command",
         ">price",

@@ -10,12 +10,12 @@ use crate::text;
 /// Arguments of `pares journal cut`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The log: a directory such as pares-data/gateway-0. Nothing may be writing it
+    /// The log: a directory such as pares-data/gateway-0. No process may be writing to it
     log: PathBuf,
-    /// Where the log shall end: the offset of the damage that `pares journal verify` names
+    /// The new end of the log: the damaged offset that `pares journal verify` reports
     #[arg(long)]
     at: u64,
-    /// Really give up what follows
+    /// Confirm that everything after it is discarded
     #[arg(long)]
     yes: bool,
 }
@@ -28,13 +28,13 @@ pub fn run(args: &Args) -> CommandResult {
     let path = args.log.display();
     if !args.yes {
         return Err(CommandError::Usage(format!(
-            "this gives up every record of {path} from offset {} on, for good. If a copy of the log or a peer's log \
+            "this permanently discards every record of {path} from offset {} on. If a copy or a peer's log \
              exists, use that instead; otherwise repeat with --yes",
             args.at
         )));
     }
     let bytes = pares_log::cut(&args.log, Offset(args.at))
         .map_err(|error| CommandError::Failed(format!("{path} was not cut: {error}")))?;
-    pares_text::say!("{path} ends at offset {} now; {} given up", args.at, text::bytes(bytes));
+    pares_text::say!("{path} now ends at offset {}; {} discarded", args.at, text::bytes(bytes));
     Ok(())
 }

@@ -14,10 +14,10 @@ use crate::text::{self, Table, count, grouped, name};
 pub struct Args {
     /// The log: a directory such as pares-data/recorder-0
     log: PathBuf,
-    /// Begin at the record at this offset (one that an earlier listing showed); the log's first by default
+    /// Begin at the record at this offset, taken from an earlier listing [default: the first record]
     #[arg(long)]
     from: Option<u64>,
-    /// Records to print at most
+    /// Most records to print
     #[arg(long, default_value_t = 20)]
     limit: usize,
     /// One JSON object instead of text
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> CommandResult {
 pub fn failed(log: &Path, error: &ReadError) -> CommandError {
     let what = match error {
         ReadError::NotYet { .. } => format!(
-            "{} is no log; a log is a directory such as pares-data/recorder-0, with a file `marks` in it",
+            "{} is not a log; expected a directory such as pares-data/recorder-0, which contains a file `marks`",
             log.display()
         ),
         error => format!("{}: {error}", log.display()),
@@ -86,7 +86,7 @@ fn as_text(log: &Path, inspection: &Inspection, listing: &Listing) -> String {
     let stats = &inspection.stats;
     let mut out = format!("{}\n{}\n", log.display(), marks(stats).render());
     out.push_str(&format!(
-        "{} of {}, prepared ones included ({}): {}\n\n",
+        "{} of {}, including prepared ones ({}): {}\n\n",
         count(inspection.segments.len() as u64, "segment"),
         text::bytes(stats.segment_bytes),
         text::bytes(inspection.file_bytes),

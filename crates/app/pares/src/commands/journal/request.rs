@@ -63,7 +63,7 @@ fn registration_words(change: &Registration) -> String {
         Entry::Propose(proposal) => format!("proposes {}", proposal_words(&proposal)),
         Entry::ListInstrument(instrument) => format!("may trade instrument {instrument}"),
         Entry::UnlistInstrument(instrument) => format!("instrument {instrument} is not listed"),
-        Entry::SetCopied(copied) => format!("told of member {copied}"),
+        Entry::SetCopied(copied) => format!("copies member {copied}"),
     };
     format!("register {of}: {what}")
 }
@@ -80,7 +80,7 @@ fn proposal_words(proposal: &Proposal) -> String {
         7 => format!("to remove member {operand}"),
         _ => {
             let what = match operand >> 16 {
-                1 | 2 => "whether they take part",
+                1 | 2 => "members and operators",
                 3 | 4 => "a key",
                 5 => "that a key is revoked",
                 6 => "rights",

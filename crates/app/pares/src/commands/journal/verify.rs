@@ -65,23 +65,21 @@ fn advice(log: &Path, first: &Damage, found: &Verification) -> String {
     let node = log.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let remedy = match node.split_once('-').map(|(role, _)| role) {
         Some("recorder") => {
-            "Restart its recorder: it makes the log anew from what is whole of it and from the other recorders' and \
-             venues' logs, and keeps this one in damaged-N beside it."
+            "Restart its recorder: it rebuilds the log from the intact records and from the logs of other \
+             recorders and venues, and keeps the damaged log beside it as damaged-N."
         }
         Some("venue") => {
-            "Stop the system and remove the directory: what no recorder has is ordered again from the gateways' \
-             logs at the next start."
+            "Stop the system and remove the directory: the next start orders requests that no recorder has \
+             again, from the gateways' logs."
         }
         Some("gateway") => {
-            "Restore the directory from a copy. Without one, requests behind the damage that no recorder has are lost."
+            "Restore the directory from a copy. Without a copy, requests after the damage that no recorder has are lost."
         }
         _ => "Restore the directory from a copy.",
     };
     says.push_str(remedy);
-    let (at, lost) = (first.offset, "to give up everything behind the damage (last resort)");
-    says.push_str(&format!(
-        "\nWithout a copy, `pares journal cut {path} --at {at} --yes` is the way {lost}."
-    ));
+    let (at, lost) = (first.offset, "to discard everything after the damage (last resort)");
+    says.push_str(&format!("\nWithout a copy, run `pares journal cut {path} --at {at} --yes` {lost}."));
     says
 }
 

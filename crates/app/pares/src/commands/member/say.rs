@@ -12,29 +12,29 @@ use crate::error::{CommandError, CommandResult};
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What is to be done when it took longer.
-const UNTOLD: &str = "no server has told in 10 s where it stands; look with `pares member watch --from 0` before you say it again, and whether as many servers are up as `quorum` in member.toml";
+const UNTOLD: &str = "no server confirmed the message within 10 s. Check `pares member watch --from 0` before you send it again, and that at least `quorum` (member.toml) servers are up";
 
 /// Arguments of `pares member say`.
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     servers: Servers,
-    /// Who says it: a trader's number, from 1
+    /// The sending trader's number, from 1
     #[arg(long = "as", value_name = "TRADER", value_parser = clap::value_parser!(u32).range(1..0xffff_0000))]
     trader: u32,
-    /// To whom; to all if not given
+    /// The receiving trader's number [default: all]
     #[arg(long, default_value_t = 0)]
     to: u32,
-    /// As a note on the instrument of that number
+    /// Attach the message to this instrument as a note
     #[arg(long, conflicts_with = "to", value_name = "INSTRUMENT")]
     note: Option<u32>,
-    /// As a wish for a quote in the instrument of that number, in place of words
+    /// Request a quote in this instrument instead of sending a message
     #[arg(long, conflicts_with = "note", value_name = "INSTRUMENT")]
     quote: Option<u32>,
-    /// For how many shares a quote is wished
+    /// Shares that the quote request is for
     #[arg(long, default_value_t = 0, requires = "quote")]
     quantity: u64,
-    /// What
+    /// The message
     #[arg(required_unless_present = "quote", conflicts_with = "quote")]
     words: Vec<String>,
 }
@@ -73,6 +73,6 @@ pub(super) fn run(args: &Args) -> CommandResult {
     }
     let stands = stands.unwrap_or_else(|| Err(UNTOLD.into()));
     let position = stands.map_err(|why| CommandError::io("saying it")(std::io::Error::other(why)))?;
-    pares_text::tell!("it stands at position {position}");
+    pares_text::tell!("sent, at position {position}");
     Ok(())
 }

@@ -14,7 +14,7 @@ pub(super) struct Args {
     /// The system's directory
     #[arg(long, default_value = "member-data")]
     dir: PathBuf,
-    /// Go on when the process that started this one ends
+    /// Continue when the parent process ends
     #[arg(long)]
     detached: bool,
 }

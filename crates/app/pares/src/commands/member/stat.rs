@@ -70,7 +70,7 @@ impl Seen {
         let state = if self.is_up { "up" } else { "down" };
         let counters: Vec<String> =
             self.counters.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        let complaint = self.complaint.iter().map(|line| format!("\n          said last: {line}"));
+        let complaint = self.complaint.iter().map(|line| format!("\n          last output: {line}"));
         format!("server {} {state:<4} {}{}", self.server, counters.join(", "), complaint.collect::<String>())
     }
 

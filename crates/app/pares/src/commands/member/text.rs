@@ -44,10 +44,9 @@ pub(super) fn body_text(body: &ItemBody<'_>) -> String {
         ItemBody::IndicativeQuote { to: whom, instrument, bid, offer, .. } => {
             format!("quotes {instrument} to {}: {} / {}", to(whom), side(bid), side(offer))
         }
-        ItemBody::Report { shard, .. } => body.reply().map_or_else(
-            || format!("shard {shard}: a report that this build does not know"),
-            |reply| report(&reply),
-        ),
+        ItemBody::Report { shard, .. } => body
+            .reply()
+            .map_or_else(|| format!("shard {shard}: a report of a newer version"), |reply| report(&reply)),
     }
 }
 

@@ -7,63 +7,63 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pares_client::KeyFile;
+use pares_config::{SignOnSetting, TlsSetting};
 use pares_member::MemberConfig;
 use pares_member::market::MarketConfig;
 use pares_member::process;
 use pares_member::reports::ExchangeConfig;
 use pares_member::up::MemberSupervisor;
-use pares_node::config::{SignOnSetting, TlsSetting};
 use pares_node::{Layout, NodeError};
 use pares_types::GatewayId;
 
 use crate::error::{CommandError, CommandResult};
 use crate::text::count;
 
-/// Arguments of `pares member up`. All but the directory are for a new system: what has a `member.toml` goes by that.
+/// Arguments of `pares member up`. All but the directory apply to a new system only; an existing one follows its `member.toml`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "All but --dir are written into DIR/member.toml at the first start. Later starts go by that file; an option that says otherwise \
-                        is refused."
+    after_help = "The first start writes all options but --dir into DIR/member.toml. Later starts follow \
+                        that file, and refuse an option that differs from it."
 )]
 pub(super) struct Args {
     /// The directory of the member's system; created with default settings (`member.toml`) if it does not exist
     #[arg(long, default_value = "member-data")]
     dir: PathBuf,
-    /// How many servers a new system has [default: 2]
+    /// Number of servers in a new system [default: 2]
     #[arg(long)]
     servers: Option<u16>,
-    /// The first server's port in a new system; the others follow. 0 takes free ones [default: 7200]
+    /// The first server's port in a new system; the others use the next ports. 0 chooses free ports [default: 7200]
     #[arg(long)]
     port: Option<u16>,
-    /// How many servers must have an item before traders of a new system are told [default: 1]
+    /// Number of servers that must store an item before traders receive it [default: 1]
     #[arg(long)]
     quorum: Option<u16>,
-    /// The directory of the exchange on this host, whose market data a new system shows, and whose reports to the member it copies
+    /// The directory of the exchange on this host that supplies market data and the member's reports
     #[arg(long)]
     exchange: Option<PathBuf>,
-    /// Who the member is there
+    /// The member's number at the exchange
     #[arg(long, default_value_t = 1)]
     member: u32,
-    /// A key file for each server, in their order, if sign-on there needs one
+    /// One key file for each server, in order, if the exchange requires keys
     #[arg(long, requires = "exchange")]
     key: Vec<PathBuf>,
-    /// Lines A and B of the market data of shard 0, multicast groups, as A,B; another shard's have its number added to the port. Without
-    /// lines all comes by TCP
+    /// Multicast lines A and B of shard 0's market data, as A,B; shard S uses the ports S higher. Without
+    /// lines, all market data come over TCP
     #[arg(long, value_delimiter = ',', requires = "feed_tcp")]
     feed: Vec<SocketAddr>,
-    /// The address of the interface by which lines come in [default: the system chooses]
+    /// Address of the network interface that receives the lines [default: the system's choice]
     #[arg(long, value_name = "ADDRESS", requires = "feed")]
     feed_interface: Option<Ipv4Addr>,
-    /// Where replayers of market data answer requests, by UDP, as A,B,...
+    /// The market data replayers' UDP addresses, as A,B,...
     #[arg(long, value_delimiter = ',', requires = "feed_tcp")]
     feed_requests: Vec<SocketAddr>,
-    /// Where replayers of market data serve replays and snapshots, by TCP, as A,B,...
+    /// The market data replayers' TCP addresses, as A,B,...
     #[arg(long, value_delimiter = ',')]
     feed_tcp: Vec<SocketAddr>,
-    /// The certificate of the exchange's authority (its ca.pem), if its replayers serve TCP by TLS
+    /// The exchange's CA certificate (ca.pem), if its replayers use TLS
     #[arg(long, value_name = "FILE", requires = "feed_tcp")]
     feed_ca: Option<PathBuf>,
-    /// Which shards' market data, as A,B,...; those of the exchange, or 0, if not given
+    /// Shards whose market data to receive, as A,B,... [default: the exchange's, or 0]
     #[arg(long, value_delimiter = ',', requires = "feed_tcp")]
     feed_shard: Vec<u16>,
 }
@@ -105,7 +105,7 @@ impl Args {
         match checks.into_iter().find(|(_, agrees)| !agrees) {
             None => Ok(()),
             Some((option, _)) => Err(CommandError::Usage(format!(
-                "{} says otherwise than {option}: edit that file, or leave the option out, or name another --dir",
+                "{} differs from {option}: edit the file, leave the option out, or name another --dir",
                 process::config_file(&Layout::new(&self.dir)).display()
             ))),
         }
@@ -118,12 +118,12 @@ impl Args {
             [a, b] if a.ip().is_multicast() && b.ip().is_multicast() => Some((a, b)),
             [_, _] => {
                 return Err(CommandError::Usage(
-                    "--feed: lines that are not multicast go to one receiver, and there are several servers: leave it out, and all comes \
-                     from --feed-tcp"
+                    "--feed: unicast lines have only one receiver, and there are several servers: leave \
+                     --feed out, and all market data come from --feed-tcp"
                         .into(),
                 ));
             }
-            _ => return Err(CommandError::Usage("--feed takes two lines, as A,B".into())),
+            _ => return Err(CommandError::Usage("--feed needs two lines, as A,B".into())),
         };
         let shards = exchange.map_or_else(|| vec![0], |exchange| exchange.shards.clone());
         let shards = if self.feed_shard.is_empty() { shards } else { self.feed_shard.clone() };
@@ -140,8 +140,8 @@ impl Args {
         let is_open = system.sign_on == SignOnSetting::Open;
         if !is_open {
             pares_text::tell!(
-                "the market alone, no reports: sign-on is required at {}. For reports --member, and a --key for each server \
-                 (`pares admin member key` makes them)",
+                "market data only, no reports: {} requires sign-on. For reports give --member, and a --key \
+                 for each server (`pares admin member key` makes them)",
                 dir.display()
             );
         }
@@ -175,7 +175,7 @@ impl Args {
         let servers = usize::from(self.servers.unwrap_or(2));
         if ![0, servers].contains(&self.key.len()) {
             return Err(CommandError::Usage(format!(
-                "--key: each of the {servers} servers signs on by a key of its own, in a session of its own; `pares admin member key` makes one"
+                "--key: each of the {servers} servers needs its own session and key; `pares admin member key` makes one"
             )));
         }
         let mut sessions = BTreeSet::new();
@@ -184,13 +184,13 @@ impl Args {
             let key = KeyFile::read(path).map_err(|error| CommandError::Failed(format!("--key: {error}")))?;
             if key.member != self.member {
                 return Err(CommandError::Usage(format!(
-                    "--key {shown} is of member {}, and the member is {} (--member)",
+                    "--key {shown} belongs to member {}, but --member is {}",
                     key.member, self.member
                 )));
             }
             if !sessions.insert(key.session) {
                 return Err(CommandError::Usage(format!(
-                    "--key {shown} is of session {} like another: two servers in one session throw each other out",
+                    "--key {shown} repeats session {}: two servers cannot share a session",
                     key.session
                 )));
             }
@@ -260,7 +260,7 @@ fn tell(supervisor: &MemberSupervisor) {
     pares_text::tell!("up: {servers}, epoch {}; {dir}", supervisor.epoch());
     for server in 0..config.count() {
         if !supervisor.is_up(server) {
-            pares_text::tell!("server {server} is not up yet; the others serve");
+            pares_text::tell!("server {server} is not up yet; the others are serving");
             continue;
         }
         if let Ok(address) = pares_member::world::address(layout, server) {
@@ -271,17 +271,17 @@ fn tell(supervisor: &MemberSupervisor) {
         pares_text::tell!("market data of {}", count(market.shards.len() as u64, "shard"));
     } else {
         pares_text::tell!(
-            "no market data: that needs an exchange with a feed (--exchange or --feed-tcp at the first start, [market] in member.toml)"
+            "no market data: name an exchange with a feed (--exchange or --feed-tcp at the first start, [market] in member.toml)"
         );
     }
     if config.exchange.is_none() {
         pares_text::tell!(
-            "no reports of an exchange: that needs --exchange, --member and a --key for each server at the first start ([exchange] in member.toml)"
+            "no reports from an exchange: give --exchange, --member and a --key for each server at the first start ([exchange] in member.toml)"
         );
     }
-    pares_text::tell!("who can connect there may speak as any trader: keep it inside");
+    pares_text::tell!("anyone who can connect to these addresses can act as any trader: do not expose them");
     pares_text::tell!(
-        "`pares member say --dir {dir} --as 1 hello` says something, `pares member watch --dir {dir}` shows it."
+        "`pares member say --dir {dir} --as 1 hello` sends a message, `pares member watch --dir {dir}` shows it."
     );
     pares_text::tell!("Ctrl-C stops everything.");
 }

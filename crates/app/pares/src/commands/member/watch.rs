@@ -15,13 +15,13 @@ use crate::error::{CommandError, CommandResult};
 pub(super) struct Args {
     #[command(flatten)]
     servers: Servers,
-    /// The first position to show; what comes from now on if not given
+    /// The first position to show [default: new items only]
     #[arg(long)]
     from: Option<u64>,
-    /// Show books, too
+    /// Also show books
     #[arg(long)]
     books: bool,
-    /// End after so many items
+    /// End after this many items
     #[arg(long)]
     count: Option<u64>,
 }

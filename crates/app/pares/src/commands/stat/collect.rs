@@ -122,10 +122,10 @@ impl System {
         let web = self.web.filter(|(state, _)| *state != State::Up);
         let web = web.map(|(state, _)| format!("web is {}", name(&state)));
         let poisoned = self.logs.iter().filter(|log| log.stats.poisoned != 0);
-        let poisoned = poisoned.map(|log| format!("{} takes nothing more", log.name));
+        let poisoned = poisoned.map(|log| format!("{} is closed after a failed write", log.name));
         let unreadable = self.unreadable.iter().cloned();
         let lost = (self.lost_positions > 0)
-            .then(|| format!("{} recorded positions were lost before the last start", self.lost_positions));
+            .then(|| format!("{} recorded positions were lost at an earlier start", self.lost_positions));
         lost.into_iter().chain(down).chain(web).chain(wrong).chain(poisoned).chain(unreadable).collect()
     }
 
@@ -139,7 +139,7 @@ impl System {
 fn wrong(node: NodeId, counter: &str, value: u64) -> String {
     match counter {
         INCOMPLETE => format!(
-            "{node} lacks records or a checkpoint of {value} shards ({INCOMPLETE}): leave the other recorders' disks alone"
+            "{node} lacks records or a checkpoint of {value} shards ({INCOMPLETE}): do not replace other recorders' disks until it is complete"
         ),
         _ => format!("{node}: {counter} is {value}"),
     }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_is_healthy_if_all_its_nodes_are_up_and_no_counter_says_otherwise() {
+    fn system_healthy_if_nodes_up_and_counters_zero() {
         let node = |state, counter: &str, value| Node {
             role: NodeId::Recorder(pares_types::RecorderId(0)),
             state,

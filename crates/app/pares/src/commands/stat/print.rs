@@ -24,17 +24,17 @@ pub fn as_tables(system: &System, before: Option<&System>) -> String {
     }
     out.push_str(&format!("\n{}", shards_table(&system.shards).render()));
     if system.shards.iter().flat_map(|shard| &shard.positions).any(|(_, _, state)| *state != State::Up) {
-        out.push_str("(positions in brackets: the venue does not run)\n");
+        out.push_str("(positions in brackets: the venue is not running)\n");
     }
     out.push_str(&format!("\n{}", logs_table(&system.logs).render()));
     out.push_str(&format!("\n{}", log_times_table(&system.logs).render()));
     if system.lost_positions > 0 {
         let lost = grouped(system.lost_positions);
-        out.push_str(&format!("{lost} recorded positions were lost before the last start\n"));
+        out.push_str(&format!("{lost} recorded positions were lost at an earlier start\n"));
     }
     for log in system.logs.iter().filter(|log| log.stats.poisoned != 0) {
         let error = std::io::Error::from_raw_os_error(log.stats.poisoned);
-        out.push_str(&format!("{} takes nothing more: a write to it failed ({error})\n", log.name));
+        out.push_str(&format!("{} is closed after a failed write ({error})\n", log.name));
     }
     system.unreadable.iter().for_each(|why| out.push_str(&format!("{why}\n")));
     out
@@ -64,7 +64,7 @@ fn headline(system: &System, before: Option<&System>) -> String {
     let dir = &system.dir;
     if !system.is_running() {
         return format!(
-            "{dir}: not running (start it with `pares up --dir {dir}`). The last run left these figures:\n"
+            "{dir}: not running (start it with `pares up --dir {dir}`). Figures of the last run:\n"
         );
     }
     let up = system.nodes.iter().filter(|node| node.state == State::Up).count();

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use pares_node::Layout;
-use pares_tap::{TapDoor, TapeEnd, TapedConnection, TapedPiece};
+use pares_port::TapDoor;
+use pares_tap::{TapeEnd, TapedConnection, TapedPiece};
 use pares_types::GatewayId;
 
 use super::select::{Select, Span};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use pares_node::Layout;
-use pares_tap::{TapDoor, TapedConnection, TapedPiece, TapedRole, TapedTalk};
+use pares_port::TapDoor;
+use pares_tap::{TapedConnection, TapedPiece, TapedRole, TapedTalk};
 use serde_json::json;
 
 use super::select::{Select, Span, nothing};

@@ -11,9 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_node::Layout;
-use pares_tap::{
-    TapDoor, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk, is_ouch_change,
-};
+use pares_port::TapDoor;
+use pares_tap::{TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk, is_ouch_change};
 use pares_types::{ClientOrderId, GatewayId, MemberId, Position, ShardId, Timestamp};
 
 use super::recorded::{Checked, Cover, Covered, ReadRecord, Who};
@@ -195,7 +194,7 @@ impl Findings {
                 Covered::Not => *outside += 1,
                 Covered::Perhaps => lacking.requests += 1,
                 Covered::Surely => differences.add(format!("member {member}"), || {
-                    format!("request {name} of member {member} is recorded, and in no tap")
+                    format!("request {name} of member {member} is recorded, but in no tap")
                 }),
             }
         }
@@ -303,12 +302,12 @@ impl Findings {
         for (count, what) in [
             (
                 self.outside,
-                "recorded requests are in no tap, and came in when their gateways' taps were not there",
+                "recorded requests are in no tap, because their gateways' taps were off when they arrived",
             ),
-            (self.ahead, "requests wait behind gaps in their sessions' numbers, and are not answered"),
+            (self.ahead, "requests wait behind gaps in their sessions' sequence numbers, and are unanswered"),
             (
                 self.unsure,
-                "requests are neither recorded nor refused; bytes of their connections are missing or blanked before them, or a sending time is at its limit, and their sessions may not have taken them",
+                "requests are neither recorded nor refused, but their sessions may have ignored them: earlier bytes of the connection are missing or blanked, or the sending time is at its limit",
             ),
         ] {
             if count > 0 {
@@ -316,7 +315,7 @@ impl Findings {
             }
         }
         pares_text::tell!(
-            "{} requests in, {} of them refused at once; {} ignored by their sessions; {} reports out, {} of them from before what recorders keep; {}",
+            "{} requests in, {} of them refused at once; {} ignored by their sessions; {} reports out, {} of them older than the recorders' logs; {}",
             grouped(self.requests),
             grouped(self.refused),
             grouped(self.ignored),
@@ -332,7 +331,7 @@ impl Findings {
             let [from, to] = [from_ns, to_ns].map(|ns| utc::format(Timestamp(*ns)));
             let times = match lives.len() {
                 1 => "without a break".into(),
-                lives => format!("in {lives} lives of its gateway"),
+                lives => format!("in {lives} runs of its gateway"),
             };
             pares_text::tell!("the tap of gateway-{gateway} covers {from} to {to}, {times}");
         }
@@ -343,13 +342,11 @@ impl Findings {
         let count = self.differences.count();
         if count > 0 {
             return Err(CommandError::Failed(format!(
-                "{count} differences between taps and record; listed are {LISTED_MAX} of a session at most"
+                "{count} differences between taps and record; at most {LISTED_MAX} per session are listed"
             )));
         }
         match self.lacking.is_of_members() {
-            true => {
-                Err(CommandError::Failed("the taps do not have all that members said and were told".into()))
-            }
+            true => Err(CommandError::Failed("the taps are incomplete".into())),
             false => Ok(()),
         }
     }
@@ -364,17 +361,20 @@ impl Lacking {
 
     fn text(&self) -> String {
         let counts = [
-            (self.lost.0, "entries that gateways say they lost"),
+            (self.lost.0, "entries that gateways report as lost"),
             (self.lost.1, "bytes in them"),
-            (self.unread.0, "taps that cannot be read to their ends"),
-            (self.unread.1, "bytes of their logs behind that"),
-            (self.requests, "recorded requests in no tap, of when taps lost something or cannot be read"),
+            (self.unread.0, "taps that cannot be read to the end"),
+            (self.unread.1, "bytes of their logs after that"),
+            (
+                self.requests,
+                "recorded requests in no tap, from times when taps lost entries or are unreadable",
+            ),
             (self.gaps, "bytes missing within connections"),
             (self.before, "bytes from before the taps"),
-            (self.noise, "bytes of members that are no message"),
-            (self.strange, "bytes of strangers that are no message"),
-            (self.blanked, "bytes blanked in messages that prove nothing"),
-            (self.open, "bytes of messages that are not whole yet"),
+            (self.noise, "bytes from members that form no message"),
+            (self.strange, "bytes from unknown clients that form no message"),
+            (self.blanked, "blanked bytes in messages other than proofs"),
+            (self.open, "bytes of incomplete messages"),
         ];
         let told = counts.iter().filter(|(count, _)| *count > 0);
         let told: Vec<_> = told.map(|(count, what)| format!("{} {what}", grouped(*count))).collect();

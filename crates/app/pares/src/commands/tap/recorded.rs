@@ -100,7 +100,7 @@ impl ReadRecord {
         let of_recorders = config.recorder_ids().map(|id| layout.recorder_log(id));
         of_gateways.for_each(|log| _ = recorded.read_log(&log));
         match of_recorders.filter(|log| recorded.read_log(log)).count() {
-            0 => Err(CommandError::Failed("no recorder's log can be read to its end".into())),
+            0 => Err(CommandError::Failed("no recorder's log can be read to the end".into())),
             _ => Ok(recorded),
         }
     }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_in_while_the_tap_of_its_gateway_was_not_there_or_lost_something_is_known_apart() {
+    fn requests_during_tap_outage_are_counted_apart() {
         const S: u64 = SETTLED_NS;
         let lives = vec![(100 * S, 200 * S), (300 * S, 400 * S)];
         let covers = [(GatewayId(0), Cover { lives, holes: vec![(150 * S, 160 * S)] })].into();

@@ -21,16 +21,16 @@ pub struct Select {
     /// Only connections of this member
     #[arg(long, global = true)]
     member: Option<u32>,
-    /// Only those of this session of its
+    /// Only connections of this session of the member
     #[arg(long, global = true)]
     session: Option<u16>,
-    /// Only this connection, by its name in the list of connections: LIFE.NUMBER, or NUMBER for that one of each life of its gateway
+    /// Only this connection, by its name in `pares tap list`: LIFE.NUMBER, or NUMBER for the connections of that number in all runs of the gateway
     #[arg(long, global = true)]
     connection: Option<Named>,
-    /// Only what passed at or after this moment: 2026-08-01, 2026-08-01T09:30:00 (UTC), or how long ago: 90s, 15m, 2h, 3d
+    /// Only messages at or after this time: 2026-08-01, 2026-08-01T09:30:00 (UTC), or an age: 90s, 15m, 2h, 3d
     #[arg(long, global = true)]
     from: Option<Moment>,
-    /// Only what passed before this moment
+    /// Only messages before this time
     #[arg(long, global = true)]
     until: Option<Moment>,
 }
@@ -140,7 +140,7 @@ impl Select {
 
 /// Says that there is nothing to tell, where it is not taken for something that is told.
 pub fn nothing(what: &str) {
-    pares_text::aside!("pares: the taps have no {what} of what is asked for");
+    pares_text::aside!("pares: the taps have no matching {what}");
 }
 
 /// Member and session, as they are written.

@@ -26,7 +26,7 @@ pub fn run(layout: &Layout, select: &Select, order: Option<ClientOrderId>, limit
     }
     let skipped = last.found - last.lines.len();
     if skipped > 0 {
-        text::print(&format!("{skipped} before these: --limit {}\n", last.found));
+        text::print(&format!("{skipped} earlier ones not shown: raise --limit to {}\n", last.found));
     }
     if last.lines.is_empty() {
         nothing("messages");

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use pares_log::{Offset, Reader, Record};
 use pares_node::{Layout, NodeId};
 use pares_os::CountersReader;
-use pares_tap::{TAP_HEAD_BYTES, TapEntry, TapKind, Tape, TapedConnection, TapedPiece};
+use pares_port::{TAP_HEAD_BYTES, TapEntry, TapKind};
+use pares_tap::{Tape, TapedConnection, TapedPiece};
 use pares_types::GatewayId;
 
 use crate::commands::journal::failed;
@@ -64,7 +65,7 @@ impl Taps {
         match &self.failed[..] {
             [] => Ok(()),
             failed => Err(CommandError::Failed(format!(
-                "not read, or not to its end: {}; of the others everything is told",
+                "not read, or not to the end: {}; all other taps are complete",
                 failed.join(", ")
             ))),
         }
@@ -136,7 +137,7 @@ impl Taped {
         let log = self.log.display();
         match self.unread {
             None | Some(0) => log.to_string(),
-            Some(bytes) => format!("{log}, whose last {} bytes are left out", grouped(bytes)),
+            Some(bytes) => format!("{log}, without its last {} bytes", grouped(bytes)),
         }
     }
 
@@ -211,7 +212,7 @@ pub fn each_record(
 #[cfg(test)]
 mod tests {
     use pares_log::{Config, Writer};
-    use pares_tap::{TapDoor, TapHead};
+    use pares_port::{TapDoor, TapHead};
     use zerocopy::IntoBytes;
 
     use super::*;
@@ -260,6 +261,6 @@ mod tests {
         assert!(failed.is_some());
         let done = Taps { failed: vec![part.left_out()], taped: vec![part] }.done();
         let Err(CommandError::Failed(said)) = done else { panic!("it is not all there") };
-        assert!(said.contains(&format!("whose last {} bytes are left out", grouped(left_out))), "{said}");
+        assert!(said.contains(&format!("without its last {} bytes", grouped(left_out))), "{said}");
     }
 }

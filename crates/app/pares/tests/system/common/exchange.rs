@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use pares_client::{Client, ClientError, Options, Tls};
-use pares_node::config::{FeedConfig, InstrumentConfig};
+use pares_config::{FeedConfig, InstrumentConfig};
 use pares_node::supervisor::Death;
 use pares_node::{Layout, NodeId, Supervisor, SystemConfig, keys};
 use pares_os::CountersReader;
@@ -42,8 +42,9 @@ pub(crate) fn small(gateways: usize) -> SystemConfig {
         window: 4_096,
         checkpoint_every: 512,
         names_max: 1 << 18,
-        // How long a machine may be busy elsewhere decides no test.
+        // How long a machine may be busy elsewhere decides no test; what a hypervisor takes counts as processor time.
         quorum_patience_ms: 0,
+        engine_budget_ms: 1_000,
         segment_mib: 2,
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); gateways],
         instruments: vec![instrument(1, "ALFA", 0), instrument(2, "BRAVO", 0), instrument(3, "CHARLIE", 1)],

@@ -156,7 +156,7 @@ impl Trader {
 
     fn enter(&mut self, client_order_id: ClientOrderId) -> ClientRequest {
         let instrument = InstrumentId(1 + self.random.below(self.instruments.into()) as u32);
-        let side = if self.random.chance(50) { Side::Buy } else { Side::Sell };
+        let side = if self.random.percent(50) { Side::Buy } else { Side::Sell };
         let time_in_force = match self.random.below(10) {
             0 => TimeInForce::Ioc,
             1 => TimeInForce::Fok,

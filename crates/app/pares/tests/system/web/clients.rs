@@ -68,6 +68,7 @@ pub(super) fn published(name: &str) -> PathBuf {
 }
 
 #[test]
+#[ignore = "all: searches requests"]
 fn whatever_schemathesis_sends_is_answered_as_the_document_says() {
     let Some(programs) = python_with(SCHEMATHESIS) else { return };
     let exchange = Exchange::start(&small(1));
@@ -87,6 +88,7 @@ fn whatever_schemathesis_sends_is_answered_as_the_document_says() {
 }
 
 #[test]
+#[ignore = "all: programs of others, installed from a registry"]
 fn a_python_client_made_of_the_document_trades() {
     let Some(programs) = python_with(PYTHON_CLIENT) else { return };
     let exchange = Exchange::start(&small(1));
@@ -111,6 +113,7 @@ fn a_python_client_made_of_the_document_trades() {
 }
 
 #[test]
+#[ignore = "all: programs of others, installed from a registry"]
 fn a_typescript_client_made_of_the_document_trades() {
     let Some(dir) = node_with(&TYPESCRIPT) else { return };
     let exchange = Exchange::start(&small(1));

@@ -9,7 +9,7 @@ use crate::common::exchange::{Exchange, small};
 use crate::sign_on::done;
 
 #[test]
-fn a_session_is_told_of_the_member_that_it_copies_until_that_is_another_one() {
+fn drop_copy_session_follows_change_of_copied_member() {
     let exchange = Exchange::start(&small(1));
     for words in ["member add 7", "member add 8", "member add 9", "member copy 9 7 --session 1"] {
         done(&exchange, words);

@@ -8,7 +8,7 @@ use super::support::{Asker, Web};
 use crate::common::exchange::{Exchange, small};
 
 #[test]
-fn bodies_that_are_deep_or_large_or_unfold_are_refused_and_nothing_is_done() {
+fn deep_large_or_compressed_bodies_are_refused() {
     let exchange = Exchange::start(&small(1));
     let web = Web::start(exchange.layout().root());
     let mut asker = Asker::open(&web.address, 7);

@@ -36,6 +36,7 @@ fn in_a_page(test: impl AsyncFnOnce(Exchange, Web, Tab)) {
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn what_one_asked_is_not_sent_again_by_the_next() {
     in_a_page(async |_exchange, _web, page| {
         sign_on(&page, Hand::Mouse, 7).await;
@@ -51,11 +52,12 @@ fn what_one_asked_is_not_sent_again_by_the_next() {
             await api.signOut();
             await api.signOn({ member: 8, session: 0 });
             end([await asked, sent, api.who().member]);";
-        assert_eq!(run(&page, script).await, json!(["Who asked this has signed out.", 1, 8]));
+        assert_eq!(run(&page, script).await, json!(["You have signed out.", 1, 8]));
     });
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn an_answer_to_the_one_before_is_shown_to_nobody() {
     in_a_page(async |_exchange, web, page| {
         assert_eq!(Asker::open(&web.address, 7).limit(1, "sell", 30, "12").status, 201);
@@ -81,11 +83,12 @@ fn an_answer_to_the_one_before_is_shown_to_nobody() {
             comes();
             await later(300);
             end([...before, state.orders.length]);";
-        assert_eq!(run(&page, script).await, json!([0, "No order is at work.", 0]));
+        assert_eq!(run(&page, script).await, json!([0, "No open orders.", 0]));
     });
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn a_late_session_of_the_one_before_is_ended_and_not_taken() {
     in_a_page(async |_exchange, _web, page| {
         sign_on(&page, Hand::Mouse, 7).await;
@@ -106,12 +109,13 @@ fn a_late_session_of_the_one_before_is_ended_and_not_taken() {
             await later(300);
             await drawn();
             end([said, await words(api.standing()), ended, signOns, document.getElementById('who').innerText]);";
-        let all = json!(["Who asked this has signed out.", "answered", 2, 2, "Member 8"]);
+        let all = json!(["You have signed out.", "answered", 2, 2, "Member 8"]);
         assert_eq!(run(&page, script).await, all);
     });
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn a_page_that_loses_its_session_again_and_again_gives_it_up() {
     in_a_page(async |_exchange, _web, page| {
         sign_on(&page, Hand::Mouse, 7).await;
@@ -125,12 +129,13 @@ fn a_page_that_loses_its_session_again_and_again_gives_it_up() {
             end(signOns);";
         // One more where the machine was slow at first.
         assert!((2..=3).contains(&run(&page, script).await.as_u64().unwrap()));
-        page.shows("#why-left", "in use elsewhere").await;
+        page.shows("#why-left", "signed on elsewhere").await;
     });
 }
 
 #[test]
-fn an_order_whose_session_ended_twice_goes_under_the_same_name_when_it_is_sent_again() {
+#[ignore = "all: in a browser"]
+fn order_after_double_session_end_keeps_its_name() {
     in_a_page(async |_exchange, _web, page| {
         sign_on(&page, Hand::Mouse, 7).await;
         let script = r"
@@ -147,6 +152,7 @@ fn an_order_whose_session_ended_twice_goes_under_the_same_name_when_it_is_sent_a
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn who_comes_back_finds_the_prices_that_the_page_entered() {
     in_a_page(async |_exchange, _web, page| {
         sign_on(&page, Hand::Mouse, 7).await;
@@ -161,13 +167,14 @@ fn who_comes_back_finds_the_prices_that_the_page_entered() {
         page.shows("#own-orders", "12.00").await;
         Hand::Mouse.press(&page, "#sign-out").await;
         sign_on(&page, Hand::Mouse, 8).await;
-        page.shows("#own-orders", "No order is at work").await;
+        page.shows("#own-orders", "No open orders").await;
         let kept = run(&page, "end([state.entered.size, state.fills.length]);").await;
         assert_eq!(kept, json!([0, 0]));
     });
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn a_copy_sees_the_others_orders_and_nothing_to_ask_by() {
     in_a_page(async |exchange, web, page| {
         for words in ["member add 7", "member add 9", "member copy 9 7 --session 1"] {
@@ -184,9 +191,9 @@ fn a_copy_sees_the_others_orders_and_nothing_to_ask_by() {
         // It is its own member's again: nothing of the other one stays there.
         done(&exchange, "member copy 9 none --session 1");
         page.shows("#why-left", "The operator has changed").await;
-        page.shows("#why-left", "may be done or not").await;
+        page.shows("#why-left", "may have been executed").await;
         sign_on_as(&page, 9, 1).await;
-        page.shows("#own-orders", "No order is at work").await;
+        page.shows("#own-orders", "No open orders").await;
         page.find("#ticket").await;
     });
 }
@@ -197,6 +204,7 @@ async fn sign_on_as(page: &Tab, member: u32, session: u16) {
 }
 
 #[test]
+#[ignore = "all: in a browser"]
 fn what_an_operator_asked_and_proposed_goes_with_that_operator() {
     in_browser(async |driver| {
         let exchange = Exchange::start(&small(1));

@@ -116,7 +116,7 @@ fn a_socket_is_told_tickers_and_candles_as_they_are_now() {
 }
 
 #[test]
-fn a_server_that_starts_later_has_the_business_day_from_its_first_trade_on() {
+fn late_server_has_business_day_from_first_trade() {
     let (exchange, web, mut asker, path) = received();
     trade(&mut asker, 1, &[(10, "5"), (20, "7")]);
     eventually("both trades are received", || {

@@ -63,7 +63,7 @@ fn what_one_operator_proposed_another_one_seconds() {
 }
 
 #[test]
-fn an_operators_session_ends_with_its_gateway_also_where_sign_on_is_open() {
+fn operator_session_ends_with_its_gateway_if_open() {
     let mut exchange = Exchange::start(&small(2));
     let web = Web::start(exchange.layout().root());
     let (mut operator, member) = (Asker::open(&web.address, 0), Asker::open(&web.address, 8));

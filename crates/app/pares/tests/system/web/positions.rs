@@ -7,7 +7,7 @@ use crate::common::eventually;
 use crate::common::exchange::{Exchange, small};
 
 #[test]
-fn a_position_is_counted_from_the_record_at_any_server_and_goes_on_from_there() {
+fn position_counted_from_record_continues_at_any_server() {
     let exchange = Exchange::start(&small(2));
     let webs = [Web::start(exchange.layout().root()), Web::start(exchange.layout().root())];
     let mut sellers = [Asker::open(&webs[0].address, 7), Asker::open(&webs[1].address, 7)];
@@ -34,7 +34,7 @@ fn a_position_is_counted_from_the_record_at_any_server_and_goes_on_from_there() 
 }
 
 #[test]
-fn guarded_orders_are_cancelled_when_the_timer_is_not_set_again_and_when_the_server_dies() {
+fn guarded_orders_cancelled_by_timer_or_server_death() {
     let exchange = Exchange::start(&small(1));
     let mut web = Some(Web::start(exchange.layout().root()));
     let address = web.as_ref().unwrap().address.clone();

@@ -131,7 +131,7 @@ fn nonsense_ends_a_socket_and_an_ended_session_too() {
     for nonsense in ["", "[]", "{\"op\":\"subscribe\"}", &"[".repeat(10_000)] {
         let mut socket = open(&web, &asker);
         socket.send(Message::text(nonsense)).unwrap();
-        assert!(closed(&mut socket).starts_with("say"), "{nonsense}");
+        assert!(closed(&mut socket).starts_with("expected"), "{nonsense}");
     }
     let mut socket = open(&web, &asker);
     assert_eq!(asker.ask("DELETE", "/v1/session", "").status, 204);
@@ -158,7 +158,7 @@ impl Book {
 }
 
 #[test]
-fn a_book_is_told_as_it_is_and_then_what_changes_each_step_on_the_one_before() {
+fn book_feed_sends_snapshot_then_incremental_changes() {
     let exchange = Exchange::start(&crate::common::exchange::with_feed(small(1)));
     let web = Web::start(exchange.layout().root());
     let mut asker = Asker::open(&web.address, 7);

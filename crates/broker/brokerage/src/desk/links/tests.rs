@@ -74,7 +74,7 @@ fn quote() -> StockQuote {
 }
 
 #[test]
-fn what_a_desk_says_is_a_quote_of_the_stock_that_was_asked_for_or_none() {
+fn desk_reply_is_quote_of_requested_stock_or_nothing() {
     let mut stage = Stage::new();
     let mut stream = stage.greeted();
     let good = QuoteBrought { quote: quote(), hit: Some(HitName { desk: 7, count: 1 }) };
@@ -98,7 +98,7 @@ fn what_a_desk_says_is_a_quote_of_the_stock_that_was_asked_for_or_none() {
 }
 
 #[test]
-fn a_desk_that_greets_and_makes_no_sense_is_dialled_after_pauses_that_grow() {
+fn garbling_desk_is_redialled_with_growing_pauses() {
     let mut stage = Stage::new();
     stage.ask(1);
     let mut pauses = Vec::new();

@@ -47,7 +47,7 @@ impl Loaders {
         let deaf = self.port.stuck(self.patience.unread);
         if !deaf.is_empty() {
             pares_text::tell!(
-                "{} connections of loaders are closed: they have taken no answer for {} s",
+                "closing {} connections of loaders that have read nothing for {} s",
                 deaf.len(),
                 self.patience.unread.as_secs()
             );
@@ -63,7 +63,7 @@ impl Loaders {
             self.loaders.iter().filter(|(_, loader)| !loader.is_busy() && loader.half.is_some_and(is_over));
         for number in halves.map(|(number, _)| *number).collect::<Vec<_>>() {
             if self.port.conn(number).is_some_and(|conn| conn.backlog() == 0) {
-                self.dismiss(number, "a line has no end");
+                self.dismiss(number, "a line is not terminated");
                 self.end(number, floor);
             }
         }
@@ -78,7 +78,7 @@ impl Loaders {
         let mut idle: Vec<_> = idle.map(|(number, loader)| (loader.latest_word, *number)).collect();
         idle.sort_unstable();
         for (_, number) in idle.into_iter().take(MADE_ROOM_MAX) {
-            self.dismiss(number, "it was idle, and others wait for a place");
+            self.dismiss(number, "it was idle, and other loaders are waiting");
             self.end(number, floor);
         }
     }

@@ -151,21 +151,21 @@ fn the_body_of_a_web_pages_request_is_not_executed() {
     let request =
         b"POST / HTTP/1.1\r\nHost: 127.0.0.1:4600\r\nConnection: keep-alive\r\nContent-Length: 17\r\n\
         Content-Type: text/plain;charset=UTF-8\r\nOrigin: http://example.org\r\n\r\n[1] ADD,eve,1.00\n";
-    assert_eq!(at.says(request), "[0] LOST this is no line of a loader\n");
+    assert_eq!(at.says(request), "[0] LOST the line is not a loader's\n");
     assert_eq!(at.account("eve"), None);
     assert_eq!(at.says(b"\n [1] ADD,jo,1.00 \r\n[x] ADD,jo,1.00\n").lines().count(), 2, "goes on");
     assert!(at.account("jo").is_some());
     let told = at.says(b"[1] ADD,al,1.00\nSESSION 5\n[2] ADD,al,1.00\n");
-    assert!(told.contains("[0] LOST a session is said before its first command\n"), "{told}");
+    assert!(told.contains("[0] LOST a session must be named before its first command\n"), "{told}");
 }
 
 #[test]
-fn a_session_that_was_given_out_to_nobody_ends_its_connection_and_not_the_front() {
+fn unassigned_session_ends_its_connection_not_the_front() {
     let mut at = At::new();
     let own = at.floor.front.number().unwrap() << 18;
     for session in [0, 5, own, own + 1_001, own + (1 << 18) + 2, 1 << 39, 1 << 40, u64::MAX] {
         let told = at.says(format!("SESSION {session}\n[1] ADD,eve,1.00\n").as_bytes());
-        assert_eq!(told, format!("[0] LOST session {session} was given out to nobody\n"));
+        assert_eq!(told, format!("[0] LOST session {session} was never assigned\n"));
     }
     assert_eq!(at.account("eve"), None);
     assert_eq!(at.says(b"[1] ADD,jo,1.00\n"), "[1] OK cash 1.00\n");
@@ -187,13 +187,13 @@ fn a_line_that_is_not_taken_is_not_the_one_before_the_next() {
     let mut at = At::new();
     let told = at.says(b"[1] ADD,jo,1.00\n[16777216] ADD,jo,1.00\n[2] ADD,jo,1.00\n");
     assert!(
-        told.contains("[16777216] LOST the numbers of a session") && told.contains("[2] OK cash 2.00\n"),
+        told.contains("[16777216] LOST a session's numbers") && told.contains("[2] OK cash 2.00\n"),
         "{told}"
     );
 }
 
 #[test]
-fn a_line_said_again_has_the_first_reply_and_one_too_late_the_true_reason() {
+fn repeated_line_gets_first_reply_late_one_the_reason() {
     let mut at = At::new();
     let told = at.says(b"[5] ADD,rep,10\n[5] ADD,rep,10\n[3] ADD,rep,10\n[8>9] ADD,rep,10\n[8>8] ADD,rep,10\n[6] ADD,rep,10\n");
     let mut told: Vec<&str> = told.lines().collect();
@@ -203,8 +203,8 @@ fn a_line_said_again_has_the_first_reply_and_one_too_late_the_true_reason() {
         "[5] OK cash 10.00",
         "[5] OK cash 10.00",
         "[6] OK cash 20.00",
-        "[8] LOST its number is not above 8, which it is to come after",
-        "[8] LOST its number is not above 9, which it is to come after",
+        "[8] LOST its number must be above 8, which it follows",
+        "[8] LOST its number must be above 9, which it follows",
     ];
     assert_eq!(told, expected);
 }
@@ -220,7 +220,7 @@ fn a_connection_whose_command_is_given_up_is_told_so() {
     let arrival = *at.loaders.open.keys().next().unwrap();
     at.loaders.tell(&Told { arrival, asked, reply: None, is_unwritten: false }, &mut at.floor);
     let told = at.told(waits);
-    assert!(told.starts_with("[0] LOST line 7 was given up: the line before it has not come"), "{told}");
+    assert!(told.starts_with("[0] LOST line 7 was given up, because the previous line is missing"), "{told}");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_connection_has_no_more_users_than_it_may() {
 }
 
 #[test]
-fn a_dump_beyond_those_that_may_wait_holds_up_its_own_connection_only() {
+fn excess_dump_blocks_only_its_own_connection() {
     let mut at = At::new();
     at.floor.dumps_max = 0;
     let held = at.say(b"[1] DUMPLOG,jo,log\n[2] ADD,jo,1.00\n");
@@ -259,7 +259,7 @@ fn a_log_that_could_not_be_written_is_not_answered_ok() {
 }
 
 #[test]
-fn another_command_under_a_number_that_was_used_is_not_answered_ok() {
+fn reused_number_with_other_command_is_not_ok() {
     let mut at = At::new();
     let told = at.says(b"[1] ADD,jo,1.00\n[1>0] ADD,jo,9.00\n[1>0] ADD,jo,1.00\n");
     let mut told: Vec<&str> = told.lines().collect();
@@ -268,16 +268,16 @@ fn another_command_under_a_number_that_was_used_is_not_answered_ok() {
 }
 
 #[test]
-fn what_a_connection_that_is_over_has_not_at_the_sites_is_dropped() {
+fn unsent_requests_of_closed_connection_are_dropped() {
     let (mut at, _silent) = At::without_quotes();
     let told = at.says(b"[1] QUOTE,jo,S\n[2] ADD,jo,1.00\n[3] ADD,al,1.00\nno line\n");
-    assert!(told.ends_with("[0] LOST this is no line of a loader\n"), "{told}");
+    assert!(told.ends_with("[0] LOST the line is not a loader's\n"), "{told}");
     while at.account("al").is_none() {}
     assert_eq!((at.floor.front.open_of(UserName::new("jo").as_ref()), at.account("jo")), (0, None));
 }
 
 #[test]
-fn a_user_who_waits_for_a_quote_holds_up_no_other_user_of_his_connection_nor_others() {
+fn user_waiting_for_quote_blocks_no_other_user() {
     let (mut at, _silent) = At::without_quotes();
     let mut lines = "[1] QUOTE,jo,S\n".to_owned();
     (2..=6_000).for_each(|number| lines.push_str(&format!("[{number}] ADD,jo,1.00\n")));
@@ -293,7 +293,7 @@ fn a_user_who_waits_for_a_quote_holds_up_no_other_user_of_his_connection_nor_oth
 }
 
 #[test]
-fn who_takes_no_answers_costs_a_little_memory_and_is_cut_off_and_its_session_goes_on() {
+fn non_reading_loader_is_cut_off_its_session_continues() {
     let mut at = At::new();
     let (mut client, session) = at.greeted();
     client.write_all(b"[1] ADD,jo,1.00\n").unwrap();
@@ -340,7 +340,7 @@ fn who_begins_to_take_its_answers_is_read_again() {
 }
 
 #[test]
-fn a_line_that_comes_byte_by_byte_is_a_line_and_one_without_end_is_none() {
+fn bytewise_line_is_a_line_unterminated_is_not() {
     let mut at = At::new();
     let (mut client, _) = at.greeted();
     for byte in b"[1] ADD,jo,1.00\n" {
@@ -357,7 +357,7 @@ fn a_line_that_comes_byte_by_byte_is_a_line_and_one_without_end_is_none() {
     }
     let mut told = String::new();
     client.read_to_string(&mut told).unwrap();
-    assert_eq!(told, "[1] OK cash 1.00\n[0] LOST a line has no end\n");
+    assert_eq!(told, "[1] OK cash 1.00\n[0] LOST a line is not terminated\n");
     assert_eq!(at.account("al"), None);
 }
 
@@ -366,11 +366,11 @@ fn a_line_of_a_million_bytes_ends_its_connection_with_a_reason() {
     let mut at = At::new();
     for end in ["", "\n"] {
         let line = format!("[1] ADD,jo,{}{end}", "9".repeat(1_000_000));
-        assert_eq!(at.says(line.as_bytes()), "[0] LOST a line has 1,024 bytes at most\n");
+        assert_eq!(at.says(line.as_bytes()), "[0] LOST a line may have at most 1,024 bytes\n");
     }
     let longest = format!("[1] ADD,jo,1.00{}\n[2] ADD,jo,1.00{}\n", " ".repeat(1_009), " ".repeat(1_010));
     let told = at.says(longest.as_bytes());
-    assert!(told.ends_with("[0] LOST a line has 1,024 bytes at most\n"), "{told}");
+    assert!(told.ends_with("[0] LOST a line may have at most 1,024 bytes\n"), "{told}");
     assert_eq!(
         at.account("jo").map(|account| account.account.cash_cents),
         Some(100),
@@ -379,7 +379,7 @@ fn a_line_of_a_million_bytes_ends_its_connection_with_a_reason() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_for_a_reason_and_changes_nothing() {
+fn nonsense_is_refused_with_reason_and_no_change() {
     let mut at = At::new();
     let nines = "9".repeat(31);
     for (command, reason) in [
@@ -409,13 +409,13 @@ fn what_makes_no_sense_is_refused_for_a_reason_and_changes_nothing() {
         );
     }
     for bytes in [&b"\0\n"[..], b"\0[1] ADD,jo,1.00\n", b"\x1b[A\n", b"\x16\x03\x01\x02\0\x01\n"] {
-        assert_eq!(at.says(bytes), "[0] LOST this is no line of a loader\n", "{bytes:?}");
+        assert_eq!(at.says(bytes), "[0] LOST the line is not a loader's\n", "{bytes:?}");
     }
     assert_eq!(at.account("jo"), None, "what was refused makes no account");
 }
 
 #[test]
-fn who_comes_when_all_places_are_taken_waits_and_is_served_when_one_is_free() {
+fn connection_beyond_limit_waits_and_is_served_later() {
     let mut at = At::new();
     let mut silent: Vec<_> = (0..10).map(|_| at.greeted().0).collect();
     let idle: Vec<_> = (0..60).map(|_| TcpStream::connect(at.address).unwrap()).collect();
@@ -437,7 +437,7 @@ fn who_is_idle_when_places_are_short_makes_room_and_is_told_why() {
     let mut told = String::new();
     idle[0].set_nonblocking(false).unwrap();
     idle[0].read_to_string(&mut told).unwrap();
-    assert_eq!(told, "[0] LOST it was idle, and others wait for a place\n");
+    assert_eq!(told, "[0] LOST it was idle, and other loaders are waiting\n");
 }
 
 #[test]
@@ -483,7 +483,7 @@ fn however_many_loaders_there_are_a_part_of_the_room_is_peoples() {
 }
 
 #[test]
-fn lines_that_are_refused_for_the_clock_leave_their_room_and_are_the_one_before_of_none() {
+fn lines_refused_for_clock_free_room_and_are_no_predecessor() {
     let (mut at, _dir) = At::with_old_stamps();
     let (mut client, _) = at.greeted();
     let lines = b"[1] QUOTE,jo,D\n[2] ADD,jo,1.00\n[3] QUOTE,a,A\n[4] QUOTE,b,B\n[5] QUOTE,c,C\n";
@@ -505,7 +505,7 @@ fn lines_that_are_refused_for_the_clock_leave_their_room_and_are_the_one_before_
 }
 
 #[test]
-fn a_session_goes_on_over_another_connection_though_its_old_one_is_seen_to_end_later() {
+fn session_continues_on_new_connection_before_old_ends() {
     let mut at = At::new();
     let ((mut old, session), (mut new, _)) = (at.greeted(), at.greeted());
     old.write_all(b"[2>1] ADD,jo,1.00\n").unwrap();

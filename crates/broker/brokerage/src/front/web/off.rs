@@ -8,7 +8,7 @@ use super::*;
 use crate::front::old_stamps;
 
 #[test]
-fn nobody_signs_in_at_a_front_whose_clock_is_off_and_who_is_signed_in_may_sign_out() {
+fn wrong_clock_blocks_sign_in_but_not_sign_out() {
     let (dir, poll) = (tempfile::tempdir().unwrap(), Poll::new().unwrap());
     let waker = Arc::new(Waker::new(poll.registry(), Token(0)).unwrap());
     let mut floor =

@@ -76,7 +76,7 @@ fn block(user: &str) -> Asked {
 }
 
 #[test]
-fn a_file_beyond_those_that_a_user_may_have_is_refused_and_nothing_is_done() {
+fn file_beyond_user_limit_is_refused_without_effect() {
     let mut world = World::new(NOWHERE.into());
     let folder = world.dir.path().join("users/jo");
     std::fs::create_dir_all(&folder).unwrap();
@@ -95,7 +95,7 @@ fn a_file_beyond_those_that_a_user_may_have_is_refused_and_nothing_is_done() {
 }
 
 #[test]
-fn what_goes_beside_commands_is_bounded_though_nobody_waits_and_supervisors_have_room() {
+fn side_requests_are_bounded_and_supervisors_have_room() {
     let mut world = World::new(NOWHERE.into());
     assert_eq!(world.answer_to(None, supervisor()), Ok(BrokerReply::Done));
     let nobody = || person(PersonAsked::Try { name: UserName::new("nobody").unwrap() });
@@ -118,7 +118,7 @@ fn what_goes_beside_commands_is_bounded_though_nobody_waits_and_supervisors_have
 }
 
 #[test]
-fn a_user_has_one_dump_written_and_one_that_waits_and_leaves_the_others_places() {
+fn user_has_one_dump_written_and_one_waiting() {
     let mut world = World::new(NOWHERE.into());
     world.floor.dumps_of_max = 2;
     let dump = |user: &str| line(&format!("[1] DUMPLOG,{user},log"));
@@ -135,7 +135,7 @@ fn a_user_has_one_dump_written_and_one_that_waits_and_leaves_the_others_places()
 }
 
 #[test]
-fn a_customers_own_commands_hold_up_neither_his_limits_nor_his_kill_switch() {
+fn customer_commands_do_not_delay_limits_or_kill_switch() {
     // It takes connections, and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut world = World::new(silent.local_addr().unwrap());

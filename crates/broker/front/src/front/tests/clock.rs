@@ -39,7 +39,7 @@ fn urgent(user: &UserName) -> [OrderAsked; 3] {
 const ARRIVAL: CommandOrder = CommandOrder::Arrival { name: None };
 
 #[test]
-fn a_cancel_limits_and_the_kill_switch_are_taken_with_the_earlier_clock_though_the_clock_is_off() {
+fn cancels_and_limits_use_earlier_clock_when_off() {
     for (mut at, back_ms) in
         [(off(|now_ms| now_ms - HOUR_MS), HOUR_MS - 6_000), (off(|now_ms| now_ms + HOUR_MS), 0)]
     {
@@ -56,7 +56,7 @@ fn a_cancel_limits_and_the_kill_switch_are_taken_with_the_earlier_clock_though_t
 }
 
 #[test]
-fn a_cancel_that_waits_behind_a_quote_is_handed_on_when_the_clock_turns_out_to_be_off() {
+fn cancel_behind_quote_is_sent_when_clock_is_off() {
     let mut at = At::new();
     let user = UserName::new("jo").unwrap();
     for (hit, symbol) in [(1, "S"), (2, "T")] {
@@ -82,7 +82,7 @@ fn asked_for(at: &mut At) -> (u64, &'static str) {
 }
 
 #[test]
-fn a_front_whose_clock_was_set_right_asks_for_a_stock_of_which_it_has_no_quote_and_goes_on() {
+fn corrected_clock_requests_missing_quote_and_continues() {
     // What an hour ahead made: no quote could be used, and all stocks pause for that long.
     for ahead_ms in [50_000, HOUR_MS] {
         let mut at = off(|now_ms| now_ms - ahead_ms);
@@ -121,7 +121,7 @@ fn second_front_was_first(at: &mut At, question: u64) {
 }
 
 #[test]
-fn a_young_quote_of_a_second_fronts_question_ends_that_a_clock_is_ahead_and_not_that_it_is_behind() {
+fn young_quote_of_second_request_ends_fast_clock_only() {
     let mut at = off(|now_ms| now_ms - HOUR_MS);
     second_front_was_first(&mut at, 0);
     assert_eq!(at.front.clock_ahead_ms(), 0);
@@ -136,7 +136,7 @@ fn a_young_quote_of_a_second_fronts_question_ends_that_a_clock_is_ahead_and_not_
 }
 
 #[test]
-fn who_tries_to_sign_in_is_refused_while_the_clock_is_off_and_has_a_stamp_asked_for() {
+fn sign_in_with_wrong_clock_requests_a_stamp() {
     let session = SessionDigest([1; 32]);
     let seen = PersonAsked::Seen { session };
     let tries = PersonAsked::Try { name: UserName::new("jo").unwrap() };

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_quote_that_is_good_enough_fires_what_is_armed_once_for_each_time_that_it_is_known_to_be() {
+fn good_quote_fires_armed_triggers_once_per_sighting() {
     let mut at = At::new();
     at.line("SET_BUY_TRIGGER,jo,S,2.00");
     at.line("SET_SELL_TRIGGER,al,S,8.00");
@@ -38,7 +38,7 @@ fn a_quote_that_is_good_enough_fires_what_is_armed_once_for_each_time_that_it_is
 }
 
 #[test]
-fn what_is_pending_lapses_after_its_minute_and_again_while_there_may_be_more() {
+fn pending_commands_expire_after_a_minute_and_again() {
     let mut at = At::new();
     at.line("BUY,jo,S,5.00");
     at.quote(1, "S", 100);
@@ -59,7 +59,7 @@ fn what_is_pending_lapses_after_its_minute_and_again_while_there_may_be_more() {
 }
 
 #[test]
-fn what_is_armed_and_pending_elsewhere_is_left_to_others_until_a_look_shows_it_a_second_later() {
+fn foreign_triggers_wait_for_look_one_second_later() {
     let mut at = At::new();
     let (armed, placed) = ([("jo", TradeWay::Buy, 200)], [("al", TradeWay::Sell, NOON - 59_000)]);
     at.tick(0);
@@ -88,7 +88,7 @@ fn what_is_armed_and_pending_elsewhere_is_left_to_others_until_a_look_shows_it_a
 }
 
 #[test]
-fn of_any_number_of_others_triggers_a_front_keeps_their_stocks_and_of_its_own_a_million() {
+fn front_keeps_foreign_stocks_and_a_million_own_triggers() {
     let mut at = At::new();
     at.tick(0);
     let symbol = |of: u64| [b'A' + (of % 26) as u8, b'A' + (of / 26 % 26) as u8];
@@ -115,7 +115,7 @@ fn of_any_number_of_others_triggers_a_front_keeps_their_stocks_and_of_its_own_a_
 }
 
 #[test]
-fn a_look_that_is_not_answered_or_fails_begins_anew_and_one_that_is_old_counts_for_nothing() {
+fn failed_look_restarts_and_old_look_is_ignored() {
     let mut at = At::new();
     at.tick(0);
     at.line("SET_BUY_TRIGGER,jo,S,2.00");
@@ -150,7 +150,7 @@ fn a_look_whose_pages_take_three_seconds_each_comes_to_its_end() {
         ArmedPage { triggers: vec![trigger], next }.to_bytes()
     };
     let user = UserName::new("al").unwrap();
-    let stack = LapsingStack { user, way: TradeWay::Sell, placed_ms: NOON - 90_000 };
+    let stack = PendingExpiry { user, way: TradeWay::Sell, placed_ms: NOON - 90_000 };
     let lapsing = LapsingPage { stacks: vec![stack], next: None }.to_bytes();
     for page in [armed(None, Some(1)), armed(Some(1), Some(2)), armed(Some(2), None), lapsing] {
         at.tick(2_000);
@@ -164,7 +164,7 @@ fn a_look_whose_pages_take_three_seconds_each_comes_to_its_end() {
 }
 
 #[test]
-fn a_front_whose_clock_is_off_takes_nothing_and_lets_nothing_happen_until_a_stamp_says_that_it_is_right() {
+fn front_with_wrong_clock_idles_until_a_right_stamp() {
     let mut at = At::new();
     at.line("BUY,jo,S,5.00");
     at.quote(1, "S", 100);

@@ -62,7 +62,7 @@ proptest! {
 }
 
 #[test]
-fn a_book_that_goes_is_copied_as_it_was_and_one_that_comes_is_not() {
+fn removed_book_is_copied_as_was_new_one_is_not() {
     let mut rig = Rig::new(&[1, 2, 3]);
     rig.rests(7, 2, Side::Buy, 50_000);
     let expected = written(&rig.market);

@@ -26,7 +26,7 @@ fn rig_on_day(ids: &[u32], day: u32) -> Rig {
 }
 
 #[test]
-fn a_day_ends_with_prices_and_totals_and_orders_for_more_than_a_day_live_on() {
+fn day_end_sets_prices_totals_and_keeps_long_orders() {
     let mut rig = rig_on_day(&[1, 2], 7);
     rig.rests(1, 1, Side::Buy, 50_000);
     rig.rests(1, 1, Side::Buy, 49_900);
@@ -126,7 +126,7 @@ fn a_day_ends_in_steps_and_the_time_goes_on_with_it() {
 }
 
 #[test]
-fn what_traded_without_a_timetable_trades_again_and_the_rest_waits_to_be_opened() {
+fn untimed_instrument_reopens_others_wait() {
     let mut rig = rig_on_day(&[1, 2, 3], 7);
     rig.ask(0, 2, Command::SetPhase(Phase::Halted));
     let open = Rule::Schedule { at_ns: 100, phase: Some(Phase::Continuous) };
@@ -147,7 +147,7 @@ fn what_traded_without_a_timetable_trades_again_and_the_rest_waits_to_be_opened(
 }
 
 #[test]
-fn a_call_that_a_days_end_has_not_come_to_yet_is_not_closed_by_a_trade() {
+fn call_before_day_end_is_not_closed_by_trade() {
     let mut rig = rig_on_day(&[1, 2], 7);
     rig.ask(0, 1, Command::SetRule(Rule::StepMax(1)));
     (0..3).for_each(|_| _ = rig.rests(1, 1, Side::Buy, 500));

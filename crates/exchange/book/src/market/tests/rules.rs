@@ -1,6 +1,6 @@
-//! One test a rule.
+//! Rules that the model (`model`) does not reach, or that are worth an example. All others are held against it.
 
-use pares_types::{Amendment, CancelCause, DAY_NS, Phase, Rule, TimeInForce};
+use pares_types::{CancelCause, DAY_NS, Phase, Rule, TimeInForce};
 
 use super::*;
 use crate::MarketError;
@@ -18,45 +18,6 @@ fn unblock(member: u32) -> Command {
 
 fn enter(price: i64) -> Command {
     Command::Enter(NewOrder::limit(Side::Buy, Price(price), Quantity(10)))
-}
-
-#[test]
-fn a_request_finds_its_book_and_no_other() {
-    let mut rig = Rig::new(&[7, 3, 2_000_000_000]);
-    rig.rests(1, 2_000_000_000, Side::Buy, 500);
-    rig.rests(1, 3, Side::Buy, 500);
-    rig.rests(1, 3, Side::Sell, 600);
-    assert_eq!(rig.orders(), [2, 0, 1]);
-    assert!(rig.market.book(InstrumentId(4)).is_none());
-    for unknown in [0, 1, 4, 8, 1_999_999_999] {
-        assert_eq!(why(rig.ask(1, unknown, enter(500))), refused(Reason::UnknownInstrument));
-    }
-}
-
-#[test]
-fn a_mass_cancel_of_everything_says_whose_orders_went() {
-    let mut rig = Rig::new(&[1, 2, 3]);
-    for id in [1, 3, 3] {
-        rig.rests(1, id, Side::Buy, 500);
-    }
-    rig.rests(2, 2, Side::Buy, 500);
-    rig.rests(1, 3, Side::Sell, 600);
-    let bids = rig.ask(1, 0, Command::MassCancel { side: Some(Side::Buy) });
-    assert_eq!((why(bids), bids.executed, bids.remaining), (MASS_CANCELLED, Quantity(3), Quantity(0)));
-    assert_eq!(rig.announced(), [(1, 1), (3, 2)]);
-    assert_eq!(rig.orders(), [0, 1, 1]);
-    let none = rig.ask(4, 0, MASS_CANCEL);
-    assert_eq!((why(none), none.executed, rig.events.len()), (MASS_CANCELLED, Quantity(0), 0));
-}
-
-#[test]
-fn a_mass_cancel_of_one_instrument_announces_nothing() {
-    let mut rig = Rig::new(&[1, 2]);
-    rig.rests(1, 1, Side::Buy, 500);
-    rig.rests(1, 2, Side::Buy, 500);
-    rig.ask(1, 2, MASS_CANCEL);
-    assert!(matches!(rig.events[..], [Event::Cancelled { cause: CancelCause::MassCancel, .. }]));
-    assert_eq!(rig.orders(), [1, 0]);
 }
 
 /// Enters so many orders without the rig's checks, which take their time.
@@ -83,33 +44,7 @@ fn a_mass_cancel_has_one_count_of_events_over_all_books() {
 }
 
 #[test]
-fn a_book_that_stops_by_itself_leaves_the_rest_unfinished_not_undone() {
-    let mut rig = Rig::of(&[Instrument { step_max: 1, ..instrument(1) }, instrument(2)]);
-    for id in [1, 1, 2] {
-        rig.rests(1, id, Side::Buy, 500);
-    }
-    let outcome = rig.ask(1, 0, MASS_CANCEL);
-    assert_eq!(why(outcome), (Status::MassCancelled, Reason::Unfinished));
-    assert_eq!((outcome.executed, outcome.remaining, rig.orders()), (Quantity(2), Quantity(1), vec![1, 0]));
-}
-
-#[test]
-fn the_time_wakes_only_books_that_have_something_to_do() {
-    let mut rig = Rig::new(&[1, 2]);
-    let until = TimeInForce::Gtd { until: Timestamp(1_000) };
-    let dated = NewOrder { time_in_force: until, ..NewOrder::limit(Side::Buy, Price(500), Quantity(1)) };
-    rig.rests(1, 1, Side::Buy, 500);
-    rig.ask(1, 2, Command::Enter(dated));
-    assert_eq!(rig.market.deadlines(), [Timestamp::NEVER, Timestamp(1_000)]);
-    assert_eq!((why(rig.time(999)), rig.events.len()), (ACCEPTED, 0));
-    assert_eq!(why(rig.time(1_000)), ACCEPTED);
-    assert_eq!(rig.announced(), [(2, 1)]);
-    let times: Vec<_> = rig.market.books().iter().map(|book| book.trading().time).collect();
-    assert_eq!(times, [Timestamp(0), Timestamp(1_000)]);
-}
-
-#[test]
-fn the_time_has_one_count_of_events_and_goes_on_where_it_stopped() {
+fn time_step_counts_events_and_resumes() {
     let mut rig = Rig::new(&[1, 2, 3]);
     let until = TimeInForce::Gtd { until: Timestamp(1_000_000) };
     for id in 1..=3 {
@@ -119,38 +54,6 @@ fn the_time_has_one_count_of_events_and_goes_on_where_it_stopped() {
     assert_eq!((rig.announced(), rig.orders()), (vec![(1, 2_100), (2, 2_100)], vec![0, 0, 2_100]));
     assert_eq!(why(rig.time(1_000_000)), ACCEPTED);
     assert_eq!(rig.orders(), [0, 0, 0]);
-}
-
-#[test]
-fn a_book_that_needs_more_steps_keeps_the_time_unfinished() {
-    let mut rig = Rig::of(&[Instrument { step_max: 1, ..instrument(1) }]);
-    fill(&mut rig, 1, 2, TimeInForce::Gtd { until: Timestamp(9) });
-    assert_eq!(why(rig.time(9)), (Status::Accepted, Reason::Unfinished));
-    assert_eq!((why(rig.time(9)), rig.orders()), (ACCEPTED, vec![0]));
-}
-
-#[test]
-fn in_a_call_the_time_tells_what_has_changed_and_only_that() {
-    let mut rig = Rig::new(&[1]);
-    rig.ask(0, 1, Command::SetPhase(Phase::OpeningCall));
-    rig.rests(1, 1, Side::Buy, 500);
-    rig.rests(2, 1, Side::Sell, 500);
-    rig.time(100);
-    assert!(matches!(rig.events[..], [Event::Instrument(_), Event::Auction { firm: false, .. }]));
-    rig.time(101);
-    assert_eq!((rig.events.len(), rig.market.books()[0].trading().time), (0, Timestamp(100)));
-    rig.rests(1, 1, Side::Buy, 500);
-    rig.time(102);
-    assert_eq!((rig.events.len(), rig.market.books()[0].trading().time), (0, Timestamp(102)));
-}
-
-#[test]
-fn only_the_exchange_tells_the_time_and_only_of_what_there_is() {
-    let mut rig = Rig::new(&[1]);
-    assert_eq!(why(rig.ask(5, 0, Command::TIME)), refused(Reason::NotPermitted));
-    assert_eq!(why(rig.ask(5, 1, Command::TIME)), refused(Reason::NotPermitted));
-    assert_eq!(why(rig.ask(0, 2, Command::TIME)), refused(Reason::UnknownInstrument));
-    assert_eq!(why(rig.ask(0, 1, Command::TIME)), ACCEPTED);
 }
 
 #[test]
@@ -176,45 +79,6 @@ fn the_kill_switch_cancels_everywhere_and_keeps_the_member_out() {
 }
 
 #[test]
-fn blocked_comes_before_all_other_reasons() {
-    let mut rig = Rig::of(&[Instrument { step_max: 1, ..instrument(1) }]);
-    let mut orders: Vec<_> = (0..2).map(|_| rig.rests(7, 1, Side::Buy, 500)).collect();
-    assert_eq!(why(rig.ask(0, 0, block(7))), (Status::MassCancelled, Reason::Unfinished));
-    assert_eq!(why(rig.ask(7, 9, enter(500))), refused(Reason::Blocked));
-    let amend = |target| Command::Amend(Amendment::new(target, Price(0), Quantity(0)));
-    let (left, gone) = (orders.pop().unwrap(), orders.pop().unwrap());
-    let outcome = rig.ask(7, 1, amend(left));
-    assert_eq!(
-        (why(outcome), outcome.order, outcome.remaining),
-        (refused(Reason::Blocked), left, Quantity(10))
-    );
-    let outcome = rig.ask(7, 1, amend(gone));
-    assert_eq!(
-        (why(outcome), outcome.order, outcome.remaining),
-        (refused(Reason::Blocked), gone, Quantity(0))
-    );
-    assert_eq!(why(rig.ask(7, 1, Command::Cancel { target: left })).0, Status::Cancelled);
-}
-
-#[test]
-fn a_member_blocks_itself_and_nobody_else() {
-    let mut rig = Rig::new(&[1]);
-    assert_eq!(why(rig.ask(7, 0, block(8))), refused(Reason::NotPermitted));
-    assert_eq!(why(rig.ask(7, 0, block(7))), MASS_CANCELLED);
-    assert_eq!(why(rig.ask(7, 0, unblock(7))), refused(Reason::NotPermitted));
-    assert_eq!(rig.market.blocked(), [MemberId(7)]);
-}
-
-#[test]
-fn the_kill_switch_is_not_of_one_instrument() {
-    let mut rig = Rig::new(&[1]);
-    for command in [block(7), unblock(7)] {
-        assert_eq!(why(rig.ask(0, 1, command)), refused(Reason::UnknownInstrument));
-        assert_eq!(why(rig.ask(0, 2, command)), refused(Reason::UnknownInstrument));
-    }
-}
-
-#[test]
 fn a_new_instrument_starts_closed_with_the_default_rules() {
     let mut rig = Rig::new(&[1, 9]);
     let add = Command::AddInstrument(Symbol::new("NEW").unwrap());
@@ -233,7 +97,7 @@ fn a_new_instrument_starts_closed_with_the_default_rules() {
 }
 
 #[test]
-fn a_symbol_is_one_instrument_s_in_whatever_case_until_it_is_gone() {
+fn symbol_is_unique_ignoring_case_until_removed() {
     let mut rig = Rig::new(&[1]);
     let add = |symbol| Command::AddInstrument(Symbol::new(symbol).unwrap());
     assert_eq!(why(rig.ask(0, 5, add("NEW"))), ACCEPTED);
@@ -273,16 +137,6 @@ fn an_instrument_goes_with_its_last_order() {
     assert_eq!(why(rig.ask(0, 2, Command::RemoveInstrument)), refused(Reason::UnknownInstrument));
     rig.rests(1, 3, Side::Buy, 500);
     assert_eq!(rig.orders(), [0, 2]);
-}
-
-#[test]
-fn rules_and_phases_are_the_exchanges() {
-    let mut rig = Rig::new(&[1]);
-    for command in [Command::SetPhase(Phase::Halted), Command::SetRule(Rule::StepMax(9))] {
-        assert_eq!(why(rig.ask(3, 1, command)), refused(Reason::NotPermitted));
-        assert_eq!(why(rig.ask(0, 0, command)), refused(Reason::UnknownInstrument));
-        assert_eq!(why(rig.ask(0, 1, command)), ACCEPTED);
-    }
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::io::{self, ErrorKind};
 
 use pares_types::Reason;
 
-use super::super::door_end::DoorEnd;
+use super::super::door_end::ProtocolAdapter;
 use super::{ACCEPTS_MAX, CROWDED_PATIENCE_NS, Close, Connection, Connections, strangers_max, write_refusal};
-use crate::world::{DoorPort, Sockets};
+use crate::world::Sockets;
+use pares_port::DoorPort;
 
 impl<S: Sockets> Connections<S> {
     /// Accepts those who wait, but not so many at once that the others are kept waiting.
@@ -30,7 +31,7 @@ impl<S: Sockets> Connections<S> {
     }
 
     /// Who waits at a port; at which first changes by the turn, so that a crowd at one keeps nobody from the others.
-    fn next_stream(&mut self) -> io::Result<(S::Stream, Option<Box<DoorEnd>>)> {
+    fn next_stream(&mut self) -> io::Result<(S::Stream, Option<Box<ProtocolAdapter>>)> {
         let Self { sockets, doors: Some(doors), turns, .. } = self else {
             return Ok((self.sockets.accept()?, None));
         };
@@ -40,9 +41,9 @@ impl<S: Sockets> Connections<S> {
         let mut accepted = Err(ErrorKind::WouldBlock.into());
         for port in ports {
             accepted = match port {
-                Some(protocol) => {
-                    sockets.accept_by(protocol).map(|stream| (stream, Some(DoorEnd::new(protocol, doors))))
-                }
+                Some(protocol) => sockets
+                    .accept_by(protocol)
+                    .map(|stream| (stream, Some(ProtocolAdapter::new(protocol, doors)))),
                 None => sockets.accept().map(|stream| (stream, None)),
             };
             if !matches!(&accepted, Err(error) if error.kind() == ErrorKind::WouldBlock) {
@@ -52,7 +53,7 @@ impl<S: Sockets> Connections<S> {
         accepted
     }
 
-    fn admit(&mut self, stream: S::Stream, end: Option<Box<DoorEnd>>, mono_ns: u64) {
+    fn admit(&mut self, stream: S::Stream, end: Option<Box<ProtocolAdapter>>, mono_ns: u64) {
         self.generations = self.generations.wrapping_add(1);
         let mut connection = Connection::new(stream, self.generations, mono_ns);
         if let Some(end) = end {
@@ -60,7 +61,7 @@ impl<S: Sockets> Connections<S> {
         }
         if self.tap.is_on() {
             let ends = self.sockets.ends(connection.stream());
-            self.tap.opened(&connection.tapped, ends);
+            self.tap.opened(&mut connection.tapped, ends);
         }
         if self.len() >= self.sessions_max || !self.has_room_for_a_stranger(mono_ns) {
             self.refused += 1;
@@ -76,9 +77,11 @@ impl<S: Sockets> Connections<S> {
             self.slots.push(None);
             self.slots.len() - 1
         });
+        assert!(self.slots[slot].is_none(), "a free slot has no connection");
         if self.sockets.register(connection.stream(), slot).is_ok() {
             self.slots[slot] = Some(connection);
             self.strangers.insert((mono_ns, slot));
+            assert!(self.len() <= self.sessions_max, "there are no more connections than there may be");
         } else {
             self.refused += 1;
             self.tap.ended(&connection.tapped, Close::Refused);
@@ -88,13 +91,16 @@ impl<S: Sockets> Connections<S> {
 
     /// Whether one more may be there without having signed on. The oldest makes room if it has had the time to.
     fn has_room_for_a_stranger(&mut self, mono_ns: u64) -> bool {
-        if self.strangers.len() < strangers_max(self.sessions_max) {
+        let most = strangers_max(self.sessions_max);
+        assert!(self.strangers.len() <= most, "strangers have no more than their share of the room");
+        if self.strangers.len() < most {
             return true;
         }
         let &(since_ns, slot) = self.strangers.first().expect("there are many");
         let had_time = mono_ns.saturating_sub(since_ns) > CROWDED_PATIENCE_NS;
         if had_time {
             self.refuse_slot(slot, Reason::Overloaded, Close::Refused);
+            assert!(!self.strangers.contains(&(since_ns, slot)), "who was refused is no stranger any more");
         }
         had_time
     }

@@ -1,7 +1,7 @@
 //! Connections at the ports of other protocols: their doors' time has come, their frames become messages.
 
-use pares_door::DoorTime;
 use pares_gateway::SessionId;
+use pares_port::DoorTime;
 use pares_types::InstrumentId;
 use pares_wire::record::SessionMark;
 
@@ -94,6 +94,7 @@ impl<S: Sockets> Connections<S> {
         step: impl FnOnce(&mut super::Connection<S::Stream>, SessionId, &mut Heard) -> bool,
     ) {
         let connection = self.slots[slot].as_mut().expect("only open connections have doors");
+        assert!(connection.has_door(), "only connections at other ports have doors that take steps");
         let session = session(slot, connection.generation);
         let has_room_again = step(connection, session, &mut self.heard);
         if !std::mem::replace(&mut connection.flushing, true) {

@@ -15,6 +15,7 @@ const HEARTBEATS_MISSED: u64 = 3;
 impl<T: Read + Write> Connection<T> {
     /// It has a heartbeat from now on, if that is not 0. When to look whether it was missed.
     pub(super) fn has_to_beat(&mut self, heartbeat_ms: u32, mono_ns: u64) -> Option<u64> {
+        assert_eq!(self.silence_max_ns, 0, "a connection signs on once");
         self.silence_max_ns = u64::from(heartbeat_ms) * 1_000_000 * HEARTBEATS_MISSED;
         self.silent_ns = mono_ns + self.silence_max_ns;
         (heartbeat_ms > 0).then_some(self.silent_ns)
@@ -27,6 +28,8 @@ impl<S: Sockets> Connections<S> {
         while let Some(&(due_ns, slot)) = self.heartbeats.first().filter(|(due_ns, _)| *due_ns <= mono_ns) {
             self.heartbeats.remove(&(due_ns, slot));
             let connection = self.slots[slot].as_mut().expect("its heartbeat goes with it");
+            assert_eq!(connection.silent_ns, due_ns, "a missed heartbeat is looked for when it is due");
+            assert!(connection.silence_max_ns > 0, "only a connection with a heartbeat can miss one");
             let heard_ns = if connection.reading { mono_ns } else { connection.heard_ns };
             connection.silent_ns = heard_ns + connection.silence_max_ns;
             if connection.silent_ns > mono_ns {

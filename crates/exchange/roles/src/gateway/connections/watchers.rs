@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pares_door::{DoorTime, MarketWish};
+use pares_port::{DoorTime, MarketSubscription};
 
-use super::super::door_end::DoorEnd;
+use super::super::door_end::ProtocolAdapter;
 use super::Connections;
 use crate::world::{MarketFeed, Sockets};
 
@@ -30,16 +30,17 @@ impl Watchers {
     }
 
     /// What the connection's door wants by now.
-    pub(super) fn note(&mut self, slot: usize, end: &mut DoorEnd) {
+    pub(super) fn note(&mut self, slot: usize, end: &mut ProtocolAdapter) {
         let wish = end.market_wish();
-        if wish == MarketWish::Now {
+        if wish == MarketSubscription::Now {
             self.behind.insert(slot);
         }
         if std::mem::replace(&mut end.wish, wish) == wish {
             return;
         }
-        if wish == MarketWish::Nothing {
-            self.slots.remove(&slot);
+        if wish == MarketSubscription::Nothing {
+            let watched = self.slots.remove(&slot);
+            assert!(watched, "who wants no more of the market has watched it");
         } else {
             self.slots.insert(slot);
         }
@@ -77,6 +78,7 @@ impl<S: Sockets> Connections<S> {
         let Some((market, whom)) = self.watchers.news() else { return };
         // Who waits for books that are not there is told once they are, which is news.
         for slot in whom {
+            assert!(self.slots[slot].is_some(), "who watches the market is connected");
             if self.slots[slot].as_ref().is_some_and(|one| one.unsent() > UNREAD_MAX) {
                 self.watchers.behind.insert(slot);
                 continue;
@@ -93,7 +95,7 @@ impl<S: Sockets> Connections<S> {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use pares_door::{MarketBook, MarketView};
+    use pares_port::{MarketBook, MarketView};
 
     use super::*;
 
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn doors_look_at_the_market_only_when_it_changed_and_those_that_are_behind() {
+    fn doors_view_market_only_on_change_and_when_behind() {
         let market = Arc::new(Market::default());
         let mut watchers = Watchers::new(Some(Arc::clone(&market) as Arc<dyn MarketFeed>));
         watchers.slots.extend([1, 2]);

@@ -1,5 +1,6 @@
 //! What one session missed of a shard, read from a recorder's log.
 
+use pares_config::NodeId;
 use pares_gateway::{Gateway, SessionId};
 use pares_log::{LogReader, Offset, ReadError};
 use pares_stream::Told;
@@ -8,10 +9,10 @@ use pares_wire::frame;
 use pares_wire::record::{self, ResultRecord};
 
 use super::super::counters::Counter;
-use super::super::edge::Edge;
+use super::super::edge::GatewayIo;
 use crate::index::{Start, Wanted};
 use crate::world::{Counters, Sockets, World};
-use crate::{NodeError, NodeId, repair_asked};
+use crate::{NodeError, repair_asked};
 
 /// Records read for one before the next has its turn.
 const PORTION_MAX: usize = 256;
@@ -22,7 +23,6 @@ const BEHIND_NS: u64 = 1_000_000_000;
 /// Before a log is tried after another one failed.
 const RETRY_NS: u64 = 100_000_000;
 
-/// What one session missed of a shard.
 pub(super) struct Missed<W: World> {
     pub(super) session: SessionId,
     member: MemberId,
@@ -82,19 +82,17 @@ impl<W: World> Missed<W> {
     pub(super) fn new(wanted: Wanted, start: Start, now_ns: u64) -> Self {
         let Wanted { session, member, shard, next, elsewhere, later, .. } = wanted;
         let Start { recorder, offset, position, counted } = start;
+        assert!(counted < next, "a log is read from a place that is not behind the wanted message");
         let not_before_ns = if elsewhere { 0 } else { now_ns + RETRY_NS };
         let place = Place { recorder, offset, position, counted, behind_since_ns: None, not_before_ns };
         Self { session, member, shard, next, place, later, reader: None }
     }
 
     /// Tells a portion.
-    ///
-    /// # Errors
-    /// If the log holds what this build does not understand.
     pub(super) fn tell<S: Sockets>(
         &mut self,
         rules: &mut Gateway,
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
         events: &mut Vec<Event>,
         may_open: bool,
     ) -> Result<Portion, NodeError> {
@@ -136,6 +134,7 @@ impl<W: World> Missed<W> {
 
     /// At the next recorder. What was told is not told again.
     pub(super) fn elsewhere(&self, recorders: u16) -> Wanted {
+        assert!(self.place.recorder.0 < recorders, "a log is read of a recorder of this system");
         let Self { session, member, shard, next, later, .. } = *self;
         let recorder = RecorderId((self.place.recorder.0 + 1) % recorders);
         Wanted { session, member, shard, next, recorder, elsewhere: false, later }
@@ -144,7 +143,7 @@ impl<W: World> Missed<W> {
     /// Reads one record and tells the session what it says to its member.
     fn read_one<S: Sockets>(
         &mut self,
-        edge: &mut Edge<W, S>,
+        edge: &mut GatewayIo<W, S>,
         events: &mut Vec<Event>,
         (now_ns, may_open): (u64, bool),
     ) -> Result<Step, NodeError> {
@@ -171,6 +170,7 @@ impl<W: World> Missed<W> {
                         return Ok(Step::BeginsLater);
                     }
                 }
+                assert!(reader.offset() > place.offset, "a log is read on, record by record");
                 place.offset = reader.offset();
                 return Ok(Step::Read);
             }
@@ -205,6 +205,7 @@ fn tell_record(
         return Ok(record.shard() != shard || position < place.position);
     }
     place.position = position.next();
+    assert!(place.counted < *next, "messages are counted up to the next one to tell");
     events.clear();
     for event in record.events() {
         events.push(event?);

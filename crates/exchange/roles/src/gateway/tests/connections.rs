@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use pares_config::SystemConfig;
 use pares_types::Reason;
 use pares_wire::frame::{self, GatewayFrame, Ping};
 
 use super::rig::{Rig, answered, buy, config, rejected, sign_on};
-use crate::SystemConfig;
 use crate::duty::Duty;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -43,7 +43,7 @@ fn a_member_s_sessions_beyond_its_most_are_told_so_and_closed() {
 }
 
 #[test]
-fn who_waits_while_descriptors_are_out_is_accepted_once_there_are_some() {
+fn connection_waits_for_free_descriptors() {
     let mut rig = Rig::new();
     let first = rig.sign_on(7);
     rig.net.limit_descriptors(Some(1));
@@ -86,7 +86,7 @@ fn strangers_leave_room_for_members_and_the_oldest_goes() {
 }
 
 #[test]
-fn a_sign_on_that_does_not_come_or_half_a_frame_is_waited_for_ten_seconds() {
+fn late_sign_on_or_half_frame_times_out_after_ten_s() {
     let mut rig = Rig::new();
     let (stranger, idle, half) = (rig.net.connect(), rig.sign_on(7), rig.sign_on(7));
     rig.net.send(half, &sign_on(7)[..9]);
@@ -132,7 +132,7 @@ fn crowd(rig: &mut Rig, member: usize) -> Vec<usize> {
 }
 
 #[test]
-fn however_many_come_and_sign_on_at_once_a_turn_takes_in_a_few_and_members_go_first() {
+fn mass_sign_on_is_paced_members_first() {
     let mut rig = Rig::with(SystemConfig { sessions_max: 8_000, ..config() });
     let member = rig.sign_on(7);
     let crowd = crowd(&mut rig, member);

@@ -1,5 +1,6 @@
 //! A gateway's port for FIX: what comes there is translated, everything else is as for everybody.
 
+use pares_config::{NodeId, SignOnSetting, SystemConfig};
 use pares_fix::framing::{Cut, cut};
 use pares_fix::time::stamp;
 use pares_keys::{Secret, Verifier};
@@ -8,12 +9,10 @@ use pares_types::{
 };
 use pares_wire::record::{self, SessionMarkRecord};
 
-use super::rig::{PEER, Rig, SELF, buy, config, publish, result_of, sign_on};
+use super::rig::{PEER, Rig, SELF, buy, config, result_of, sign_on};
 use super::starts::registered;
-use crate::config::SignOnSetting;
 use crate::duty::{Duty, SLEEP_MAX};
 use crate::world::World;
-use crate::{NodeId, SystemConfig};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -82,7 +81,7 @@ fn with_proof(secret: &Secret) -> Rig {
     let entries = [(0, Entry::AddMember), (1, Entry::SetKey(Key::Ed25519(key)))];
     let asked = (1..).zip(entries).map(|(sequence, (session, entry))| registered(sequence, session, entry));
     let results = (0..).zip(asked).map(|(at, request)| result_of(&request, at, Status::Accepted));
-    publish(&rig.world, NodeId::Recorder(RecorderId(0)), &results.collect::<Vec<_>>());
+    rig.world.publish(NodeId::Recorder(RecorderId(0)), &results.collect::<Vec<_>>());
     (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
     rig
 }
@@ -102,7 +101,7 @@ impl Rig {
 }
 
 #[test]
-fn who_has_no_proof_neither_logs_on_nor_takes_a_session_and_a_proof_is_of_use_once() {
+fn logon_needs_fresh_proof_that_works_once() {
     let (right, wrong) = (Secret::generate(), Secret::generate());
     let mut rig = with_proof(&right);
     let client = rig.log_on_by(1, Some(&right));
@@ -127,7 +126,7 @@ fn head(kind: &str, number: u64) -> (String, u64) {
 }
 
 #[test]
-fn a_session_logs_on_by_fix_enters_an_order_and_is_told_what_became_of_it() {
+fn fix_session_logs_on_enters_order_gets_report() {
     let mut rig = with_fix();
     let client = rig.log_on(1);
     assert_eq!(rig.heard(client).0, [head("A", 1)]);
@@ -157,12 +156,12 @@ fn a_session_goes_on_behind_what_its_dead_gateway_may_have_sent() {
 }
 
 #[test]
-fn a_session_that_another_gateway_takes_ends_here_without_a_word() {
+fn session_taken_by_other_gateway_ends_silently() {
     let mut rig = with_fix();
     let client = rig.log_on(1);
     rig.heard(client);
     let taken = SessionMarkRecord { reign: 2, gateway: GatewayId(1), mark: rig.marks()[0].mark.clone() };
-    publish(&rig.world, PEER, &[taken.bytes()]);
+    rig.world.publish(PEER, &[taken.bytes()]);
     (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
     assert!(!rig.net.is_open(client) && rig.heard(client).0.is_empty());
     assert_eq!(rig.marks().len(), 1, "it has nothing more to say of that session");
@@ -218,12 +217,12 @@ fn enter(rig: &mut Rig, from: u64, entries: &[(u32, u16, Entry)]) {
         result_of(&request, sequence, Status::Accepted)
     };
     let results: Vec<Vec<u8>> = (from..).zip(entries).map(change).collect();
-    publish(&rig.world, NodeId::Recorder(RecorderId(0)), &results);
+    rig.world.publish(NodeId::Recorder(RecorderId(0)), &results);
     (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
 }
 
 #[test]
-fn a_copy_is_told_of_the_other_member_and_places_are_in_the_streams_that_its_mark_names() {
+fn drop_copy_positions_follow_the_copied_streams() {
     let mut rig = with_fix();
     let key = Entry::SetKey(Key::Shared([1; 32]));
     let copies = Entry::SetCopied(MemberId(9));

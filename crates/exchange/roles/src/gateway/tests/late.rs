@@ -37,7 +37,7 @@ fn a_gateway_that_stood_still_takes_nothing_in_of_an_operator() {
 }
 
 #[test]
-fn half_a_request_from_before_is_not_completed_and_who_has_sent_nothing_stays() {
+fn half_request_is_not_completed_silent_client_stays() {
     let mut rig = Rig::new();
     let (half, idle) = (rig.sign_on(0), rig.sign_on(0));
     let mut bytes = Vec::new();

@@ -40,7 +40,7 @@ fn own(records: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_client_that_does_not_read_holds_up_its_own_list_and_nobody_else_s() {
+fn non_reading_client_delays_only_its_own_list() {
     let mut rig = recorded(9_000);
     let (slow, other) = (rig.sign_on(1), rig.sign_on(1));
     rig.net.set_full(slow, true);

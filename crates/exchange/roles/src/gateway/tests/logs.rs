@@ -1,37 +1,17 @@
 //! Logs that rot, get lost, or hold what this build does not know; and shards that stand still.
 
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use pares_log::Offset;
-use pares_types::{GatewayId, Reason, Request};
+use pares_config::{NodeId, SystemConfig};
+use pares_types::{Reason, Request};
 
-use super::super::GatewayNode;
-use super::rig::{EPOCH, PEER, Rig, SELF, answered, buy, config, payload, publish, rejected};
+use super::rig::{EPOCH, PEER, Rig, SELF, answered, buy, config, open, rejected};
 use super::sockets::Net;
 use crate::duty::Duty;
 use crate::testing::TestWorld;
+use crate::testing::records::payload;
 use crate::world::World;
-use crate::{NodeError, NodeId, SystemConfig, repair_asked};
-
-/// A bit of the log's first segment flips.
-pub(super) fn flip(world: &TestWorld, log: NodeId, at: u64) {
-    let path = world.real(Path::new(&format!("{log}/{:020}.seg", 0)));
-    let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
-    let mut byte = [0];
-    file.read_exact_at(&mut byte, at).unwrap();
-    file.write_all_at(&[byte[0] ^ 1], at).unwrap();
-}
-
-/// Where the records of a log begin.
-pub(super) fn places(world: &TestWorld, log: NodeId) -> Vec<u64> {
-    let mut reader = world.read_log(log, Offset::START).unwrap();
-    let mut places = Vec::new();
-    while let Some(entry) = reader.next().unwrap() {
-        places.push(entry.offset.0);
-    }
-    places
-}
+use crate::{NodeError, repair_asked};
 
 /// Orders of a member, taken in by another gateway.
 fn of_peer(names: std::ops::RangeInclusive<u64>) -> Vec<Request> {
@@ -48,10 +28,10 @@ fn names(requests: &[Request]) -> Vec<u64> {
 }
 
 #[test]
-fn damage_in_another_gateway_s_log_is_passed_over_told_and_asked_to_be_repaired() {
+fn damage_in_other_gateway_log_skipped_and_reported() {
     let mut rig = Rig::new();
-    publish(&rig.world, PEER, &of_peer(1..=3).iter().map(payload).collect::<Vec<_>>());
-    flip(&rig.world, PEER, places(&rig.world, PEER)[1] + 20);
+    rig.world.publish(PEER, &of_peer(1..=3).iter().map(payload).collect::<Vec<_>>());
+    rig.world.flip(PEER, rig.world.places(PEER)[1]);
     (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
     assert_eq!((rig.counter("damaged"), rig.counter("names")), (1, 2));
     assert!(
@@ -60,23 +40,23 @@ fn damage_in_another_gateway_s_log_is_passed_over_told_and_asked_to_be_repaired(
 }
 
 #[test]
-fn records_of_another_gateway_that_are_not_understood_are_told_and_counted() {
+fn unknown_records_of_other_gateway_are_counted() {
     let mut rig = Rig::new();
-    publish(&rig.world, PEER, &[vec![0xff; 64], vec![0xfe; 64], payload(&of_peer(1..=1)[0])]);
+    rig.world.publish(PEER, &[vec![0xff; 64], vec![0xfe; 64], payload(&of_peer(1..=1)[0])]);
     (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
     assert_eq!((rig.counter("damaged"), rig.counter("names")), (2, 1));
-    assert_eq!(rig.world.complaints().matches("of gateway-1 that is passed over").count(), 2);
+    assert_eq!(rig.world.complaints().matches("skipping record").count(), 2);
 }
 
 #[test]
-fn a_damaged_log_is_made_anew_from_what_is_whole_and_no_number_is_used_twice() {
+fn damaged_log_rebuilt_without_reusing_numbers() {
     for damaged in [0, 1, 2] {
         let mut rig = Rig::new();
         let client = rig.sign_on(7);
         (1..=3).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
         let before = rig.journalled();
-        let at = places(&rig.world, SELF)[damaged] + 20;
-        let mut rig = rig.restart(|world| flip(world, SELF, at)).unwrap();
+        let at = rig.world.places(SELF)[damaged];
+        let mut rig = rig.restart(|world| world.flip(SELF, at)).unwrap();
         let client = rig.sign_on(7);
         (1..=3).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
         let after = rig.journalled();
@@ -84,14 +64,14 @@ fn a_damaged_log_is_made_anew_from_what_is_whole_and_no_number_is_used_twice() {
         assert_eq!(after[..2], whole, "{:?}", names(&after));
         assert!(after[2..].iter().all(|one| one.id.sequence() > 3), "{after:?}");
         assert_eq!(names(&after[4..]), [damaged as u64 + 1], "the lost one is taken in again");
-        assert!(rig.world.complaints().contains("made its log anew from the 2 requests"));
+        assert!(rig.world.complaints().contains("rebuilt its log from the 2 intact requests"));
         let again = rig.restart(|_| {}).unwrap().journalled();
         assert_eq!(again, after);
     }
 }
 
 #[test]
-fn a_log_whose_marks_are_lost_is_made_anew_and_no_number_is_used_twice() {
+fn log_with_lost_marks_rebuilt_without_reusing_numbers() {
     let mut rig = Rig::new();
     let client = rig.sign_on(7);
     rig.ask(client, &buy(1, 1));
@@ -118,13 +98,13 @@ fn who_is_asked_to_repair_its_log_ends_and_reads_it_through() {
 }
 
 #[test]
-fn a_request_answered_already_keeps_no_gateway_from_starting_if_it_rots() {
+fn rotten_answered_request_does_not_stop_start() {
     let mut rig = Rig::new();
     let client = rig.sign_on(7);
     rig.ask(client, &buy(1, 1));
     let requests = rig.journalled();
     rig.commit(&requests);
-    let mut rig = rig.restart(|world| flip(world, SELF, places(world, SELF)[0] + 20)).unwrap();
+    let mut rig = rig.restart(|world| world.flip(SELF, world.places(SELF)[0])).unwrap();
     let client = rig.sign_on(7);
     assert_eq!(answered(&rig.ask(client, &buy(1, 1))), [1]);
 }
@@ -188,7 +168,7 @@ fn a_gateway_whose_log_is_lost_stays_away_whatever_was_recorded() {
             let is_refused = matches!(ended, Some(NodeError::LogLost { .. }));
             assert_eq!(is_refused, is_seen, "{loss:?}, {recorded} recorded: {ended:?}");
             if loss != Loss::Older {
-                let again = GatewayNode::open(GatewayId(0), &config(), world, Net::default()).err();
+                let again = open(&world, &config(), &Net::default()).err();
                 assert!(matches!(again, Some(NodeError::LogLost { .. })), "{loss:?}: the next process too");
             }
         }
@@ -199,7 +179,7 @@ fn a_gateway_whose_log_is_lost_stays_away_whatever_was_recorded() {
 fn a_gateway_whose_log_is_back_goes_on() {
     let (world, _) = after_loss(Loss::Moved, 0);
     world.rename(Path::new("away"), Path::new("gateway-0")).unwrap();
-    GatewayNode::open(GatewayId(0), &config(), world, Net::default()).unwrap();
+    open(&world, &config(), &Net::default()).unwrap();
 }
 
 #[test]
@@ -226,7 +206,7 @@ fn a_shard_that_is_halted_leaves_room_for_the_others() {
 }
 
 #[test]
-fn a_repeat_waits_while_the_record_is_away_and_is_answered_when_it_is_back() {
+fn repeat_waits_for_missing_record_then_answers() {
     let mut rig = Rig::new();
     let client = rig.sign_on(7);
     rig.ask(client, &buy(1, 1));
@@ -242,7 +222,7 @@ fn a_repeat_waits_while_the_record_is_away_and_is_answered_when_it_is_back() {
 }
 
 #[test]
-fn a_repeat_whose_record_is_rotten_has_it_repaired_and_is_answered_from_the_new_log() {
+fn rotten_repeat_is_repaired_and_answered_from_new_log() {
     let mut rig = Rig::new();
     let client = rig.sign_on(7);
     rig.ask(client, &buy(1, 1));
@@ -251,7 +231,7 @@ fn a_repeat_whose_record_is_rotten_has_it_repaired_and_is_answered_from_the_new_
     assert_eq!(answered(&rig.told(client)), [1]);
     let recorder = NodeId::Recorder(pares_types::RecorderId(0));
     for _ in 0..2 {
-        flip(&rig.world, recorder, places(&rig.world, recorder)[0] + 20);
+        rig.world.flip(recorder, rig.world.places(recorder)[0]);
         assert!(answered(&rig.ask(client, &buy(1, 1))).is_empty());
         assert!(repair_asked::is_asked(&rig.world, recorder), "nobody else reads that record again");
         repair_asked::done(&rig.world, recorder);
@@ -262,7 +242,7 @@ fn a_repeat_whose_record_is_rotten_has_it_repaired_and_is_answered_from_the_new_
 }
 
 #[test]
-fn a_request_that_the_venues_passed_over_is_taken_in_when_it_is_asked_again() {
+fn skipped_request_is_accepted_on_repeat() {
     let mut rig = Rig::new();
     let client = rig.sign_on(7);
     (1..=2).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
@@ -278,8 +258,7 @@ fn a_log_of_another_gateway_in_its_place_is_refused_with_a_word() {
     let rig = Rig::new();
     let world = rig.world.clone();
     drop(rig);
-    publish(&world, SELF, &of_peer(1..=3).iter().map(payload).collect::<Vec<_>>());
-    let refused =
-        GatewayNode::open(GatewayId(0), &config(), world, Net::default()).err().unwrap().to_string();
+    world.publish(SELF, &of_peer(1..=3).iter().map(payload).collect::<Vec<_>>());
+    let refused = open(&world, &config(), &Net::default()).err().unwrap().to_string();
     assert!(refused.contains("gateway-0 has requests of gateway-1"), "{refused}");
 }

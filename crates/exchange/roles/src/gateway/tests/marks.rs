@@ -4,12 +4,9 @@ use pares_gateway::SessionId;
 use pares_types::{GatewayId, MemberId, ShardId};
 use pares_wire::record::{SessionMark, SessionMarkRecord};
 
-use super::super::connection::session;
-use super::super::marks::Who;
-use super::logs::flip;
-use super::rig::{PEER, Rig, SELF, buy, publish};
+use super::super::types::{Who, session};
+use super::rig::{PEER, Rig, SELF, buy};
 use crate::duty::Duty;
-use crate::world::World;
 
 const WHO: Who = (MemberId(7), 1);
 
@@ -36,13 +33,13 @@ impl Rig {
     }
 
     fn read_peer(&mut self, payloads: &[Vec<u8>]) {
-        publish(&self.world, PEER, payloads);
+        self.world.publish(PEER, payloads);
         (0..70).for_each(|_| _ = self.gateway.work().unwrap());
     }
 }
 
 #[test]
-fn the_newest_mark_of_all_gateways_says_where_a_session_goes_on_and_ends_its_connection_here() {
+fn newest_mark_moves_session_and_ends_connection() {
     let mut rig = Rig::new();
     let client = rig.sign_on(7);
     let here = session(0, 1);
@@ -58,7 +55,7 @@ fn the_newest_mark_of_all_gateways_says_where_a_session_goes_on_and_ends_its_con
 }
 
 #[test]
-fn a_session_that_was_taken_is_not_taken_back_by_what_its_last_gateway_still_writes() {
+fn taken_session_is_not_regained_by_late_marks() {
     let mut rig = Rig::new();
     rig.read_peer(&[of_peer(1, 9_000)]);
     let client = rig.sign_on(7);
@@ -69,7 +66,7 @@ fn a_session_that_was_taken_is_not_taken_back_by_what_its_last_gateway_still_wri
 }
 
 #[test]
-fn where_two_gateways_took_a_session_at_once_neither_has_it_and_the_next_goes_on_behind_both() {
+fn session_taken_by_two_gateways_goes_to_next() {
     let mut rig = Rig::new();
     let client = rig.sign_on(7);
     rig.gateway.marks.claim(session(0, 1), WHO);
@@ -147,7 +144,7 @@ fn where_rivals_were_told_of_two_members_no_place_is_known() {
 }
 
 #[test]
-fn of_two_connections_of_a_session_the_one_that_took_it_last_has_it() {
+fn newest_of_two_connections_owns_session() {
     let mut rig = Rig::new();
     let (old, new) = (rig.sign_on(7), rig.sign_on(7));
     rig.gateway.marks.claim(session(0, 1), WHO);
@@ -178,16 +175,14 @@ fn marks_outlive_their_gateway_and_damage_to_its_log() {
     let mut rig = rig.restart(|_| ()).unwrap();
     rig.settle();
     assert_eq!((rig.out_max(), rig.counter("names")), (Some(1_024), 1));
-    let mut reader = rig.world.read_log_from_start(SELF).unwrap();
-    let of_request =
-        (0..2).filter_map(|_| reader.next().unwrap().map(|entry| entry.offset.0)).last().unwrap();
-    let mut rig = rig.restart(|world| flip(world, SELF, of_request + 20)).unwrap();
-    assert!(rig.world.complaints().contains("made its log anew"));
+    let of_request = rig.world.places(SELF)[1];
+    let mut rig = rig.restart(|world| world.flip(SELF, of_request)).unwrap();
+    assert!(rig.world.complaints().contains("rebuilt its log"));
     assert_eq!(rig.out_max(), Some(1_024));
 }
 
 #[test]
-fn a_log_is_released_up_to_the_oldest_mark_which_is_written_again() {
+fn log_released_to_oldest_mark_which_is_rewritten() {
     let mut rig = Rig::new();
     rig.sign_on(7);
     rig.gateway.marks.claim(session(0, 1), WHO);

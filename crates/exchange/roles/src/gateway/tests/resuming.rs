@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pares_config::NodeId;
 use pares_log::Offset;
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, Price,
@@ -9,9 +10,7 @@ use pares_types::{
 };
 use pares_wire::frame::{self, GatewayFrame};
 
-use super::rig::{Rig, config, publish, result};
-use super::starts::store_checkpoint;
-use crate::NodeId;
+use super::rig::{Rig, config, result};
 use crate::duty::Duty;
 use crate::index::Indexer;
 use crate::world::World;
@@ -41,7 +40,7 @@ pub(super) fn order_of(gateway: GatewayId, position: u64) -> Request {
 /// Members of another gateway had so many answers of the first shard.
 pub(super) fn recorded(records: u64) -> Rig {
     let mut rig = Rig::new();
-    publish(&rig.world, LOG, &(0..records).map(|at| result(&order(at), at)).collect::<Vec<_>>());
+    rig.world.publish(LOG, &(0..records).map(|at| result(&order(at), at)).collect::<Vec<_>>());
     (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
     rig.settle();
     rig
@@ -104,7 +103,7 @@ fn sessions_that_wait_for_more_than_a_turn_reads_are_told_all() {
 
 /// As after a restore of an older record: its member was told more before.
 #[test]
-fn who_waits_for_a_number_that_nobody_has_used_may_ask_for_a_lower_one() {
+fn waiter_for_unused_number_may_ask_lower() {
     let records = 500;
     let mut rig = recorded(records);
     let client = rig.sign_on(1);
@@ -128,7 +127,7 @@ fn who_waits_for_a_number_that_nobody_has_used_may_ask_for_a_lower_one() {
 }
 
 #[test]
-fn who_has_no_more_use_for_what_it_missed_lets_it_go_and_is_told_what_it_asks_for_next() {
+fn reader_skips_missed_part_and_gets_next() {
     let records = 5_000;
     let mut rig = recorded(records);
     index(&rig);
@@ -220,7 +219,7 @@ fn dropped_behind_a_checkpoint(records: u64) -> Rig {
     let rig = recorded(records);
     let requests: Vec<_> = (0..records / 2).map(order).collect();
     let (places, half) = (places(&rig, records), requests.len() - 1);
-    store_checkpoint(&rig.world, SHARD, &requests, places[half]);
+    rig.world.store_checkpoint(&config(), SHARD, &requests, places[half]);
     assert!(drop_beginning(&rig, places[half], &places) > 0);
     rig
 }
@@ -239,7 +238,7 @@ fn drop_beginning(rig: &Rig, before: Offset, places: &[Offset]) -> u64 {
 }
 
 #[test]
-fn of_a_log_whose_beginning_is_dropped_all_that_is_kept_is_told_and_which_number_is_the_oldest() {
+fn truncated_log_reports_kept_part_and_oldest_number() {
     let records = 40_000;
     let mut rig = recorded(records);
     let places = places(&rig, records);
@@ -266,7 +265,7 @@ fn of_a_log_whose_beginning_is_dropped_all_that_is_kept_is_told_and_which_number
 }
 
 #[test]
-fn a_repeat_of_what_is_dropped_is_too_old_and_of_what_is_kept_is_answered() {
+fn dropped_repeat_is_too_old_kept_one_answered() {
     let records = 40_000;
     let mut rig = recorded(records);
     let places = places(&rig, records);
@@ -306,7 +305,7 @@ fn without_an_index_a_checkpoint_says_where_to_begin() {
 }
 
 #[test]
-fn behind_a_released_beginning_an_index_counts_from_a_checkpoint() {
+fn index_counts_from_checkpoint_after_release() {
     let records = 40_000;
     let mut rig = dropped_behind_a_checkpoint(records);
     index(&rig);

@@ -1,24 +1,26 @@
 //! A gateway, its clients, and the rest of an exchange as far as the gateway sees it: logs.
 
+use std::sync::Arc;
+
+use pares_config::{NodeId, SystemConfig};
+use pares_doors::Doors;
 use pares_types::{
-    ClientOrderId, ClientRequest, Epoch, GatewayId, InstrumentId, NewOrder, OrderId, Outcome, Position,
-    Price, Quantity, Reason, RecorderId, Reply, Request, Side, Status, VenueId,
+    ClientOrderId, ClientRequest, Epoch, GatewayId, InstrumentId, NewOrder, Position, Price, Quantity,
+    Reason, RecorderId, Reply, Request, Side, Status,
 };
 use pares_wire::frame::{self, GatewayFrame, SignOn};
-use pares_wire::record::{self, RequestRecord, ResultPlace};
+use pares_wire::record::{self, RequestRecord};
 
 use super::super::{GatewayNode, log_config};
 use super::sockets::Net;
+use crate::NodeError;
 use crate::duty::Duty;
-use crate::testing::TestWorld;
+use crate::testing::{TestWorld, records};
 use crate::world::World;
-use crate::{NodeError, NodeId, SystemConfig};
 
-/// The gateway of the test.
 pub(super) const SELF: NodeId = NodeId::Gateway(GatewayId(0));
 /// The other one.
 pub(super) const PEER: NodeId = NodeId::Gateway(GatewayId(1));
-/// The epoch in force.
 pub(super) const EPOCH: Epoch = Epoch(3);
 
 /// A small system of two gateways, with two shards: instruments 1 and 2.
@@ -36,6 +38,14 @@ pub(super) struct Rig {
     pub(super) net: Net,
     pub(super) gateway: GatewayNode<TestWorld, Net>,
     pub(super) config: SystemConfig,
+}
+
+/// The system is started anew, in that epoch; each shard goes on at `first`.
+pub(super) fn start_anew(world: &TestWorld, epoch: Epoch, first: u64) {
+    world.lose_run();
+    for &shard in config().shards().unwrap().keys() {
+        world.create_window(shard, 1_024, epoch, Position(first)).unwrap();
+    }
 }
 
 impl Rig {
@@ -69,7 +79,6 @@ impl Rig {
         while self.gateway.work().unwrap() > 0 {}
     }
 
-    /// A client connects and signs on. Its connection.
     pub(super) fn sign_on(&mut self, member: u32) -> usize {
         let client = self.net.connect();
         self.net.send(client, &sign_on(member));
@@ -98,7 +107,6 @@ impl Rig {
         frames
     }
 
-    /// The requests in the gateway's log.
     pub(super) fn journalled(&self) -> Vec<Request> {
         let mut reader = self.world.read_log_from_start(SELF).unwrap();
         let mut requests = Vec::new();
@@ -110,7 +118,6 @@ impl Rig {
         requests
     }
 
-    /// A counter of the gateway.
     pub(super) fn counter(&self, name: &str) -> u64 {
         self.world.counter("gateway-0", name).unwrap()
     }
@@ -123,32 +130,18 @@ impl Rig {
             *position += 1;
             result(request, *position - 1)
         });
-        publish(&self.world, NodeId::Recorder(RecorderId(0)), &results.collect::<Vec<_>>());
+        self.world.publish(NodeId::Recorder(RecorderId(0)), &results.collect::<Vec<_>>());
         // A log that was not there is looked for now and then.
         (0..70).for_each(|_| _ = self.gateway.work().unwrap());
     }
 }
 
-fn open(
+pub(super) fn open(
     world: &TestWorld,
     config: &SystemConfig,
     net: &Net,
 ) -> Result<GatewayNode<TestWorld, Net>, NodeError> {
-    GatewayNode::open(GatewayId(0), config, world.clone(), net.clone())
-}
-
-/// A node publishes that in its log.
-pub(super) fn publish(world: &TestWorld, log: NodeId, payloads: &[Vec<u8>]) {
-    let mut writer = world.write_log(log, log_config(&config())).unwrap();
-    payloads.iter().for_each(|payload| _ = writer.append(payload).unwrap());
-    writer.publish();
-}
-
-/// A request as it lies in its gateway's log.
-pub(super) fn payload(request: &Request) -> Vec<u8> {
-    let mut bytes = vec![0; record::request_bytes(request)];
-    record::write_request(&mut bytes, request);
-    bytes
+    GatewayNode::open(GatewayId(0), config, world.clone(), net.clone(), Arc::new(Doors))
 }
 
 /// What a venue says of a request: it rests.
@@ -157,19 +150,7 @@ pub(super) fn result(request: &Request, position: u64) -> Vec<u8> {
 }
 
 pub(super) fn result_of(request: &Request, position: u64, status: Status) -> Vec<u8> {
-    let place = ResultPlace {
-        shard: request.shard,
-        epoch: EPOCH,
-        position: Position(position),
-        venue: VenueId(0),
-        state_hash: 0,
-    };
-    let (executed, remaining) = (Quantity(0), Quantity(1));
-    let (order, reason) = (OrderId(request.id), Reason::None);
-    let outcome = Outcome { status, reason, order, executed, remaining };
-    let mut bytes = vec![0; record::result_bytes(request, 0)];
-    record::write_result(&mut bytes, &place, request, &outcome, &[]);
-    bytes
+    records::result_to(request, (EPOCH, position), (status, Reason::None))
 }
 
 pub(super) fn sign_on(member: u32) -> Vec<u8> {

@@ -1,9 +1,9 @@
 //! The clock is set back a day. What waits, waits as long as it was to: it goes by a clock that is never set. What is stamped goes on rising.
 
+use pares_config::SystemConfig;
 use pares_wire::frame::{self, CancelAfter, GatewayFrame, Ping, SignOn};
 
 use super::rig::{Rig, buy, config, rejected};
-use crate::SystemConfig;
 use crate::duty::Duty;
 
 const SECOND_NS: u64 = 1_000_000_000;

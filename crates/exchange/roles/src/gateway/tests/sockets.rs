@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::world::{DoorPort, Ready, Sockets};
+use crate::world::{Ready, Sockets};
+use pares_port::DoorPort;
 
 /// All connections of a gateway, those that wait included.
 #[derive(Clone, Default)]
@@ -46,7 +47,6 @@ impl Net {
         self.0.lock().unwrap()
     }
 
-    /// A client connects.
     pub(super) fn connect(&self) -> usize {
         let mut state = self.state();
         let peer = state.peers.len();
@@ -56,7 +56,6 @@ impl Net {
         peer
     }
 
-    /// A client connects to the port for FIX.
     pub(super) fn connect_fix(&self) -> usize {
         let peer = self.connect();
         let mut state = self.state();
@@ -65,7 +64,6 @@ impl Net {
         peer
     }
 
-    /// A client sends.
     pub(super) fn send(&self, peer: usize, bytes: &[u8]) {
         let peer = &mut self.state().peers[peer];
         peer.to_gateway.extend(bytes);

@@ -2,39 +2,26 @@
 
 use std::path::Path;
 
-use pares_book::FastBook;
+use pares_config::{NodeId, SignOnSetting, SystemConfig};
 use pares_log::Offset;
 use pares_sequencer::Sequencer;
 use pares_types::{
-    ClientOrderId, Command, Entry, Epoch, Event, GatewayId, InstrumentId, Key, MemberId, Outcome, Position,
-    Reason, RecorderId, Registration, Reply, Request, RequestId, ShardId, Status, Timestamp, VenueId,
+    ClientOrderId, Command, Entry, Epoch, GatewayId, InstrumentId, Key, MemberId, Position, Reason,
+    RecorderId, Registration, Reply, Request, RequestId, ShardId, Status, Timestamp,
 };
-use pares_venue::{Recorded, ResultAt, Shard, VenueSink};
 use pares_wire::frame::GatewayFrame;
 
 use super::resuming::order_of;
-use super::rig::{EPOCH, Rig, SELF, answered, buy, config, publish, rejected, result, result_of};
-use crate::SystemConfig;
-use crate::checkpoints::UnfinishedCheckpoint;
-use crate::config::SignOnSetting;
+use super::rig::{EPOCH, Rig, SELF, answered, buy, config, rejected, result, result_of, start_anew};
+use crate::NodeError;
 use crate::duty::Duty;
 use crate::testing::TestWorld;
 use crate::world::World;
-use crate::{NodeError, NodeId};
 
 const LOG: NodeId = NodeId::Recorder(RecorderId(0));
 const SHARD: ShardId = ShardId(0);
-
-/// Results are of no use.
-struct Silence;
-
-impl VenueSink for Silence {
-    fn has_room(&mut self) -> bool {
-        false
-    }
-
-    fn result(&mut self, _: ResultAt, _: &Request, _: &Outcome, _: &[Event]) {}
-}
+/// The epoch of the next start.
+const NEXT: Epoch = Epoch(EPOCH.0 + 1);
 
 /// Recorder 0 has a checkpoint of the first shard, behind these requests, and one of the other, which is quiet; replay starts at `from`.
 fn checkpoints(world: &TestWorld, requests: &[Request], from: Offset) {
@@ -43,33 +30,11 @@ fn checkpoints(world: &TestWorld, requests: &[Request], from: Offset) {
 }
 
 fn checkpoint(world: &TestWorld, id: ShardId, requests: &[Request], from: Offset) {
-    let position = store_checkpoint(world, id, requests, from);
+    let position = world.store_checkpoint(&config(), id, requests, from);
     let mut window = world.open_window(id).unwrap().unwrap();
     let ids: Vec<_> = requests.iter().map(|request| request.id).collect();
     window.propose(Position(0), &ids, ids.len(), &mut Vec::new()).unwrap();
     window.raise_recorded(position);
-}
-
-/// Recorder 0 has a checkpoint of a shard behind these requests. Its position.
-pub(super) fn store_checkpoint(
-    world: &TestWorld,
-    id: ShardId,
-    requests: &[Request],
-    from: Offset,
-) -> Position {
-    let instruments = &config().shards().unwrap()[&id];
-    let mut shard = Shard::<FastBook>::new(id, instruments);
-    for (position, request) in (0..).map(Position).zip(requests) {
-        let recorded = Recorded { position, request, reason: Reason::None };
-        shard.on_committed(recorded, EPOCH, &mut Silence).unwrap();
-    }
-    let mut state = Vec::new();
-    let position = shard.checkpoint(&mut state);
-    let dir = Path::new("recorder-0/checkpoints");
-    let mut file = UnfinishedCheckpoint::create(world, dir, (id, position), VenueId(0), false).unwrap();
-    file.finish(&state).unwrap();
-    file.name(from).unwrap();
-    position
 }
 
 /// Orders of the first shard are taken in and committed; those of the first `taken` are in a checkpoint, and nothing before is whole.
@@ -79,9 +44,8 @@ fn lived(orders: u64, taken: usize) -> Rig {
     (1..=orders).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
     let requests = rig.journalled();
     rig.commit(&requests);
-    let mut reader = rig.world.read_log_from_start(LOG).unwrap();
-    let places: Vec<_> = requests.iter().map(|_| reader.next().unwrap().unwrap().offset).collect();
-    let from = places.get(taken).copied().unwrap_or(reader.offset());
+    let end = rig.world.read_log_from_start(LOG).unwrap().written();
+    let from = rig.world.places(LOG).get(taken).copied().unwrap_or(end);
     checkpoints(&rig.world, &requests[..taken], from);
     rig
 }
@@ -104,7 +68,7 @@ fn ask(rig: &mut Rig, client: usize, name: u64) -> Vec<GatewayFrame> {
 }
 
 #[test]
-fn what_lies_before_a_checkpoint_is_not_read_as_a_gateway_starts() {
+fn gateway_start_skips_records_before_checkpoint() {
     let flip_first = |world: &TestWorld| world.flip(LOG, Offset(100));
     let rig = lived(5, 3).restart(flip_first).unwrap();
     assert_eq!(rig.world.complaints(), "");
@@ -118,7 +82,7 @@ fn what_lies_before_a_checkpoint_is_not_read_as_a_gateway_starts() {
 }
 
 #[test]
-fn who_repeats_what_lies_before_a_checkpoint_gets_the_first_answer() {
+fn repeat_before_checkpoint_gets_first_answer() {
     let mut rig = lived(5, 5).restart(|_| {}).unwrap();
     let client = rig.sign_on(7);
     for name in [2, 5, 2] {
@@ -143,7 +107,7 @@ fn who_is_late_and_not_found_is_taken_in() {
 }
 
 #[test]
-fn who_asks_for_old_names_without_end_leaves_the_others_their_look_ups() {
+fn endless_old_name_lookups_leave_others_room() {
     let mut rig = Rig::new();
     let client = rig.sign_on(7);
     rig.ask(client, &buy(1 << 40, 1));
@@ -158,7 +122,7 @@ fn who_asks_for_old_names_without_end_leaves_the_others_their_look_ups() {
 }
 
 #[test]
-fn a_damaged_checkpoint_costs_the_time_to_read_the_record_from_its_beginning() {
+fn damaged_checkpoint_costs_full_record_read() {
     let damage = |world: &TestWorld| {
         let path = world.real(Path::new("recorder-0/checkpoints/0-3.ckpt"));
         let mut bytes = std::fs::read(&path).unwrap();
@@ -172,33 +136,27 @@ fn a_damaged_checkpoint_costs_the_time_to_read_the_record_from_its_beginning() {
 #[test]
 fn a_checkpoint_of_a_future_that_did_not_happen_is_passed_over() {
     let rig = lived(5, 3);
-    let anew = |world: &TestWorld| {
-        world.lose_run();
-        for &shard in config().shards().unwrap().keys() {
-            world.create_window(shard, 1_024, Epoch(EPOCH.0 + 1), Position(2)).unwrap();
-        }
-    };
-    let mut rig = rig.restart(anew).unwrap();
+    let mut rig = rig.restart(|world| start_anew(world, NEXT, 2)).unwrap();
     rig.settle();
     assert_eq!(rig.counter("names"), 5, "read from the beginning");
 }
 
 /// A recorder names a checkpoint when it alone has all below. The next life of the windows begins behind what any has.
 #[test]
-fn a_checkpoint_that_too_few_recorders_have_reached_is_passed_over() {
+fn checkpoint_below_quorum_is_skipped() {
     let mut rig = Rig::with(SystemConfig { quorum: 2, ..config() });
     let client = rig.sign_on(7);
     (1..=5).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
     let requests = rig.journalled();
     rig.commit(&requests);
     let all = |to: usize| (0..).zip(&requests[..to]).map(|(at, one)| result(one, at)).collect::<Vec<_>>();
-    publish(&rig.world, NodeId::Recorder(RecorderId(1)), &all(3));
+    rig.world.publish(NodeId::Recorder(RecorderId(1)), &all(3));
     checkpoints(&rig.world, &requests, Offset::START);
     let mut rig = rig.restart(|_| {}).unwrap();
     let client = rig.sign_on(7);
     assert_eq!(repeats(&ask(&mut rig, client, 3)), [3], "two recorders have it");
     assert!(answered(&ask(&mut rig, client, 5)).is_empty(), "one has it");
-    publish(&rig.world, NodeId::Recorder(RecorderId(1)), &all(5)[3..]);
+    rig.world.publish(NodeId::Recorder(RecorderId(1)), &all(5)[3..]);
     rig.settle();
     let told = answered(&rig.told(client));
     assert!(!told.is_empty(), "and then another");
@@ -211,34 +169,27 @@ fn beside_one_that_is_filled(records: usize) -> (u64, String) {
     let (begins, requests) = drop_beginning(&rig, 20_000);
     let from = begins.0 as usize;
     let filled = (begins.0..).zip(&requests[from..from + records]).map(|(at, one)| result(one, at));
-    publish(&rig.world, NodeId::Recorder(RecorderId(1)), &filled.collect::<Vec<_>>());
+    rig.world.publish(NodeId::Recorder(RecorderId(1)), &filled.collect::<Vec<_>>());
     for position in [from - 1, from + 10, 20_000] {
-        store_checkpoint(&rig.world, SHARD, &requests[..position], Offset::START);
+        rig.world.store_checkpoint(&config(), SHARD, &requests[..position], Offset::START);
     }
-    let mut rig = rig
-        .restart(|world| {
-            world.lose_run();
-            for &shard in config().shards().unwrap().keys() {
-                world.create_window(shard, 1_024, Epoch(EPOCH.0 + 1), Position(20_000)).unwrap();
-            }
-        })
-        .unwrap();
+    let mut rig = rig.restart(|world| start_anew(world, NEXT, 20_000)).unwrap();
     rig.settle();
     (rig.gateway.rules.committed(SHARD).0 - begins.0, rig.world.complaints())
 }
 
 #[test]
-fn where_the_beginning_was_dropped_the_oldest_checkpoint_that_leads_on_is_taken() {
+fn oldest_continuing_checkpoint_used_after_drop() {
     let (committed, said) = beside_one_that_is_filled(15);
     assert_eq!(committed, 15, "both recorders show what follows the checkpoint up to there");
-    assert!(said.contains("counts as committed by one recorder's checkpoint alone"), "{said}");
+    assert!(said.contains("are confirmed by only one recorder's checkpoint"), "{said}");
 }
 
 #[test]
-fn what_counts_as_committed_by_one_recorders_checkpoint_alone_is_complained_of() {
+fn sole_checkpoint_commitment_is_warned_about() {
     let (committed, said) = beside_one_that_is_filled(4);
     assert_eq!(committed, 10, "the other recorder has not come so far, and nothing else is told of");
-    assert!(said.contains("Leave the disks of recorders alone"), "{said}");
+    assert!(said.contains("Do not replace recorders' disks"), "{said}");
 }
 
 /// Makes an empty log in the place of the gateway's.
@@ -248,15 +199,12 @@ fn empty(world: &TestWorld) {
 }
 
 #[test]
-fn a_gateway_that_lost_what_a_checkpoint_knows_of_it_stays_away_in_the_same_life_only() {
+fn gateway_missing_checkpointed_log_stays_out_one_life() {
     let lost = lived(5, 5).restart(empty).err();
     assert!(matches!(lost, Some(NodeError::LogLost { .. })), "{lost:?}");
     let anew = |world: &TestWorld| {
         empty(world);
-        for &shard in config().shards().unwrap().keys() {
-            let made = world.create_window(shard, 1_024, Epoch(EPOCH.0 + 1), Position(5));
-            made.unwrap();
-        }
+        start_anew(world, NEXT, 5);
     };
     let mut rig = lived(5, 5).restart(anew).unwrap();
     let client = rig.sign_on(7);
@@ -266,7 +214,7 @@ fn a_gateway_that_lost_what_a_checkpoint_knows_of_it_stays_away_in_the_same_life
 
 /// Which of its numbers are of this life nobody can tell.
 #[test]
-fn a_gateway_that_lost_its_log_stays_away_beside_a_record_that_cannot_be_read() {
+fn gateway_without_log_stays_out_if_record_unreadable() {
     let lost = lived(5, 5).restart(|world| {
         empty(world);
         world.flip(LOG, Offset(100));
@@ -278,16 +226,15 @@ fn a_gateway_that_lost_its_log_stays_away_beside_a_record_that_cannot_be_read() 
 fn dropped(requests: u64) -> Rig {
     let rig = Rig::new();
     let (_, requests) = drop_beginning(&rig, requests);
-    store_checkpoint(&rig.world, SHARD, &requests, Offset::START);
+    rig.world.store_checkpoint(&config(), SHARD, &requests, Offset::START);
     rig
 }
 
 /// Recorder 0 has had so many requests of the gateway; with which position its log begins now.
 fn drop_beginning(rig: &Rig, requests: u64) -> (Position, Vec<Request>) {
     let requests: Vec<_> = (0..requests).map(|at| order_of(GatewayId(0), at)).collect();
-    publish(&rig.world, LOG, &(0..).zip(&requests).map(|(at, one)| result(one, at)).collect::<Vec<_>>());
-    let mut reader = rig.world.read_log_from_start(LOG).unwrap();
-    let places: Vec<_> = requests.iter().map(|_| reader.next().unwrap().unwrap().offset).collect();
+    rig.world.publish(LOG, &(0..).zip(&requests).map(|(at, one)| result(one, at)).collect::<Vec<_>>());
+    let places = rig.world.places(LOG);
     let mut writer = rig.world.write_log(LOG, super::super::log_config(&config())).unwrap();
     assert!(writer.release_before(*places.last().unwrap()) > places[0]);
     (crate::recorder::beginning(&rig.world, LOG, SHARD).unwrap(), requests)
@@ -295,19 +242,16 @@ fn drop_beginning(rig: &Rig, requests: u64) -> (Position, Vec<Request>) {
 
 /// Of its earlier requests only the checkpoint tells.
 #[test]
-fn a_gateway_whose_log_ended_with_the_power_starts_beside_a_record_that_begins_later() {
-    let in_life = |epoch: u32| {
+fn power_cut_gateway_starts_with_truncated_record() {
+    let in_life = |epoch| {
         move |world: &TestWorld| {
             empty(world);
-            world.lose_run();
-            for &shard in config().shards().unwrap().keys() {
-                world.create_window(shard, 1_024, Epoch(epoch), Position(20_000)).unwrap();
-            }
+            start_anew(world, epoch, 20_000);
         }
     };
-    let same = dropped(20_000).restart(in_life(EPOCH.0)).err();
+    let same = dropped(20_000).restart(in_life(EPOCH)).err();
     assert!(matches!(same, Some(NodeError::LogLost { .. })), "{same:?}");
-    let mut rig = dropped(20_000).restart(in_life(EPOCH.0 + 1)).unwrap();
+    let mut rig = dropped(20_000).restart(in_life(NEXT)).unwrap();
     let client = rig.sign_on(7);
     rig.ask(client, &buy(1, 1));
     assert_eq!(rig.journalled()[0].id.sequence(), 20_001, "no number is used twice");
@@ -338,7 +282,7 @@ fn changed_register() -> Rig {
         .zip(&requests)
         .map(|(position, request)| result_of(request, position, Status::Accepted))
         .collect();
-    publish(&rig.world, LOG, &results);
+    rig.world.publish(LOG, &results);
     let mut reader = rig.world.read_log_from_start(LOG).unwrap();
     (0..3).for_each(|_| _ = reader.next().unwrap().unwrap());
     checkpoints(&rig.world, &requests[..3], reader.offset());

@@ -1,19 +1,19 @@
 //! A gateway's tap has what its connections said, and costs nobody anything if it cannot be written.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use pares_config::SystemConfig;
+use pares_doors::Doors;
 use pares_log::{Config, Reader};
-use pares_tap::{
-    TapClose, TapEntry, TapLoss, Tape, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole,
-    TapedTalk,
-};
+use pares_port::{TapClose, TapEntry, TapLoss};
+use pares_tap::{Tape, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
 use pares_types::GatewayId;
 use pares_wire::frame;
 
-use super::super::connection::session;
 use super::super::tap::Tap;
+use super::super::types::session;
 use super::rig::{Rig, buy, config, sign_on};
-use crate::SystemConfig;
 use crate::testing::TestWorld;
 use crate::world::World;
 
@@ -58,7 +58,7 @@ fn tape(rig: &Rig) -> (Tape, Vec<(TapedTalk, Taped)>) {
 }
 
 #[test]
-fn what_came_and_went_is_in_the_tap_with_who_said_it_and_how_it_ended() {
+fn tap_holds_traffic_with_identity_and_end() {
     let mut rig = taped();
     let mut request = Vec::new();
     frame::write_request(&mut request, &buy(1, 1));
@@ -89,7 +89,7 @@ fn what_came_and_went_is_in_the_tap_with_who_said_it_and_how_it_ended() {
 }
 
 #[test]
-fn connections_of_a_gateway_that_died_are_over_and_numbers_begin_anew() {
+fn dead_gateway_connections_end_and_renumber() {
     let mut rig = taped();
     rig.sign_on(7);
     let mut rig = rig.restart(|_| {}).unwrap();
@@ -102,7 +102,7 @@ fn connections_of_a_gateway_that_died_are_over_and_numbers_begin_anew() {
 }
 
 #[test]
-fn a_gateway_whose_tap_is_another_s_runs_without_it_and_counts_what_is_lost() {
+fn gateway_with_foreign_tap_runs_and_counts_losses() {
     let rig = taped();
     let mut rig = rig
         .restart(|world| {
@@ -129,7 +129,7 @@ fn a_gateway_whose_tap_is_another_s_runs_without_it_and_counts_what_is_lost() {
 }
 
 #[test]
-fn a_tap_that_cannot_be_opened_for_a_while_begins_without_a_restart() {
+fn unopenable_tap_begins_later_without_restart() {
     let mut holder = None;
     let held = |world: &TestWorld| holder = Some(world.write_tap(GatewayId(0), Config::default()).unwrap());
     let mut rig = taped().restart(held).unwrap();
@@ -157,11 +157,11 @@ fn an_operator_is_told_what_keeps_a_tap_from_being_tried_on() {
         std::fs::write(world.real(Path::new("tap")), b"").unwrap();
     });
     let mut rig = rig.unwrap();
-    assert_eq!(told(&rig, "It goes on trying, and needs no restart once that is gone"), 1);
+    assert_eq!(told(&rig, "It keeps trying, and needs no restart when the cause is gone"), 1);
     rig.world.crowd(true);
-    Tap::open(GatewayId(0), &rig.config, &rig.world, TapLoss::default());
+    Tap::open(GatewayId(0), &rig.config, &rig.world, (TapLoss::default(), Arc::new(Doors)));
     rig.world.crowd(false);
-    assert_eq!((told(&rig, "It cannot go on trying"), told(&rig, "It goes on trying")), (1, 1));
+    assert_eq!((told(&rig, "It cannot try again"), told(&rig, "It keeps trying")), (1, 1));
     // What is in the way now does not pass by itself.
     let log = rig.world.real(Path::new("tap/gateway-0"));
     std::fs::remove_file(rig.world.real(Path::new("tap"))).unwrap();
@@ -172,7 +172,7 @@ fn an_operator_is_told_what_keeps_a_tap_from_being_tried_on() {
     std::fs::remove_dir_all(&log).unwrap();
     rig.world.run_tasks();
     rig.settle();
-    assert_eq!(told(&rig, "has its tap from now on"), 1, "{}", rig.world.complaints());
+    assert_eq!(told(&rig, "records its tap from now on"), 1, "{}", rig.world.complaints());
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn without_the_setting_there_is_no_tap() {
 }
 
 #[test]
-fn a_connection_whose_session_goes_on_elsewhere_ends_as_taken_over() {
+fn moved_session_connection_ends_as_taken_over() {
     let mut rig = taped();
     rig.sign_on(7);
     rig.gateway.edge.connections.take_over(session(0, 1));

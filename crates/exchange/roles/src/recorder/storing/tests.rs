@@ -1,17 +1,17 @@
 //! A recorder that begins where its peer's log does, and what it takes from the peer besides.
 
+use pares_config::{Layout, NodeId, SystemConfig};
 use pares_log::Offset;
 use pares_types::{Epoch, VenueId};
 use pares_wire::record::CheckpointChunk;
 
 use super::*;
 use crate::checkpoints::UnfinishedCheckpoint;
-use crate::config::{Layout, SystemConfig};
 use crate::duty::Duty;
+use crate::shut_out;
 use crate::testing::TestWorld;
 use crate::testing::records::{config, result};
 use crate::world::File;
-use crate::{NodeId, shut_out};
 
 const OWN: RecorderId = RecorderId(0);
 const PEER: RecorderId = RecorderId(1);
@@ -72,7 +72,7 @@ fn incomplete(world: &TestWorld) -> u64 {
 }
 
 #[test]
-fn a_recorder_with_an_empty_disk_copies_the_checkpoint_in_the_place_of_what_is_dropped() {
+fn empty_recorder_copies_checkpoint_for_dropped_part() {
     for (at, replay_from) in [(100, 64), (600, 600)] {
         let world = world(3..600);
         store(&world, PEER, 90);
@@ -115,7 +115,7 @@ fn a_checkpoint_that_is_damaged_gives_way_to_an_older_one() {
 }
 
 #[test]
-fn without_one_that_fits_the_operator_is_told_once_and_it_is_looked_for_again() {
+fn missing_fitting_checkpoint_reported_once_and_retried() {
     let world = world(5..9);
     store(&world, PEER, 4);
     store(&world, PEER, 20);
@@ -126,7 +126,7 @@ fn without_one_that_fits_the_operator_is_told_once_and_it_is_looked_for_again() 
         (vec![], 1),
         "one leads nowhere, one is of another future"
     );
-    assert_eq!(world.complaints().matches("leave the other recorders' disks alone").count(), 1);
+    assert_eq!(world.complaints().matches("do not replace other recorders' disks").count(), 1);
     store(&world, PEER, 8);
     settle(&world, node);
     assert_eq!((stored(&world), incomplete(&world)), (vec![8], 0));

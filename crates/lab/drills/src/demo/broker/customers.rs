@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_broker::{
@@ -13,7 +12,7 @@ use pares_broker::{
 };
 use pares_client::{Client, InstrumentStatus, List, ListRequest, Update};
 use pares_flow::Random;
-use pares_load::{LabError, LabResult};
+use pares_load::{LabError, LabResult, Worker};
 use pares_routing::AccountsClient;
 use pares_types::MemberId;
 use pares_wice::codec::Coded as _;
@@ -44,8 +43,7 @@ pub(super) struct Asking {
 /// A thread that is all of them.
 pub(super) struct Customers {
     pub(super) asking: Arc<Asking>,
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<LabResult>,
+    worker: Worker<LabResult>,
 }
 
 pub(super) fn customer(index: u64) -> UserName {
@@ -68,42 +66,35 @@ impl Customers {
         gateways: Vec<SocketAddr>,
         seed: u64,
     ) -> Result<Self, LabError> {
-        let (asking, stop) = (Arc::<Asking>::default(), Arc::<AtomicBool>::default());
-        let mut crowd = Crowd {
-            accounts,
-            gateways,
-            asking: Arc::clone(&asking),
-            stop: Arc::clone(&stop),
-            random: Random::new(seed),
-            stocks: Vec::new(),
+        let asking = Arc::<Asking>::default();
+        let (random, counts) = (Random::new(seed), Arc::clone(&asking));
+        let run = move |stop: &Arc<AtomicBool>| {
+            Crowd { accounts, gateways, asking: counts, stop, random, stocks: Vec::new() }.run()
         };
-        let run = move || crowd.run();
-        let thread = std::thread::Builder::new().name("customers".into()).spawn(run);
-        Ok(Self { asking, stop, thread: thread.map_err(LabError::io("starting the customers"))? })
+        Ok(Self { asking, worker: Worker::start("customers", run)? })
     }
 
     /// They ask for nothing any more.
     pub(super) fn end(self) -> LabResult {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        self.worker.finish()
     }
 
     pub(super) fn have_ended(&self) -> bool {
-        self.thread.is_finished()
+        self.worker.is_finished()
     }
 }
 
-struct Crowd {
+struct Crowd<'a> {
     accounts: AccountsClient,
     gateways: Vec<SocketAddr>,
     asking: Arc<Asking>,
-    stop: Arc<AtomicBool>,
+    stop: &'a AtomicBool,
     random: Random,
     /// Stocks and their prices, cents.
     stocks: Vec<(StockSymbol, u64)>,
 }
 
-impl Crowd {
+impl Crowd<'_> {
     fn run(&mut self) -> LabResult {
         let (name, password) = (supervisor(), PasswordString(String::new()));
         let rights = vec![PersonRight::Supervisor];
@@ -126,7 +117,7 @@ impl Crowd {
 
     fn execute(&mut self, asked: Asked) -> Result<Option<BrokerReply>, LabError> {
         let began = Instant::now();
-        let reply = self.accounts.execute(asked, &self.stop).map_err(failed)?;
+        let reply = self.accounts.execute(asked, self.stop).map_err(failed)?;
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.asking.slowest_ms.fetch_max(ms, Ordering::Relaxed);
         Ok(reply)
@@ -167,7 +158,7 @@ impl Crowd {
 
     fn cancel(&mut self, user: UserName) -> LabResult {
         let read = BrokerRead::Order { read: OrderRead::Customer { user: user.clone() } };
-        let Some(bytes) = self.accounts.read(read, &self.stop).map_err(failed)? else { return Ok(()) };
+        let Some(bytes) = self.accounts.read(read, self.stop).map_err(failed)? else { return Ok(()) };
         let open = Customer::from_bytes(&bytes).map_err(failed)?.open;
         let Some(number) = open.first().copied() else { return Ok(()) };
         let asked = OrderAsked::Cancel { of: CustomerOrderId { user, number } };

@@ -36,7 +36,7 @@ impl Pages {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let behaviour = Behaviour { seed, instant: true, bad_per_mille: 0 };
         let quotes = QuoteServer::start(any, behaviour.settings())
-            .map_err(LabError::io("starting the stand-in for the quote server"))?;
+            .map_err(LabError::io("starting the simulated quote server"))?;
         // The sites may not listen yet.
         let mut ports = FreePorts::beside(&SitesConfig::load(sites).map_err(failed)?);
         let (desk, loaders, address) = (ports.take()?, ports.take()?, ports.take()?);

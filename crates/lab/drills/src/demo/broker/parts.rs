@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use pares_load::{LabError, LabResult};
 use pares_operator::init;
-use pares_operator::sites::{self, Processes, Speech};
+use pares_operator::sites::{self, ChildOutput, Processes};
 use pares_routing::AccountsClient;
 use pares_site::config::Promise;
 use pares_site::{Access, SitesConfig};
@@ -38,7 +38,7 @@ impl BrokerSites {
         };
         let config = SitesConfig { isolation: Isolation::Snapshot, ..init::configuration(&args)? };
         init::write(&config, dir)?;
-        let mut processes = Processes::new(dir, Speech::File, &["broker", "site"])?;
+        let mut processes = Processes::new(dir, ChildOutput::File, &["broker", "site"])?;
         let access = Access::named(config, dir, &[init::CLIENT]).map_err(failed)?;
         sites::all(&access.config).into_iter().try_for_each(|site| processes.start(site))?;
         Ok(Self { access, processes })

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pares_broker::{BrokerRead, OrderRead, RouterSeat};
+use pares_config::InstrumentConfig;
 use pares_flow::FlowInstrument;
 use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchDirectory, ScratchSystem, Venues};
 use pares_node::{NodeId, SystemConfig};
-use pares_roles::config::InstrumentConfig;
 use pares_routing::AccountsClient;
 use pares_text::grouped;
 use pares_types::{GatewayId, InstrumentId, MemberId, Price, Quantity};
@@ -186,9 +186,9 @@ impl Stage {
         self.kills.routers += 1;
         Ok(match seat {
             Some(seat) if self.routers.kill(seat.router) => {
-                format!("the router at work, in its term {}", seat.term)
+                format!("the active router, in term {}", seat.term)
             }
-            _ => "no router: none is at work".into(),
+            _ => "no router: none is active".into(),
         })
     }
 

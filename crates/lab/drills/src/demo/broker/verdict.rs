@@ -1,10 +1,6 @@
 //! What it came to.
 
-use std::fmt;
-
-use pares_broker::dollars;
-use pares_load::{LabError, LabResult};
-use pares_text::grouped;
+use pares_load::{LabResult, none_of};
 use serde::Serialize;
 
 /// How often what was killed.
@@ -64,67 +60,15 @@ impl Verdict {
     /// # Errors
     /// If anything was lost or done twice.
     pub(super) fn check(&self) -> LabResult {
-        let wrong =
-            [self.holds_off, self.trades_off, self.unknown, self.held_after_cents, self.money_off_cents];
-        let is_whole = self.log_verified && self.open == self.open_there && self.orders > 0;
-        if is_whole && wrong.iter().all(|count| *count == 0) {
-            return Ok(());
-        }
-        Err(LabError::Failed(
-            "the broker's orders and the exchange's do not agree, or money is missing".into(),
-        ))
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Kills { routers, venues, sites, gateways } = self.kills;
-        let lines = [
-            (
-                "orders",
-                format!("{} placed in {:.1} s, {} refused", grouped(self.orders), self.seconds, self.refused),
-            ),
-            (
-                "ended",
-                format!(
-                    "{} filled, {} cancelled, {} expired, {} turned away",
-                    self.filled, self.cancelled, self.expired, self.turned_away
-                ),
-            ),
-            ("trades", format!("{} on the exchange, for ${}", grouped(self.trades), self.value)),
-            (
-                "kills",
-                format!(
-                    "{routers} of the router at work, {venues} of the leading venue, {sites} of sites, {gateways} of gateways"
-                ),
-            ),
-            ("routers", format!("{} at work, one after the other", self.terms)),
-            ("replies", format!("the slowest after {} ms", grouped(self.slowest_reply_ms))),
-            (
-                "open",
-                format!(
-                    "{} by the accounts, {} there; holds that differ: {}",
-                    self.open, self.open_there, self.holds_off
-                ),
-            ),
-            (
-                "agreement",
-                format!(
-                    "orders with other trades than there: {}; orders that nobody placed: {}",
-                    self.trades_off, self.unknown
-                ),
-            ),
-            ("day's end", format!("${} held", dollars(self.held_after_cents))),
-            (
-                "money",
-                format!(
-                    "${} missing; the log alone gives the same accounts: {}",
-                    dollars(self.money_off_cents),
-                    self.log_verified
-                ),
-            ),
-        ];
-        let text = lines.map(|(what, figure)| format!("{what:>10}  {figure}"));
-        f.write_str(&text.join("\n"))
+        none_of([
+            (self.holds_off, "holds that the exchange has otherwise"),
+            (self.trades_off, "orders with other trades than there"),
+            (self.unknown, "orders that nobody placed"),
+            (self.held_after_cents, "cents held after the day"),
+            (self.money_off_cents, "cents off"),
+            (self.open.abs_diff(self.open_there), "orders open here or there alone"),
+            (u64::from(!self.log_verified), "log that gives other accounts"),
+            (u64::from(self.orders == 0), "demonstration without an order"),
+        ])
     }
 }

@@ -75,7 +75,7 @@ fn for_call(order: &mut NewOrder, only_then: TimeInForce, quote: &Quote, random:
         };
         return;
     };
-    if random.chance(50) {
+    if random.percent(50) {
         order.kind = OrderKind::Limit { price: toward(order.side, price, 2 + random.below(9), quote) };
     }
     match random.below(100) {
@@ -118,7 +118,7 @@ fn make_stop(order: &mut NewOrder, price: Price, quote: &Quote, random: &mut Ran
 }
 
 fn make_peg(order: &mut NewOrder, price: Price, quote: &Quote, random: &mut Random) {
-    let to = if random.chance(50) { Peg::Best } else { Peg::Mid };
+    let to = if random.percent(50) { Peg::Best } else { Peg::Mid };
     order.kind = OrderKind::Pegged { to, limit: toward(order.side, price, 20, quote) };
 }
 

@@ -101,12 +101,15 @@ fn sentence(course: &Course, entry: &Entry) -> String {
         (_, Phase::OpeningCall) if course.times(Phase::OpeningCall) > 1 => {
             format!("opening call of the next day, with {orders} left from yesterday")
         }
-        (_, Phase::OpeningCall) => "opening call: orders gather, nothing trades yet".into(),
+        (_, Phase::OpeningCall) => "opening call: orders collect, nothing trades yet".into(),
         (Phase::Halted, Phase::Continuous) => "resumed by the exchange: continuous trading".into(),
-        (_, Phase::Continuous) => "continuous trading: orders match as they come".into(),
+        (_, Phase::Continuous) => "continuous trading: orders match on arrival".into(),
         (Phase::VolatilityCall, Phase::VolatilityCall) => {
             let call = call_s(course, entry);
-            format!("the call goes on for {call:.1} s: {} would be outside the price band", crossing(entry))
+            format!(
+                "the call is extended by {call:.1} s: {} would be outside the price band",
+                crossing(entry)
+            )
         }
         (Phase::Halted, Phase::VolatilityCall) => {
             format!(
@@ -168,7 +171,7 @@ pub fn of_sweep(symbol: &str, quantity: Quantity, limit: Price) -> News {
 /// The member takes back what is left of that order.
 pub fn of_taking_back(symbol: &str) -> News {
     News {
-        text: format!("{symbol}  the member cancels what is left of that order, as one may in a halt"),
+        text: format!("{symbol}  the member cancels the rest of that order, which a halt allows"),
         brief: format!("{symbol} taken back"),
     }
 }
@@ -197,7 +200,7 @@ mod tests {
             told,
             [
                 "ALFA  opening auction: 12,300 shares at 182.50 in 31 trades, 400 more offered at that price",
-                "ALFA  continuous trading: orders match as they come",
+                "ALFA  continuous trading: orders match on arrival",
             ]
         );
     }

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pares_node::config::{PhaseSetting, TimetableSetting};
+use pares_config::{PhaseSetting, TimetableSetting};
 use pares_text as utc;
 use pares_types::{DAY_NS, Phase};
 

@@ -1,23 +1,15 @@
 //! What the day came to.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::time::Duration;
 
 use pares_load::{LabError, LabResult};
-use pares_text::{self as text, Table, cents, count, grouped};
+use pares_text::{self as text, cents, grouped};
 use pares_types::{Phase, Price, Timestamp};
 use serde::Serialize;
 
 use super::LEAD;
 use super::log::{Course, DayLog};
 use super::plan::{COURSE, Plan};
-use crate::demo::lines::clock;
-
-/// Where what a line of the verdict says begins.
-const INDENT: &str = "            ";
-/// Columns of the narrowest terminal that everything is to fit.
-const NARROW: usize = 80;
 
 /// What the day came to. Times are seconds since the demonstration began.
 #[derive(Clone, Debug, Serialize)]
@@ -130,84 +122,13 @@ impl DayVerdict {
         let entered: Vec<&str> = self.phases.iter().map(|phase| phase.phase.as_str()).collect();
         let wanted: Vec<String> = COURSE.iter().map(text::name).collect();
         Err(LabError::Failed(format!(
-            "the day did not go through all phases in order: {} entered {}; wanted were {}, and in every \
-             instrument the timetable's",
+            "the day did not pass through all phases in order: {} entered {}; expected were {}, and in \
+             every instrument the timetable's",
             self.instrument,
             entered.join(", "),
             wanted.join(", ")
         )))
     }
-}
-
-impl fmt::Display for DayVerdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let driver = if self.by_timetable { "by its timetable" } else { "by requests of the exchange" };
-        let end = if self.broken_off { ", broken off" } else { "" };
-        writeln!(f, "day         {}, {driver}{end}", self.instrument)?;
-        let mut phases = Table::new(["", "", ">", ""]);
-        for (index, entered) in self.phases.iter().enumerate() {
-            let trades = count(entered.trades, "trade");
-            let end = self.how_ended(entered, self.phases.get(index + 1));
-            phases.row(vec![at(entered.at_s), entered.phase.clone(), trades, end]);
-        }
-        phases.render().lines().skip(1).try_for_each(|line| writeln!(f, "    {line}"))?;
-        let trades = Phase::ALL.map(|phase| {
-            let phase = text::name(&phase);
-            let trades = self.trades_per_phase.get(&phase).copied().unwrap_or_default();
-            (trades > 0).then(|| format!("{} in {phase}", grouped(trades)))
-        });
-        let counts = [
-            count(self.auctions_everywhere, "auction"),
-            count(self.volatility_calls, "volatility call"),
-            count(self.extensions, "extension"),
-            count(self.halts, "halt"),
-        ];
-        writeln!(f, "everywhere  {}", listed(counts.into_iter()))?;
-        writeln!(f, "trades      {}", listed(trades.into_iter().flatten()))?;
-        let carried = count(self.carried_over_trades, "trade");
-        let ended = [
-            format!("{} expired", count(self.orders_expired, "order")),
-            format!("{} carried over", grouped(self.orders_carried_over)),
-            format!("in {carried} of the next opening auctions"),
-            format!("{} refused by the phase", count(self.refused_by_phase, "request")),
-        ];
-        write!(f, "day end     {}", listed(ended.into_iter()))
-    }
-}
-
-/// Items behind a word of the verdict, on as many lines as they need on a narrow terminal.
-fn listed(items: impl Iterator<Item = String>) -> String {
-    let mut lines = vec![String::new()];
-    for item in items {
-        let line = lines.last_mut().expect("there is always a line");
-        if line.is_empty() {
-            *line = item;
-        } else if INDENT.len() + line.chars().count() + 2 + item.chars().count() < NARROW {
-            *line = format!("{line}, {item}");
-        } else {
-            line.push(',');
-            lines.push(item);
-        }
-    }
-    lines.join(&format!("\n{INDENT}"))
-}
-
-impl DayVerdict {
-    /// How a call ended: in an auction, or in more of itself.
-    fn how_ended(&self, call: &PhaseVerdict, next: Option<&PhaseVerdict>) -> String {
-        let Some(next) = next else { return String::new() };
-        let within = |at_s: f64| call.at_s < at_s && at_s <= next.at_s;
-        match self.auctions.iter().find(|auction| within(auction.at_s)) {
-            Some(auction) => format!("auction of {} at {}", grouped(auction.shares), auction.price),
-            None if next.phase == call.phase => "extended".into(),
-            None => String::new(),
-        }
-    }
-}
-
-/// Seconds as the demonstration's clock shows them.
-fn at(seconds: f64) -> String {
-    clock(Duration::from_secs_f64(seconds))
 }
 
 /// The state of the leading instrument in a few words: `opening_call, 12,300 at 182.50 indicative`.
@@ -255,22 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn the_phases_line_up_and_no_line_is_wider_than_a_narrow_terminal() {
-        let told = verdict().to_string();
-        let ends = ["123,456 trades", "1 trade"].map(|cell| {
-            let line = told.lines().find(|line| line.contains(&format!(" {cell}"))).unwrap();
-            line.find(cell).unwrap() + cell.len()
-        });
-        assert_eq!(ends[0], ends[1], "{told}");
-        assert!(told.lines().all(|line| line.chars().count() <= NARROW), "{told}");
-    }
-
-    #[test]
     fn a_day_that_somebody_broke_off_is_not_judged_by_its_phases() {
         let whole = DayVerdict { in_order: false, ..verdict() };
         assert!(whole.check().is_err());
         let broken_off = DayVerdict { broken_off: true, ..whole };
         assert!(broken_off.check().is_ok());
-        assert!(broken_off.to_string().contains("by its timetable, broken off"));
     }
 }

@@ -85,7 +85,7 @@ fn end_of(line: &str, figure: &str) -> usize {
 }
 
 #[test]
-fn the_tables_line_up_however_wide_the_terminal_is_and_however_large_the_figures() {
+fn tables_align_at_any_terminal_width() {
     let level =
         |price, quantity| Some(Level { price: Price(price), quantity: Quantity(quantity), orders: 1 });
     let mut picture = picture();

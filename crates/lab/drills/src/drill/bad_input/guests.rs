@@ -201,14 +201,14 @@ pub(super) fn connect(address: SocketAddr) -> Result<Option<TcpStream>, LabError
 /// If it is.
 pub(super) fn is_there(address: SocketAddr, error: &io::Error) -> Result<(), LabError> {
     if error.kind() == ErrorKind::ConnectionRefused {
-        return Err(LabError::Failed(format!("nobody listens at {address} any more")));
+        return Err(LabError::Failed(format!("nothing listens at {address} any more")));
     }
     Ok(())
 }
 
 /// Somebody was let in, and told that.
 pub(super) fn let_in(address: SocketAddr, told: &str) -> LabError {
-    LabError::Failed(format!("a guest was let in at {address}: {told}"))
+    LabError::Failed(format!("a hostile client was let in at {address}: {told}"))
 }
 
 /// Whom the `turn`th guest of a port calls himself: a member, or one that there is not. No two ports share a name: only so many wrong keys of each are looked

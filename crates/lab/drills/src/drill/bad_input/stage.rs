@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use pares_config::SignOnSetting;
 use pares_load::{LabError, LabResult, Load, LoadPlan, Observed, ScratchSystem, WebProcess};
 use pares_node::SystemConfig;
-use pares_node::config::SignOnSetting;
 
 use super::{Args, MEMBERS, Port};
 
@@ -58,20 +58,14 @@ impl Stage {
     /// # Errors
     /// If any of it dies.
     pub(super) fn pass(&mut self, stretch: Duration) -> LabResult {
-        let begun = Instant::now();
-        while begun.elapsed() < stretch {
-            if let Some(death) = self.system.supervisor.tick().first() {
-                return Err(LabError::Failed(format!("{} died while guests came", death.node)));
+        let Self { system, server, load } = self;
+        system.pass(stretch, |deaths| match deaths.first() {
+            Some(death) => Err(LabError::Failed(format!("{} died while guests came", death.node))),
+            None if server.has_died() => {
+                Err(LabError::Failed("the server of HTTP died while guests came".into()))
             }
-            if self.server.has_died() {
-                return Err(LabError::Failed("the server of HTTP died while guests came".into()));
-            }
-            if self.load.is_finished() {
-                return Err(LabError::Failed("the load generator ended: a gateway was lost".into()));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Ok(())
+            None => load.goes_on(),
+        })
     }
 
     /// Ends the load, and says how it went.

@@ -11,9 +11,10 @@ use std::thread;
 use std::time::Instant;
 
 use pares_archive::{Backup, back_up, restore_backup};
-use pares_load::{LabError, LabResult, Numbers, Records, ScratchDirectory, ScratchSystem, failed};
+use pares_load::{
+    LabError, LabResult, Numbers, Records, ScratchDirectory, ScratchSystem, failed, none_of, print_figures,
+};
 use pares_node::{Layout, NodeId};
-use pares_text::grouped;
 use pares_types::{BusinessDay, Command};
 use serde::Serialize;
 
@@ -27,10 +28,10 @@ const MEANWHILE: u64 = 400;
 /// Arguments of `pares drill backup`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// Orders of all members together before the copy is begun
+    /// Orders before the copy begins, all members together
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1_000..=10_000_000))]
     requests: u64,
-    /// Where to make a directory for the system's files and the copies (default: where temporary files go)
+    /// The parent directory for the system's files and the copies [default: the temporary directory]
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Print one JSON object
@@ -72,30 +73,12 @@ pub(in crate::drill) fn run(args: &Args) -> LabResult {
     drill.ask(Command::BeginDay { day: BusinessDay(EVE.0 + 2) })?;
     drill.trade(args.requests / 2)?;
     let outcome = drill.copy_and_compare(scratch.path())?;
-    outcome.print(args.json);
-    match (outcome.differing, outcome.lost, outcome.duplicated) {
-        (0, 0, 0) => Ok(()),
-        _ => Err(LabError::Failed("the copy is not what was copied".into())),
-    }
-}
-
-impl Outcome {
-    fn print(&self, json: bool) {
-        if json {
-            pares_text::say!("{}", serde_json::to_string(self).expect("plain numbers"));
-            return;
-        }
-        pares_text::say!("orders before the copy    {}", grouped(self.requests));
-        pares_text::say!("nodes killed meanwhile    {}", self.kills);
-        pares_text::say!(
-            "copied                    {:.1} MiB in {:.2} s",
-            self.backup_mib,
-            self.backup_seconds
-        );
-        pares_text::say!("restored and verified in  {:.2} s", self.restore_seconds);
-        pares_text::say!("positions, differing      {}, {}", grouped(self.positions), self.differing);
-        pares_text::say!("lost, doubled             {}, {}", self.lost, self.duplicated);
-    }
+    print_figures(args.json, &outcome);
+    none_of([
+        (outcome.differing, "positions differ"),
+        (outcome.lost, "lost"),
+        (outcome.duplicated, "doubled"),
+    ])
 }
 
 impl Drill {

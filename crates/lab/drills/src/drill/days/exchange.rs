@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use pares_client::{Client, ClientError, OpenRequests, Update};
-use pares_load::{LabError, LabResult, ScratchSystem};
+use pares_client::{Client, ClientError, OpenRequests, Options, Update};
+use pares_load::{LabError, LabResult, ScratchSystem, check_patience, keep_if_connected};
 use pares_types::{Answer, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, Status};
 
-use super::check_patience;
-use super::members::keep_if_connected;
+use super::PATIENCE;
 
 const EXCHANGE: MemberId = MemberId(0);
 const ALL: InstrumentId = InstrumentId(0);
@@ -36,7 +35,7 @@ impl Exchange {
         open.keep(&ClientRequest::Exchange { client_order_id, instrument: ALL, command });
         let begun = Instant::now();
         loop {
-            check_patience(begun, "the exchange was not answered")?;
+            check_patience(begun, PATIENCE, "the exchange was not answered")?;
             system.supervisor.tick();
             let mut answer = None;
             let turn = self.turn(system, &mut open, &mut answer);
@@ -61,7 +60,7 @@ impl Exchange {
     ) -> Result<(), ClientError> {
         let client = match &mut self.client {
             Some(client) => client,
-            None => self.client.insert(super::members::connect(system, EXCHANGE, 0)?),
+            None => self.client.insert(system.connect(EXCHANGE, 0, &Options::default())?),
         };
         if !open.is_empty() {
             open.repeat_all(client)?;

@@ -2,15 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use pares_client::{Client, ClientError, OpenRequests, Update};
-use pares_load::{LabError, LabResult, LoadPlan, LogNotes, Numbers, Rate, ScratchSystem};
+use pares_client::{Client, ClientError, OpenRequests, Options, Update};
+use pares_load::{
+    LabError, LabResult, LoadPlan, LogNotes, Numbers, Rate, ScratchSystem, check_patience, keep_if_connected,
+};
 use pares_node::SystemConfig;
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, InstrumentId, MemberId, NewOrder, Outcome, Position, Price,
     Quantity, Reason, Request, ShardId, Side, Status, TimeInForce,
 };
 
-use super::check_patience;
+use super::PATIENCE;
 
 /// Instruments, each in a shard of its own.
 pub(super) const INSTRUMENTS: u32 = 2;
@@ -132,7 +134,7 @@ impl Members {
             } else {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            check_patience(moved, "no order was answered")?;
+            check_patience(moved, PATIENCE, "no order was answered")?;
             system.supervisor.tick();
         }
     }
@@ -143,7 +145,7 @@ impl Members {
         let client = match client {
             Some(client) => client,
             None => {
-                let connected = client.insert(connect(system, *id, id.0)?);
+                let connected = client.insert(system.connect(*id, id.0 as usize, &Options::default())?);
                 open.repeat_all(connected)?;
                 connected
             }
@@ -173,7 +175,7 @@ impl Members {
 
     /// Sells to all orders that were carried over. How many lots of them are not there.
     pub(super) fn fill_carried(&mut self, system: &mut ScratchSystem) -> Result<u64, LabError> {
-        let mut client = connect(system, LAST, 0)?;
+        let mut client = system.connect(LAST, 0, &Options::default())?;
         let mut missing = 0;
         for (name, one) in (1..).zip(self.traded.iter().filter(|one| one.carried > 0)) {
             let price = Price(one.price.0 - CARRIED_TICKS * one.tick);
@@ -228,28 +230,5 @@ fn take_note(answer: &Answer, request: &ClientRequest, traded: &mut [Traded]) {
     if order.time_in_force == TimeInForce::Gtc && answer.status == Status::Resting {
         let one = traded.iter_mut().find(|one| one.id == *instrument).expect("it was entered there");
         one.carried += 1;
-    }
-}
-
-/// At a gateway that answers, beginning with the one that `first` says.
-pub(super) fn connect(system: &ScratchSystem, member: MemberId, first: u32) -> Result<Client, ClientError> {
-    let addresses = system.addresses().unwrap_or_default();
-    let mut last = ClientError::Closed;
-    for at in 0..addresses.len() {
-        match Client::connect(addresses[(first as usize + at) % addresses.len()], member) {
-            Ok(client) => return Ok(client),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-/// Whether the connection is still there.
-pub(super) fn keep_if_connected(turn: Result<(), ClientError>) -> Result<bool, LabError> {
-    use ClientError::{Closed, Connect, Io, TimedOut};
-    match turn {
-        Ok(()) => Ok(true),
-        Err(Closed | Io(_) | Connect { .. } | TimedOut) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use pares_config::SignOnSetting;
 use pares_load::{
     FixPlan, FrontTold, LabError, LoadPlan, LoadProtocol, OuchPlan, Rate, ScratchSystem, WebPlan, WebProcess,
     setup,
 };
 use pares_node::SystemConfig;
-use pares_node::config::SignOnSetting;
 
 use super::{Args, FrontProtocol, MEMBERS, VICTIMS};
 
@@ -85,7 +85,9 @@ impl Stage {
         let speaks = match protocol {
             FrontProtocol::Fix => LoadProtocol::Fix(FixPlan { told: tally, ..FixPlan::default() }),
             FrontProtocol::Ouch => LoadProtocol::Ouch(OuchPlan { told: tally }),
-            FrontProtocol::Http | FrontProtocol::Ws => LoadProtocol::Web(WebPlan { told: tally, follows }),
+            FrontProtocol::Http | FrontProtocol::Ws => {
+                LoadProtocol::Web(WebPlan { told: tally, follows, sharing: None })
+            }
         };
         Ok((addresses, speaks))
     }

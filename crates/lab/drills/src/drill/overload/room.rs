@@ -51,8 +51,8 @@ impl Room {
             return Ok((needed + needed / 8).max(1 << 16) as usize);
         }
         Err(LabError::Usage(format!(
-            "{seconds} seconds at {rate} requests a second do not fit: they need {} GiB on the disk ({} are free) and {} GiB of \
-             memory for names ({} can be had); {:.1} minutes would fit",
+            "{seconds} seconds at {rate} requests a second do not fit: they need {} GiB on the disk ({} are \
+             free) and {} GiB of memory for names ({} are available); {:.1} minutes would fit",
             gib(needed * self.request_bytes),
             gib(self.disk_bytes),
             gib(needed * NAME_BYTES_MAX * gateways),

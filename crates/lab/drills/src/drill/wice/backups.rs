@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use pares_link::Door;
 use pares_load::{DistantSites, LabError, LabResult, PATIENCE};
-use pares_operator::sites::{self, Processes, SITE_RUN, Speech};
+use pares_operator::sites::{self, ChildOutput, Processes, SITE_RUN};
 use pares_operator::{OperatorError, init, restore};
 use pares_site::backup::{
-    BackupError, BackupFolder, CopyFacts, Followed, Following, Hose, Pace, Until, take,
+    BackupConnection, BackupError, BackupFolder, CopyFacts, Followed, Following, Pace, Until, take,
 };
 use pares_site::{Access, ConfigError};
 use pares_wice::{SiteId, Version};
@@ -105,7 +105,7 @@ impl Drill {
         let config = init::configuration(&args)?;
         restore::restore(folder, Until::Version(version), config.clone(), &dir)?;
         let access = Access::named(config, &dir, &[init::OPERATOR])?;
-        let mut processes = Processes::new(&dir, Speech::File, SITE_RUN)?;
+        let mut processes = Processes::new(&dir, ChildOutput::File, SITE_RUN)?;
         let all = sites::all(&access.config);
         all.iter().try_for_each(|site| processes.start(*site))?;
         let shows = |_: &DistantSites| {
@@ -155,7 +155,7 @@ impl Follower {
             follower = Some(Self::start(log, doors.clone()));
             Ok(())
         };
-        let facts = take(&mut Hose::connect(&doors[0])?, folder, PACE, begun, |_| true)?;
+        let facts = take(&mut BackupConnection::connect(&doors[0])?, folder, PACE, begun, |_| true)?;
         Ok((follower.expect("a copy that is whole has begun"), facts))
     }
 

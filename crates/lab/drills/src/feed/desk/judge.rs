@@ -140,21 +140,6 @@ impl DeskReckoning {
         self.transfer_items = transfer.items;
         self.transfer_ms = (transfer.during.end - transfer.during.start) as f64 / 1e6;
     }
-
-    /// Prints it for people.
-    pub(crate) fn tell(&self) {
-        let Self { member_items, member_items_missing: missing, member_items_differing: others, .. } = self;
-        pares_text::say!("  member's items           {}", pares_text::grouped(*member_items));
-        pares_text::say!("  of them missing, others  {missing}, {others}");
-        pares_text::say!(
-            "  a wiped server's filling {} items in {:.0} ms; p99 {:.0} us before, {:.0} us meanwhile: {:.2}",
-            pares_text::grouped(self.transfer_items),
-            self.transfer_ms,
-            self.before_p99_us,
-            self.during_p99_us,
-            self.transfer_p99_ratio
-        );
-    }
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_desk::item::{ItemBody, OrderedItem, TraderId};
 use pares_desk::market::MarketState;
-use pares_load::LabError;
+use pares_load::{LabError, Worker};
 use pares_member::{TraderClient, TraderNews, TraderOptions};
 use pares_os::clock::now_ns;
 use pares_types::Position;
@@ -117,10 +116,9 @@ impl Noted {
 
 /// A trader at work.
 pub(super) struct DeskTrader {
-    stop: Arc<AtomicBool>,
     hush: Arc<AtomicBool>,
     noted: Arc<Mutex<Noted>>,
-    thread: JoinHandle<()>,
+    worker: Worker<()>,
 }
 
 impl DeskTrader {
@@ -129,12 +127,10 @@ impl DeskTrader {
         let options = TraderOptions { books: true, ..TraderOptions::default() };
         let client = TraderClient::connect_with(servers, trader, options);
         let client = client.map_err(LabError::io("signing a trader on"))?;
-        let flags = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
-        let [stop, hush] = flags.clone();
-        let noted = Arc::new(Mutex::new(Noted::default()));
-        let notes = Arc::clone(&noted);
-        let thread = std::thread::spawn(move || talk(client, &flags, &notes));
-        Ok(Self { stop, hush, noted, thread })
+        let (hush, noted) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Noted::default())));
+        let (is_silent, notes) = (Arc::clone(&hush), Arc::clone(&noted));
+        let worker = Worker::start("trader", move |stop| talk(client, [stop, &is_silent], &notes))?;
+        Ok(Self { hush, noted, worker })
     }
 
     /// What it was told until now.
@@ -160,14 +156,13 @@ impl DeskTrader {
     }
 
     /// Ends it: what it was told.
-    pub(super) fn stop(self) -> Result<Noted, LabError> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().map_err(|_| LabError::Failed("a trader panicked".into()))?;
-        Ok(std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner)))
+    pub(super) fn stop(self) -> Noted {
+        self.worker.finish();
+        std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn talk(mut client: TraderClient, [stop, hush]: &[Arc<AtomicBool>; 2], notes: &Mutex<Noted>) {
+fn talk(mut client: TraderClient, [stop, hush]: [&AtomicBool; 2], notes: &Mutex<Noted>) {
     let mut due = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         let now = Instant::now();

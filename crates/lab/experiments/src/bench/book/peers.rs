@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use pares_books::{Introduction, Measured, Task};
+use pares_books::{EngineInfo, Measured, Task};
 use pares_load::LabError;
 
 /// Where the package lies in the source tree.
@@ -15,7 +15,7 @@ pub(super) struct Peers {
     child: Child,
     questions: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    introductions: Vec<Introduction>,
+    introductions: Vec<EngineInfo>,
 }
 
 impl Peers {
@@ -25,7 +25,7 @@ impl Peers {
     /// If they cannot be built or do not answer.
     pub(super) fn start() -> Result<Option<Self>, LabError> {
         let Some(root) = source_tree() else {
-            pares_text::aside!("no {MANIFEST} here or above: only our own book is measured");
+            pares_text::aside!("no {MANIFEST} here or above: measuring only our own book");
             return Ok(None);
         };
         let program = build(&root)?;
@@ -41,7 +41,7 @@ impl Peers {
     }
 
     /// Who they are.
-    pub(super) fn introductions(&self) -> &[Introduction] {
+    pub(super) fn introductions(&self) -> &[EngineInfo] {
         &self.introductions
     }
 
@@ -102,7 +102,7 @@ fn build(root: &Path) -> Result<PathBuf, LabError> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
     let target = target.join("peers");
-    pares_text::aside!("building the books of others (bench/peers; the first time takes a minute or two)");
+    pares_text::aside!("building the other engines (bench/peers; the first time takes a minute or two)");
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--locked", "--quiet", "--manifest-path"])
         .arg(root.join(MANIFEST))
@@ -112,7 +112,7 @@ fn build(root: &Path) -> Result<PathBuf, LabError> {
         .map_err(LabError::io("running cargo"))?;
     if !output.status.success() {
         return Err(LabError::Failed(format!(
-            "the books of others cannot be built (--no-peers measures without them):\n{}",
+            "the other engines cannot be built (--no-peers measures without them):\n{}",
             String::from_utf8_lossy(&output.stderr)
         )));
     }

@@ -17,12 +17,9 @@ pub(super) fn measure(args: &Args, figures: &mut Figures) -> Result<(), LabError
     }
     if args.measures(Part::Received) {
         let (mut rates, mut by_one) = (Rates::default(), 0);
-        let bar = progress::steps("receiving", args.runs.into());
-        for _ in 0..args.runs {
+        for _ in progress::over("receiving", 0..args.runs) {
             by_one += received::round(&opening, &trading, &mut rates)?;
-            bar.inc(1);
         }
-        bar.finish_and_clear();
         (figures.received_per_s, figures.received_by_one_line) = (rates.median(), Some(by_one));
     }
     Ok(())
@@ -43,8 +40,7 @@ fn beside_others(
     };
     let messages = trading.messages();
     let [mut decoded, mut built, mut itchy, mut itch_book] = [(); 4].map(|()| Rates::default());
-    let bar = progress::steps("books", args.runs.into());
-    for _ in 0..args.runs {
+    for _ in progress::over("books", 0..args.runs) {
         decoded::round(trading, &mut decoded);
         figures.living_orders = built::round(opening, trading, &mut built)?;
         if !args.no_peers {
@@ -53,9 +49,7 @@ fn beside_others(
         if let Some(peer) = &mut peer {
             peer.round(messages, figures.living_orders, &mut itch_book)?;
         }
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     (figures.decoded_per_s, figures.books_per_s) = (decoded.median(), built.median());
     (figures.itchy_per_s, figures.itch_book_per_s) = (itchy.median(), itch_book.median());
     figures.itch_book_missing = missing;

@@ -105,7 +105,7 @@ impl Drawing {
     }
 
     fn side(&mut self) -> u8 {
-        if self.random.chance(50) { b'B' } else { b'S' }
+        if self.random.percent(50) { b'B' } else { b'S' }
     }
 
     /// A price of an instrument: bids below the middle, offers above.
@@ -173,10 +173,10 @@ impl Drawing {
     }
 
     fn execute(&mut self) {
-        let all = self.random.chance(60);
+        let all = self.random.percent(60);
         let (Order { reference, locate, .. }, shares) = self.take(all);
         let (reference, shares, match_number) = (reference.into(), shares.into(), self.time_ns.into());
-        if self.random.chance(5) {
+        if self.random.percent(5) {
             let head = self.head(ExecutedAt::KIND, locate);
             let price = TICK.into();
             self.say(&ExecutedAt { head, reference, shares, match_number, printable: b'Y', price });

@@ -6,15 +6,15 @@ use super::{itch_book, itchy};
 
 /// What CppTrader's own page says of its ITCH handler: "ITCH message throughput: 41460256 msg/s", over the 283,238,832 messages of 2017-01-30,
 /// on an i7-4790K at 4 GHz (README.md of github.com/chronoxor/CppTrader).
-pub(super) const CPPTRADER_DECODED_PER_S: u64 = 41_460_256;
+const CPPTRADER_DECODED_PER_S: u64 = 41_460_256;
 /// The same page of its books, "Market manager (optimized version)": "ITCH message throughput: 8293747 msg/s", 8,371 symbols and at most
 /// 1,647,972 orders.
-pub(super) const CPPTRADER_BOOKS_PER_S: u64 = 8_293_747;
+const CPPTRADER_BOOKS_PER_S: u64 = 8_293_747;
 /// Where it says so.
-pub(super) const CPPTRADER_SOURCE: &str = "README.md of github.com/chronoxor/CppTrader, i7-4790K";
+const CPPTRADER_SOURCE: &str = "README.md of github.com/chronoxor/CppTrader, i7-4790K";
 
 /// Rates are messages a second, and medians of rounds as all others are.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Figures {
     /// From records to packets.
     pub(crate) published_per_s: Option<u64>,
@@ -31,15 +31,13 @@ pub(crate) struct Figures {
     pub(crate) received_by_one_line: Option<u64>,
     /// From bytes to messages, by `itchy`.
     pub(crate) itchy_per_s: Option<u64>,
-    pub(crate) itchy_published_decoded_per_s: u64,
     /// From bytes to books, by `itch-book`.
     pub(crate) itch_book_per_s: Option<u64>,
-    pub(crate) itch_book_published_books_per_s: u64,
     /// Why there is no figure of `itch-book`.
     pub(crate) itch_book_missing: Option<String>,
-    pub(crate) cpptrader_published_decoded_per_s: u64,
-    pub(crate) cpptrader_published_books_per_s: u64,
-    pub(crate) cpptrader_source: &'static str,
+    /// What others publish of themselves.
+    #[serde(flatten)]
+    pub(super) elsewhere: PublishedElsewhere,
     /// Instruments of the books.
     pub(crate) instruments: u16,
     /// Orders in them at the end.
@@ -66,39 +64,24 @@ pub(crate) struct Figures {
     pub(crate) runs: u32,
 }
 
-impl Default for Figures {
+/// What others publish of themselves.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PublishedElsewhere {
+    itchy_published_decoded_per_s: u64,
+    itch_book_published_books_per_s: u64,
+    cpptrader_published_decoded_per_s: u64,
+    cpptrader_published_books_per_s: u64,
+    cpptrader_source: &'static str,
+}
+
+impl Default for PublishedElsewhere {
     fn default() -> Self {
         Self {
-            published_per_s: None,
-            committed_to_sent_p50_us: None,
-            committed_to_sent_p99_us: None,
-            decoded_per_s: None,
-            books_per_s: None,
-            received_per_s: None,
-            received_by_one_line: None,
-            itchy_per_s: None,
             itchy_published_decoded_per_s: itchy::PUBLISHED_PER_S,
-            itch_book_per_s: None,
             itch_book_published_books_per_s: itch_book::PUBLISHED_PER_S,
-            itch_book_missing: None,
             cpptrader_published_decoded_per_s: CPPTRADER_DECODED_PER_S,
             cpptrader_published_books_per_s: CPPTRADER_BOOKS_PER_S,
             cpptrader_source: CPPTRADER_SOURCE,
-            instruments: 0,
-            living_orders: 0,
-            traders: 0,
-            deliveries_per_s: None,
-            fast_p50_us: None,
-            fast_p99_us: None,
-            slow_traders: 0,
-            deliveries_slow_per_s: None,
-            fast_p99_slow_us: None,
-            web_deliveries_per_s: None,
-            web_p99_us: None,
-            cast_messages_per_s: None,
-            packets_per_s: None,
-            cast_lost: None,
-            runs: 0,
         }
     }
 }

@@ -73,12 +73,8 @@ impl FeedSink for Counting {
 /// Messages per second, the median of the rounds.
 pub(super) fn measure(runs: u32) -> Option<u64> {
     let recorded = Recorded::new();
-    let (mut rates, bar) = (Rates::default(), progress::steps("publishing", runs.into()));
-    for _ in 0..runs {
-        recorded.round(&mut rates);
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
+    let mut rates = Rates::default();
+    progress::over("publishing", 0..runs).for_each(|_| recorded.round(&mut rates));
     rates.median()
 }
 

@@ -13,11 +13,12 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use pares_book::{FastBook, Market};
+use pares_config::{FeedConfig, InstrumentConfig};
 use pares_feed::itch::FeedMessage;
 use pares_feed::mold::Packet;
 use pares_flow::{FlowInstrument, SyntheticConfig, SyntheticFlow};
 use pares_load::{LabError, ScratchDirectory, failed, setup};
-use pares_node::config::{self, FeedConfig, InstrumentConfig};
+use pares_node::config;
 use pares_node::{HostWorld, Layout, NodeError, NodeId, SystemConfig, duty, process};
 use pares_os::{BellKind, clock};
 use pares_publisher::lines::{Lines, UdpLines};

@@ -13,7 +13,7 @@ use pares_load::{LabError, failed};
 use pares_site::protocol::Code;
 use pares_site::{CallError, Client};
 use pares_tpcc::Kind;
-use pares_wholesale::{Errand, Receipts, Terminal};
+use pares_wholesale::{Receipts, Terminal, TerminalTransaction};
 
 use super::Think;
 
@@ -157,7 +157,7 @@ impl User {
         Ok(told)
     }
 
-    fn errand(&mut self, asked: Asked, turn: u64) -> Errand {
+    fn errand(&mut self, asked: Asked, turn: u64) -> TerminalTransaction {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
         match asked {
             Asked::Mix => self.terminal.draw(now),
@@ -168,7 +168,7 @@ impl User {
     }
 
     /// Whether it was done.
-    fn carry_out(&mut self, errand: &Errand, told: &mut Told) -> Result<bool, LabError> {
+    fn carry_out(&mut self, errand: &TerminalTransaction, told: &mut Told) -> Result<bool, LabError> {
         let answer = match errand.kind.reads_only() {
             true => read(&mut self.client, &errand.request, &mut told.refused),
             false => execute(&mut self.client, &errand.request, &mut told.refused),

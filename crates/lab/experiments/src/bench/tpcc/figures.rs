@@ -1,10 +1,9 @@
-//! What the benchmark gave: as JSON, and as a table.
+//! What the benchmark gave. It is not an audited TPC-C result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pares_load::{LabError, LabResult};
-use pares_text::{Table, count};
+use pares_load::{LabError, LabResult, none_of};
 use pares_tpcc::Kind;
 use serde::Serialize;
 
@@ -109,18 +108,15 @@ impl Figures {
     /// # Errors
     /// What was not.
     pub(super) fn verdict(&self) -> LabResult {
-        let counts = [
-            ("never answered", self.unanswered),
-            ("lost or repeated", self.lost_and_repeated),
-            ("sites differing", self.sites_differing),
-        ];
-        let mut wrong: Vec<String> = counts
-            .iter()
-            .filter(|(_, count)| *count != 0)
-            .map(|(what, count)| format!("{count} {what}"))
-            .collect();
-        wrong.extend(self.broken.iter().cloned());
-        if wrong.is_empty() { Ok(()) } else { Err(LabError::Failed(format!("broken: {}", wrong.join("; ")))) }
+        none_of([
+            (self.unanswered, "never answered"),
+            (self.lost_and_repeated, "lost or repeated"),
+            (self.sites_differing, "sites differing"),
+        ])?;
+        match self.broken.is_empty() {
+            true => Ok(()),
+            false => Err(LabError::Failed(format!("broken: {}", self.broken.join("; ")))),
+        }
     }
 
     /// Before anything has happened.
@@ -154,63 +150,5 @@ impl Figures {
         self.done = told.count(|_, _| true);
         let new_orders = told.count(|_, kind| kind == Kind::NewOrder);
         self.new_orders_per_minute = hundredth(new_orders as f64 * 60.0 / measured.as_secs_f64());
-    }
-
-    /// A table and some lines.
-    pub(super) fn print(&self) {
-        let Self { clusters, sites, rtt_ms, store, warehouses, customers, items, clients, think, .. } = self;
-        let (clusters, sites) = (count((*clusters).into(), "cluster"), count((*sites).into(), "site"));
-        pares_text::say!(
-            "{clusters} of {sites}, round trip {rtt_ms} ms, store {store}; {warehouses} warehouses, {customers} customers a district, \
-             {items} items; {clients} users a cluster, think {think}, a year's takings in {}. Not an audited TPC-C result\n",
-            self.year_to_date
-        );
-        pares_text::say!("{}", self.latencies().render());
-        let Self { new_orders_per_minute, rolled_back, refused, unanswered, .. } = self;
-        pares_text::say!(
-            "{} transactions a second, {new_orders_per_minute} new orders a minute; {rolled_back} rolled back, {refused} refused, {unanswered} unanswered",
-            self.all.transactions_per_s,
-        );
-        self.print_processors();
-        pares_text::say!(
-            "consistency conditions {}, lost and repeated {}, sites differing {}",
-            if self.consistency { "hold at every site" } else { "BROKEN" },
-            self.lost_and_repeated,
-            self.sites_differing
-        );
-    }
-
-    fn print_processors(&self) {
-        pares_text::say!(
-            "processor time of all sites: {} us an update, {} us a read, {} % of a processor without load; {} executions an update",
-            self.cpu_us_per_update,
-            self.cpu_us_per_read,
-            self.idle_cpu_percent,
-            self.executions_per_update
-        );
-        for (kind, KindCost { execute_us, apply_us }) in &self.costs {
-            pares_text::say!(
-                "{kind:>14}: {execute_us} us where it is executed, {apply_us} us at each other site"
-            );
-        }
-    }
-
-    fn latencies(&self) -> Table {
-        let mut table = Table::new([
-            "users",
-            ">a second",
-            "p50 / p99 ms: new order",
-            "payment",
-            "delivery",
-            "order status",
-            "stock level",
-        ]);
-        for (cluster, seen) in self.by_cluster.iter().enumerate() {
-            let times =
-                Kind::ALL.map(|kind| format!("{} / {}", seen.p50_ms[kind.name()], seen.p99_ms[kind.name()]));
-            let begins = [format!("cluster {cluster}"), seen.transactions_per_s.to_string()];
-            table.row(begins.into_iter().chain(times).collect());
-        }
-        table
     }
 }

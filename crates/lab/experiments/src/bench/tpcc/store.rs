@@ -1,9 +1,5 @@
 //! What the sites keep their items in: files of their own, or a PostgreSQL server that is started for the length of the benchmark.
 
-#[allow(dead_code, clippy::unwrap_used)] // that of the stores' tests; what it cannot start it says and ends
-#[path = "../../../../../sites/store/tests/common/server.rs"]
-mod server;
-
 use std::path::{Path, PathBuf};
 
 use pares_load::LabError;
@@ -32,7 +28,7 @@ impl Engine {
         match asked {
             "redb" => Ok(Self { name: "redb", url: None, server: None }),
             "postgres" => {
-                let server = server::server()
+                let server = pares_testbed::postgres::server()
                     .ok_or_else(|| LabError::Skipped("PostgreSQL is not installed".into()))?;
                 let place = server.connection("");
                 let folder = place.split(' ').next().unwrap_or_default().trim_start_matches("host=");
@@ -43,7 +39,7 @@ impl Engine {
             url if url.starts_with("postgres://") => {
                 Ok(Self { name: "postgres", url: Some(url.to_owned()), server: None })
             }
-            other => Err(LabError::Usage(format!("--store is redb, postgres, or a URL, not {other}"))),
+            other => Err(LabError::Usage(format!("--store must be redb, postgres, or a URL, not {other}"))),
         }
     }
 

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stock_with_a_desk_is_asked_for_once_however_many_desks_there_are() {
+    fn stock_with_desk_is_asked_once_however_many_desks() {
         let stock = |number: usize| StockSymbol::new(["A", "B", "C", "D", "E", "F", "G", "H"][number % 8]);
         let needed: Vec<_> = (0..40_000).map(stock).collect();
         let points = run(&needed);

@@ -114,9 +114,8 @@ impl Runs {
 /// # Errors
 /// If one fails, or its log does not add up.
 pub(super) fn run(context: &Context, medium: &Path, large: &Path, scratch: &Path) -> Result<Runs, LabError> {
-    let bar = progress::steps("daytrading: runs", SETTINGS.len() as u64);
     let mut runs = Vec::new();
-    for setting in SETTINGS {
+    for setting in progress::over("daytrading: runs", SETTINGS) {
         let file = match (setting.is_large, setting.users) {
             (true, _) => large.to_owned(),
             (false, None) => medium.to_owned(),
@@ -127,9 +126,7 @@ pub(super) fn run(context: &Context, medium: &Path, large: &Path, scratch: &Path
             return Err(LabError::Failed(format!("{}: the log does not add up", setting.name)));
         }
         runs.push(Run { name: setting.name, is_large: setting.is_large, is_quick: context.quick, figures });
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     Ok(Runs(runs))
 }
 
@@ -149,40 +146,31 @@ fn arguments(context: &Context, setting: Setting, file: PathBuf) -> RunArgs {
 
 /// All runs, a line each.
 pub(super) fn table(runs: &Runs) -> Grid {
-    let row = |run: &Run| {
-        let figures = &run.figures;
-        let most = |count: fn(&pares_brokerage::BacklogSample) -> usize| {
-            grouped(figures.backlog.iter().flatten().map(count).max().unwrap_or_default() as u64)
-        };
-        let whole = |rate: f64| grouped(rate as u64);
-        vec![
-            format!("{} commands, {} users", grouped(figures.commands), grouped(figures.users as u64)),
-            run.how(),
-            format!("{:.2}", figures.seconds),
-            whole(figures.commands_per_s),
-            grouped(figures.best_second),
-            figures.last_quote_s.map_or("-".into(), |at| format!("{at:.2}")),
-            figures.after_quotes_per_s.map_or("-".into(), whole),
-            most(|sample| sample.for_quotes),
-            most(|sample| sample.for_users),
-            format!("{}, ${}", grouped(figures.hits), figures.dollars),
-            format!("{:.1} %", figures.refused as f64 / figures.commands.max(1) as f64 * 100.0),
-        ]
+    let most = |run: &Run, count: fn(&pares_brokerage::BacklogSample) -> usize| {
+        grouped(run.figures.backlog.iter().flatten().map(count).max().unwrap_or_default() as u64)
     };
-    let head = vec![
-        "workload",
-        "how",
-        ">seconds",
-        ">commands/s",
-        ">best second",
-        ">last quote came, s",
-        ">commands/s after it",
-        ">most commands waiting for quotes",
-        ">for their user's earlier ones",
-        ">questions",
-        ">refused",
-    ];
-    Grid { head, rows: runs.0.iter().map(row).collect() }
+    let whole = |rate: f64| grouped(rate as u64);
+    let workload = |run: &Run| {
+        format!("{} commands, {} users", grouped(run.figures.commands), grouped(run.figures.users as u64))
+    };
+    let refused = |of: &RunFigures| of.refused as f64 / of.commands.max(1) as f64 * 100.0;
+    let last_quote = |run: &Run| run.figures.last_quote_s.map_or("-".into(), |at| format!("{at:.2}"));
+    Grid::of(
+        &runs.0,
+        &[
+            ("workload", &workload),
+            ("how", &Run::how),
+            (">seconds", &|run| format!("{:.2}", run.figures.seconds)),
+            (">commands/s", &|run| whole(run.figures.commands_per_s)),
+            (">best second", &|run| grouped(run.figures.best_second)),
+            (">last quote came, s", &last_quote),
+            (">commands/s after it", &|run| run.figures.after_quotes_per_s.map_or("-".into(), whole)),
+            (">most commands waiting for quotes", &|run| most(run, |sample| sample.for_quotes)),
+            (">for their user's earlier ones", &|run| most(run, |sample| sample.for_users)),
+            (">questions", &|run| format!("{}, ${}", grouped(run.figures.hits), run.figures.dollars)),
+            (">refused", &|run| format!("{:.1} %", refused(&run.figures))),
+        ],
+    )
 }
 
 /// Table 5.2: times of single commands.

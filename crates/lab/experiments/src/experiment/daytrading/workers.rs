@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use pares_broker::StockSymbol;
-use pares_front::SeededDraw;
+use pares_random::Random;
 use pares_text::grouped;
 use serde::Serialize;
 
@@ -58,14 +58,14 @@ struct Model<'a> {
     free: BinaryHeap<Reverse<(u64, usize)>>,
     /// From when on each stock's quote is there.
     known: BTreeMap<StockSymbol, u64>,
-    draw: SeededDraw,
+    draw: Random,
     left: Vec<Vec<usize>>,
 }
 
 impl<'a> Model<'a> {
     fn new(workers: usize, needed: &'a [Option<StockSymbol>]) -> Self {
         let free = (0..workers).map(|worker| Reverse((0, worker))).collect();
-        let (known, draw) = (BTreeMap::new(), SeededDraw::new(1));
+        let (known, draw) = (BTreeMap::new(), Random::new(1));
         Self { needed, done: vec![0; workers], free, known, draw, left: Vec::new() }
     }
 
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eight_workers_keep_pace_with_the_loading_and_twelve_run_out_of_work() {
+    fn eight_workers_keep_pace_twelve_run_out_of_work() {
         let stocks: Vec<_> = (0..26).map(|n| StockSymbol::new(&char::from(b'A' + n).to_string())).collect();
         let needed: Vec<_> = (0..400_000).map(|n| stocks[n % 26].filter(|_| n % 4 == 0)).collect();
         let points = run(&needed);

@@ -10,7 +10,7 @@ use pares_log::Durability;
 use rustix::process::Signal;
 use serde::Serialize;
 
-use super::contest::{Comparison, Contest, Load, Percentiles, Tally};
+use super::contest::{Comparison, Contest, Distribution, Load, Tally};
 use super::{contest, round_trip};
 use crate::bench::peer::PeerProcess;
 
@@ -19,34 +19,6 @@ const GROUP: usize = 64;
 /// Rounds in which a reader is started, stopped and killed.
 const READER_ROUNDS: usize = 10;
 const ROUND_TRIP_BYTES: usize = 64;
-
-/// A distribution in microseconds.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Distribution {
-    /// Values measured.
-    pub count: u64,
-    /// The median.
-    pub p50_us: f64,
-    /// 99th percentile.
-    pub p99_us: f64,
-    /// 99.9th percentile.
-    pub p999_us: f64,
-    /// The worst.
-    pub max_us: f64,
-}
-
-impl From<Percentiles> for Distribution {
-    fn from(of: Percentiles) -> Self {
-        let us = |ns: u64| ns as f64 / 1e3;
-        Self {
-            count: of.count,
-            p50_us: us(of.p50_ns),
-            p99_us: us(of.p99_ns),
-            p999_us: us(of.p999_ns),
-            max_us: us(of.max_ns),
-        }
-    }
-}
 
 /// The log beside raw writes in the same rounds.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -63,12 +35,13 @@ pub struct BesideLoad {
 
 impl From<Comparison> for BesideLoad {
     fn from(of: Comparison) -> Self {
-        let ratio = |log_ns: u64, raw_ns: u64| log_ns as f64 / raw_ns.max(1) as f64;
+        // The clock ticks in nanoseconds.
+        let ratio = |log_us: f64, raw_us: f64| log_us / raw_us.max(0.001);
         Self {
-            log: of.log.into(),
-            raw: of.raw.into(),
-            ratio_p50: ratio(of.log.p50_ns, of.raw.p50_ns),
-            ratio_p99: ratio(of.log.p99_ns, of.raw.p99_ns),
+            log: of.log,
+            raw: of.raw,
+            ratio_p50: ratio(of.log.p50_us, of.raw.p50_us),
+            ratio_p99: ratio(of.log.p99_us, of.raw.p99_us),
         }
     }
 }
@@ -135,7 +108,7 @@ pub fn measure(within: Option<&Path>, records: usize) -> Result<BesideRaw, LabEr
     step(&bar);
     let group_commit_with_reader = with_reader(dir, commits(records))?;
     step(&bar);
-    let round_trip = round_trip(dir, records)?.into();
+    let round_trip = round_trip(dir, records)?;
     bar.finish_and_clear();
     Ok(BesideRaw { append, group_commit, rolls, append_with_reader, group_commit_with_reader, round_trip })
 }
@@ -163,9 +136,9 @@ fn rolls(dir: &Path, records: usize) -> Result<Rolls, LabError> {
     let records = records.max(40_000); // some rolls at least
     let found = compare(dir, Load { segment_bytes: 4 << 20, pause_ns: 5_000, ..appends(records) })?;
     Ok(Rolls {
-        rolls: found.rolls.into(),
-        between: found.between_rolls.into(),
-        raw: found.raw.into(),
+        rolls: found.rolls,
+        between: found.between_rolls,
+        raw: found.raw,
         unprepared: found.rolls_unprepared,
     })
 }
@@ -192,7 +165,7 @@ fn with_reader(dir: &Path, load: Load) -> Result<Readers, LabError> {
     Ok(Readers { none, reading, stopped, killed })
 }
 
-fn round_trip(dir: &Path, rounds: usize) -> Result<Percentiles, LabError> {
+fn round_trip(dir: &Path, rounds: usize) -> Result<Distribution, LabError> {
     let text = dir.to_str().ok_or_else(|| LabError::Usage("the directory's name is not UTF-8".into()))?;
     let mut echo = PeerProcess::start(&["echo", text])?;
     round_trip::ask(dir, ROUND_TRIP_BYTES, rounds, || echo.is_gone()).map_err(failed("the round trip"))

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use hdrhistogram::Histogram;
 use pares_log::{AppendError, Config, Durability, MarksReader, OpenError, ReadError, Writer};
 use pares_os::clock::mono_ns;
+use serde::Serialize;
 
 /// Why a measurement could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -30,44 +31,41 @@ pub enum BenchError {
     Io(#[from] io::Error),
 }
 
-/// A distribution in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Percentiles {
+/// A distribution in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Distribution {
     /// Values measured.
     pub count: u64,
     /// Half are at most this.
-    pub p50_ns: u64,
+    pub p50_us: f64,
     /// 99 of 100 are at most this.
-    pub p99_ns: u64,
+    pub p99_us: f64,
     /// 999 of 1000 are at most this.
-    pub p999_ns: u64,
+    pub p999_us: f64,
     /// The largest.
-    pub max_ns: u64,
+    pub max_us: f64,
 }
 
-impl Percentiles {
-    pub(super) fn of(values: &Histogram<u64>) -> Percentiles {
-        Percentiles {
-            count: values.len(),
-            p50_ns: values.value_at_quantile(0.5),
-            p99_ns: values.value_at_quantile(0.99),
-            p999_ns: values.value_at_quantile(0.999),
-            max_ns: values.max(),
-        }
+impl Distribution {
+    /// Of nanoseconds.
+    pub(super) fn of(values: &Histogram<u64>) -> Self {
+        let us = |quantile| values.value_at_quantile(quantile) as f64 / 1e3;
+        let (count, max_us) = (values.len(), values.max() as f64 / 1e3);
+        Self { count, p50_us: us(0.5), p99_us: us(0.99), p999_us: us(0.999), max_us }
     }
 }
 
 /// The log beside the raw writes of the same run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Comparison {
     /// Appending, publishing (and syncing) through the log.
-    pub log: Percentiles,
+    pub log: Distribution,
     /// The same bytes with `pwrite` (and `fdatasync`) to a zeroed file.
-    pub raw: Percentiles,
+    pub raw: Distribution,
     /// The log's batches that began a new segment, out of those in `log`.
-    pub rolls: Percentiles,
+    pub rolls: Distribution,
     /// The log's batches that did not.
-    pub between_rolls: Percentiles,
+    pub between_rolls: Distribution,
     /// Rolls for which no segment was ready; 0 in a [`Tally`]'s comparison.
     pub rolls_unprepared: u64,
 }
@@ -189,10 +187,10 @@ impl Tally {
     /// The distributions so far.
     pub fn comparison(&self) -> Comparison {
         Comparison {
-            log: Percentiles::of(&self.log),
-            raw: Percentiles::of(&self.raw),
-            rolls: Percentiles::of(&self.rolls),
-            between_rolls: Percentiles::of(&self.between_rolls),
+            log: Distribution::of(&self.log),
+            raw: Distribution::of(&self.raw),
+            rolls: Distribution::of(&self.rolls),
+            between_rolls: Distribution::of(&self.between_rolls),
             rolls_unprepared: 0,
         }
     }

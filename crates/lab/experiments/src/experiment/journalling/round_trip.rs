@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pares_log::{Config, Offset, ReadError, Reader, Writer};
 use pares_os::clock::mono_ns;
 
-use super::contest::{BenchError, Percentiles, histogram};
+use super::contest::{BenchError, Distribution, histogram};
 
 /// Measures round trips to another process or thread that runs [`echo`] on the same directory.
 /// Ends early when the echo is `gone`. The logs are removed.
@@ -18,12 +18,12 @@ pub fn ask(
     record_bytes: usize,
     rounds: usize,
     gone: impl FnMut() -> bool,
-) -> Result<Percentiles, BenchError> {
+) -> Result<Distribution, BenchError> {
     let (ping, pong) = (dir.join("ping"), dir.join("pong"));
     let (mut writer, _) = Writer::open(&ping, round_trip_config())?;
     let measured = match await_log(&pong) {
         Some(reader) => exchange(&mut writer, &mut reader?, &vec![0x5a; record_bytes], rounds, gone),
-        None => Ok(Percentiles::default()),
+        None => Ok(Distribution::default()),
     };
     drop(writer);
     std::fs::remove_dir_all(ping)?;
@@ -74,7 +74,7 @@ fn exchange(
     payload: &[u8],
     rounds: usize,
     mut gone: impl FnMut() -> bool,
-) -> Result<Percentiles, BenchError> {
+) -> Result<Distribution, BenchError> {
     let mut trips = histogram();
     for _ in 0..rounds {
         let start = mono_ns();
@@ -85,12 +85,12 @@ fn exchange(
             std::hint::spin_loop();
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(1 << 20) && gone() {
-                return Ok(Percentiles::of(&trips));
+                return Ok(Distribution::of(&trips));
             }
         }
         trips.saturating_record(mono_ns() - start);
     }
-    Ok(Percentiles::of(&trips))
+    Ok(Distribution::of(&trips))
 }
 
 #[cfg(test)]

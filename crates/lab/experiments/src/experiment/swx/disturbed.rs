@@ -13,9 +13,9 @@ use serde::Serialize;
 
 use super::super::Context;
 use super::super::report::{Grid, csv};
-use super::desk::{Desk, GIVES, LARGE, TAKES};
 use super::people::{Delays, Read, Source, Trader, read_by};
 use super::trader::Process;
+use crate::member::{Desk, GIVES, LARGE, TAKES};
 use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// Quick ones, and others.
@@ -201,9 +201,9 @@ pub(super) fn run(context: &Context, title: &str) -> Result<Vec<State>, LabError
     bar.finish_and_clear();
     write(context, title, &turns)?;
     let Floor { source, quick, others, .. } = floor;
-    source.finish()?;
+    source.finish();
     drop(others);
-    let reads = read_by(quick)?;
+    let reads = read_by(quick);
     Ok((0..STATES.len()).map(|state| summary(state, &turns.stretches, &reads)).collect())
 }
 
@@ -248,25 +248,20 @@ fn named_once(index: usize, (at, text): &(f64, String)) -> (f64, String) {
 /// Ours beside the paper's.
 pub(super) fn table(found: &[State]) -> Grid {
     let base = found.first().map_or(0.0, |state| state.delays.p99_us);
-    let row = |state: &State| {
-        let paper =
-            if state.others == STATES[1].0 { "70 emitted, fast ones 70, slow ones a saw" } else { "-" };
-        vec![
-            state.others.to_owned(),
-            format!("{:.1}", state.quick),
-            format!("{:.1}", state.other),
-            format!("{:.0} / {:.0}", state.delays.p50_us, state.delays.p99_us),
-            format!("{:.2}", state.delays.p99_us / base),
-            paper.to_owned(),
-        ]
+    let paper = |state: &State| match state.others == STATES[1].0 {
+        true => "70 emitted, fast ones 70, slow ones a saw".to_owned(),
+        false => "-".to_owned(),
     };
-    let head = vec![
-        "six others",
-        ">received by each of six quick ones, messages/s",
-        ">by each of the others",
-        ">delay of quick ones, p50 / p99, us",
-        ">p99, of the first row",
-        "the paper, messages/s",
-    ];
-    Grid { head, rows: found.iter().map(row).collect() }
+    let delays = |state: &State| format!("{:.0} / {:.0}", state.delays.p50_us, state.delays.p99_us);
+    Grid::of(
+        found,
+        &[
+            ("six others", &|state: &State| state.others.to_owned()),
+            (">received by each of six quick ones, messages/s", &|state| format!("{:.1}", state.quick)),
+            (">by each of the others", &|state| format!("{:.1}", state.other)),
+            (">delay of quick ones, p50 / p99, us", &delays),
+            (">p99, of the first row", &|state| format!("{:.2}", state.delays.p99_us / base)),
+            ("the paper, messages/s", &paper),
+        ],
+    )
 }

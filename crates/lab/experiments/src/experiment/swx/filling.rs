@@ -13,9 +13,9 @@ use super::super::Context;
 use super::super::report::{Grid, csv};
 use super::super::stage::median;
 use super::Charts;
-use super::desk::{Desk, GIVES, LARGE, TAKES};
 use super::one_thread::{OneThread, Way};
 use super::people::{Delays, Read, Source, Trader, read_by};
+use crate::member::{Desk, GIVES, LARGE, TAKES};
 use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// As in the paper.
@@ -160,8 +160,8 @@ fn round(context: &Context, case: Case) -> Result<Round, LabError> {
     await_filled(&desk, messages)?;
     let until_ns = mono_ns();
     std::thread::sleep(context.time(AFTER));
-    source.finish()?;
-    let mut reads = read_by(traders)?;
+    source.finish();
+    let mut reads = read_by(traders);
     reads.sort_unstable_by_key(|read| read.read_ns);
     if let Giver::OneThread(giver) = giver {
         giver.finish()?;
@@ -299,29 +299,20 @@ impl Plot {
 
 /// Ours beside the paper's.
 pub(super) fn table(found: &[Filled]) -> Grid {
-    let row = |filled: &Filled| {
-        vec![
-            filled.way.to_owned(),
-            format!("{:.2}", filled.seconds),
-            format!("{:.0}", filled.mib / filled.seconds),
-            format!("{:.0} / {:.0}", filled.before.p50_us, filled.before.p99_us),
-            format!("{:.0} / {:.0}", filled.during.p50_us, filled.during.p99_us),
-            format!("{:.2}", filled.during.p99_us / filled.before.p99_us.max(1.0)),
-            format!("{:.0}", filled.gap_before_ms),
-            format!("{:.0}", filled.gap_during_ms),
-            filled.paper.to_owned(),
-        ]
-    };
-    let head = vec![
-        "a state of",
-        ">seconds",
-        ">MiB/s",
-        ">delay before, p50 / p99, us",
-        ">during",
-        ">p99, of that before",
-        ">nobody reads anything, longest, before, ms",
-        ">during",
-        "the paper",
-    ];
-    Grid { head, rows: found.iter().map(row).collect() }
+    let us = |delays: &Delays| format!("{:.0} / {:.0}", delays.p50_us, delays.p99_us);
+    let ratio = |filled: &Filled| filled.during.p99_us / filled.before.p99_us.max(1.0);
+    Grid::of(
+        found,
+        &[
+            ("a state of", &|filled: &Filled| filled.way.clone()),
+            (">seconds", &|filled| format!("{:.2}", filled.seconds)),
+            (">MiB/s", &|filled| format!("{:.0}", filled.mib / filled.seconds)),
+            (">delay before, p50 / p99, us", &|filled| us(&filled.before)),
+            (">during", &|filled| us(&filled.during)),
+            (">p99, of that before", &|filled| format!("{:.2}", ratio(filled))),
+            (">nobody reads anything, longest, before, ms", &|filled| format!("{:.0}", filled.gap_before_ms)),
+            (">during", &|filled| format!("{:.0}", filled.gap_during_ms)),
+            ("the paper", &|filled| filled.paper.to_owned()),
+        ],
+    )
 }

@@ -8,7 +8,6 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_desk::blocks::{BatchBuilder, StreamBatch};
@@ -16,7 +15,7 @@ use pares_desk::frame::{self, DeskRequest, DeskSignOn, DeskSignedOn, REQUEST_BYT
 use pares_desk::item::{ItemName, OrderedItem, SubmittedItem, TraderId};
 use pares_desk::session::SessionBuffers;
 use pares_feed::publication::Session;
-use pares_load::{LabError, LabResult};
+use pares_load::{LabError, LabResult, Worker};
 use pares_log::Reader;
 use pares_member::config::stream;
 use pares_member::start::stream_number;
@@ -25,7 +24,7 @@ use pares_types::{Epoch, GatewayId, Position, RequestId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use zerocopy::IntoBytes;
 
-use super::desk::{Desk, GIVES};
+use crate::member::{Desk, GIVES};
 
 /// Bytes of a frame in which a block goes: a frame has an end, a block has as many as it takes.
 const FRAME_BYTES: usize = 256 << 10;
@@ -53,10 +52,7 @@ impl Way {
 }
 
 /// A giving server that runs.
-pub(super) struct OneThread {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<LabResult>,
-}
+pub(super) struct OneThread(Worker<LabResult>);
 
 impl OneThread {
     /// Serves in the giving server's place.
@@ -69,15 +65,13 @@ impl OneThread {
         let file = address_file(&desk.layout, GIVES);
         std::fs::write(file, address.to_string()).map_err(LabError::io("saying where to connect"))?;
         let mut server = Server::new(desk, way, listener)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
-            while !flag.load(Ordering::Relaxed) {
+        let run = move |stop: &Arc<AtomicBool>| {
+            while !stop.load(Ordering::Relaxed) {
                 server.turn()?;
             }
             Ok(())
-        });
-        Ok(Self { stop, thread })
+        };
+        Ok(Self(Worker::start("giving server", run)?))
     }
 
     /// Ends it.
@@ -85,8 +79,7 @@ impl OneThread {
     /// # Errors
     /// What ended it before.
     pub(super) fn finish(self) -> LabResult {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().map_err(|_| LabError::Failed("the one thread panicked".into()))?
+        self.0.finish()
     }
 }
 

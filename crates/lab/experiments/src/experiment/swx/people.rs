@@ -6,11 +6,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pares_desk::item::{ItemBody, OrderedItem, TraderId};
-use pares_load::LabError;
+use pares_load::{LabError, Worker};
 use pares_member::{TraderClient, TraderNews, TraderOptions};
 use pares_os::clock::mono_ns;
 use serde::Serialize;
@@ -27,27 +26,24 @@ const TOGETHER_NS: u64 = 100_000;
 /// Who the source is; traders count up from the next.
 const SOURCE: TraderId = TraderId(2);
 
-/// A thread that can be asked to stop, and what it has counted so far.
-struct Worker<T> {
-    stop: Arc<AtomicBool>,
+/// Somebody at work, and what they have counted so far.
+struct Counting<T> {
     count: Arc<AtomicU64>,
-    thread: JoinHandle<T>,
+    worker: Worker<T>,
 }
 
-impl<T: Send + 'static> Worker<T> {
-    fn start(work: impl FnOnce(&AtomicBool, &AtomicU64) -> T + Send + 'static) -> Self {
-        let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (flag, counter) = (Arc::clone(&stop), Arc::clone(&count));
-        Self { stop, count, thread: std::thread::spawn(move || work(&flag, &counter)) }
+impl<T: Send + 'static> Counting<T> {
+    fn start(
+        name: &str,
+        work: impl FnOnce(&AtomicBool, &AtomicU64) -> T + Send + 'static,
+    ) -> Result<Self, LabError> {
+        let count = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&count);
+        Ok(Self { count, worker: Worker::start(name, move |stop| work(stop, &counter))? })
     }
 
     fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
-    }
-
-    fn finish(self) -> Result<T, LabError> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().map_err(|_| LabError::Failed("a trader panicked".into()))
     }
 }
 
@@ -61,7 +57,7 @@ pub(super) fn connect(server: SocketAddr, trader: TraderId) -> Result<TraderClie
 }
 
 /// Emits messages.
-pub(super) struct Source(Worker<()>);
+pub(super) struct Source(Counting<()>);
 
 impl Source {
     /// Emits messages of so many bytes at that rate, or as fast as it can.
@@ -70,7 +66,8 @@ impl Source {
     /// If it is not let in.
     pub(super) fn start(server: SocketAddr, rate: Option<u64>, bytes: usize) -> Result<Self, LabError> {
         let client = connect(server, SOURCE)?;
-        Ok(Self(Worker::start(move |stop, count| emit(client, rate, bytes, stop, count))))
+        let work = move |stop: &AtomicBool, count: &AtomicU64| emit(client, rate, bytes, stop, count);
+        Ok(Self(Counting::start("source", work)?))
     }
 
     /// Messages that the server took in, ordered and told.
@@ -79,11 +76,8 @@ impl Source {
     }
 
     /// Ends it.
-    ///
-    /// # Errors
-    /// If it failed.
-    pub(super) fn finish(self) -> Result<(), LabError> {
-        self.0.finish()
+    pub(super) fn finish(self) {
+        self.0.worker.finish();
     }
 }
 
@@ -131,7 +125,7 @@ impl Read {
 }
 
 /// Reads messages.
-pub(super) struct Trader(Worker<Vec<Read>>);
+pub(super) struct Trader(Counting<Vec<Read>>);
 
 impl Trader {
     /// Signs on, and takes so long for each message.
@@ -140,7 +134,7 @@ impl Trader {
     /// If it is not let in.
     pub(super) fn start(server: SocketAddr, index: u32, takes: Duration) -> Result<Self, LabError> {
         let mut client = connect(server, TraderId(SOURCE.0 + 1 + index))?;
-        Ok(Self(Worker::start(move |stop, count| {
+        Ok(Self(Counting::start("trader", move |stop, count| {
             let mut reads = Vec::new();
             while !stop.load(Ordering::Relaxed) {
                 client.wait(LOOK);
@@ -151,7 +145,7 @@ impl Trader {
                 });
             }
             reads
-        })))
+        })?))
     }
 
     /// So many of those who read at once.
@@ -168,21 +162,14 @@ impl Trader {
     }
 
     /// Ends it: what it has read.
-    ///
-    /// # Errors
-    /// If it failed.
-    pub(super) fn finish(self) -> Result<Vec<Read>, LabError> {
-        self.0.finish()
+    pub(super) fn finish(self) -> Vec<Read> {
+        self.0.worker.finish()
     }
 }
 
 /// Ends traders: what all of them have read.
-///
-/// # Errors
-/// If one failed.
-pub(super) fn read_by(traders: Vec<Trader>) -> Result<Vec<Read>, LabError> {
-    let reads = traders.into_iter().map(Trader::finish).collect::<Result<Vec<_>, _>>()?;
-    Ok(reads.concat())
+pub(super) fn read_by(traders: Vec<Trader>) -> Vec<Read> {
+    traders.into_iter().flat_map(Trader::finish).collect()
 }
 
 /// Hands out what has come, takes so long for each, and breaks off when `on` has had enough.

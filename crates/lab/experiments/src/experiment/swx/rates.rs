@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::super::Context;
 use super::super::report::{Grid, csv};
 use super::Charts;
-use super::desk::{Desk, GIVES, LARGE, TAKES};
 use super::people::{Delays, Read, Source, Trader};
+use crate::member::{Desk, GIVES, LARGE, TAKES};
 use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// Traders of each kind: twelve, as in the paper, where six or so are slow.
@@ -88,8 +88,8 @@ fn measure(
     let (begun, from_ns, before) = (Instant::now(), mono_ns(), counts());
     std::thread::sleep(context.time(TIME));
     let (seconds, until_ns, after) = (begun.elapsed().as_secs_f64(), mono_ns(), counts());
-    source.finish()?;
-    let reads = traders.into_iter().map(Trader::finish).collect::<Result<Vec<Vec<Read>>, _>>()?;
+    source.finish();
+    let reads = traders.into_iter().map(Trader::finish).collect::<Vec<Vec<Read>>>();
     let gained = before.1.chunks(each).zip(after.1.chunks(each));
     let gained = gained.map(|(before, after)| after.iter().sum::<u64>() - before.iter().sum::<u64>());
     let stretch = from_ns..until_ns;
@@ -179,34 +179,26 @@ fn takes(kind: &str) -> String {
 
 /// Ours beside the paper's.
 pub(super) fn table(found: &[Point]) -> Grid {
-    let row = |point: &Point| {
-        let rate = |rate: f64| grouped(rate.round() as u64);
-        let kind = |kind| point.received.get(kind).map_or("-".into(), |&received| rate(received));
-        let paper = match point.target {
-            Some(..=60) if point.bytes == LARGE => "as asked; all as emitted",
-            Some(61..=100) if point.bytes == LARGE => "as asked; fast ones as emitted, slow ones 60",
-            _ => "-",
-        };
-        vec![
-            grouped(point.bytes as u64 + 4),
-            point.target.map_or("as can be, from full queues".into(), grouped),
-            rate(point.emitted),
-            kind(0),
-            kind(1),
-            kind(2),
-            format!("{:.0} / {:.0}", point.delays.p50_us, point.delays.p99_us),
-            paper.to_owned(),
-        ]
+    let rate = |rate: f64| grouped(rate.round() as u64);
+    let kind = |point: &Point, kind: usize| point.received.get(kind).map_or("-".into(), |&of| rate(of));
+    let paper = |point: &Point| match point.target {
+        Some(..=60) if point.bytes == LARGE => "as asked; all as emitted",
+        Some(61..=100) if point.bytes == LARGE => "as asked; fast ones as emitted, slow ones 60",
+        _ => "-",
     };
-    let head = vec![
-        ">bytes",
-        ">asked for, messages/s",
-        ">emitted",
-        ">received by who takes each at once",
-        ">in 5 ms",
-        ">in 16.7 ms",
-        ">delay p50 / p99 of the first, us",
-        "the paper",
-    ];
-    Grid { head, rows: found.iter().map(row).collect() }
+    let delays = |point: &Point| format!("{:.0} / {:.0}", point.delays.p50_us, point.delays.p99_us);
+    let asked = |point: &Point| point.target.map_or("as can be, from full queues".into(), grouped);
+    Grid::of(
+        found,
+        &[
+            (">bytes", &|point: &Point| grouped(point.bytes as u64 + 4)),
+            (">asked for, messages/s", &asked),
+            (">emitted", &|point| rate(point.emitted)),
+            (">received by who takes each at once", &|point| kind(point, 0)),
+            (">in 5 ms", &|point| kind(point, 1)),
+            (">in 16.7 ms", &|point| kind(point, 2)),
+            (">delay p50 / p99 of the first, us", &delays),
+            ("the paper", &|point| paper(point).to_owned()),
+        ],
+    )
 }

@@ -20,7 +20,7 @@ impl World<'_> {
             }
             2 => {
                 let rubbish: Vec<u8> =
-                    (0..self.random.between(1, 40)).map(|_| self.random.next() as u8).collect();
+                    (0..self.random.between(1, 40)).map(|_| self.random.next_u64() as u8).collect();
                 let stranger = self.open_connection(client, gateway);
                 self.send_to_gateway(stranger, &rubbish);
             }

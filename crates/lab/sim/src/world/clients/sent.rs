@@ -11,7 +11,7 @@ impl World<'_> {
     pub(in crate::world) fn send_frames(&mut self) {
         // What a process that is stopped midway has written for FIX is covered by what it has not published yet.
         let is_taken = |number: usize| self.is_taken(number);
-        let sent = self.machine.lock().net.take_sent_where(is_taken);
+        let sent = self.machine.lock().net.take_sent(is_taken);
         for (connection, bytes) in sent {
             let delay_ns = self.random.between(10 * US, 80 * US);
             let session = &mut self.sessions[connection];
@@ -22,7 +22,6 @@ impl World<'_> {
         self.notice_closed();
     }
 
-    /// Connections that a gateway has closed.
     fn notice_closed(&mut self) {
         let closed: Vec<usize> = {
             let state = self.machine.lock();

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use pares_book::Book;
+use pares_config::NodeId;
 use pares_feed::books::ReceivedBooks;
 use pares_feed::itch;
 use pares_feed::mold::Packet;
 use pares_feed::publication::can_publish;
 use pares_publisher::logged::{Logged, Published, Reached};
-use pares_roles::NodeId;
 use pares_types::{OrderKind, Position, Price, Quantity, ShardId, Side};
 
 use super::{AGAIN, EVERYBODY, Feed, RECORD, publisher_id};
 use crate::memory::reader::scan;
 use crate::world::{World, index, shard_id};
-use crate::{Broken, Bug, defects};
+use crate::{Broken, Bug, Verdict, defects, must};
 
 impl World<'_> {
     /// Reads the reference on to what is committed by now: what the quorum-th recorder has for good.
@@ -29,18 +29,16 @@ impl World<'_> {
     }
 
     /// An epoch begins: what was told stays.
-    pub(in crate::world) fn check_feed_is_kept(&self, shard: usize, first: Position) -> Result<(), Broken> {
+    pub(in crate::world) fn check_feed_is_kept(&self, shard: usize, first: Position) -> Verdict {
         let Some(feed) = &self.feed else { return Ok(()) };
         let told = feed.reference.next(shard_id(shard));
-        if told <= first {
-            return Ok(());
-        }
-        let what = format!("shard {shard} goes on at {first}, and what came before {told} was committed");
-        Err(Broken { invariant: super::COMMITTED, what })
+        must(told <= first, super::COMMITTED, || {
+            format!("shard {shard} goes on at {first}, and what came before {told} was committed")
+        })
     }
 
     /// A publisher appended something to its log.
-    pub(in crate::world) fn check_published(&mut self, node: NodeId, payload: &[u8]) -> Result<(), Broken> {
+    pub(in crate::world) fn check_published(&mut self, node: NodeId, payload: &[u8]) -> Verdict {
         let published = match Logged::read(payload) {
             Ok(Logged::Published(published)) => published,
             Ok(Logged::Piece(_)) => return Ok(()),
@@ -58,7 +56,7 @@ impl World<'_> {
     }
 
     /// A packet of a line, or one that answers; `invariant` is what it breaks if its messages are others.
-    pub(super) fn check_packet(&mut self, bytes: &[u8], invariant: &'static str) -> Result<(), Broken> {
+    pub(super) fn check_packet(&mut self, bytes: &[u8], invariant: &'static str) -> Verdict {
         let packet = Packet::read(bytes).map_err(|error| Broken { invariant, what: error.to_string() })?;
         let Some(shard) = packet.session.shard() else {
             return Err(Broken { invariant, what: format!("{} is no session", packet.session) });
@@ -75,7 +73,7 @@ impl World<'_> {
     }
 
     /// A publisher has caught up: what its log holds is the record's, whatever befell it.
-    pub(in crate::world) fn check_publisher(&mut self, node: NodeId) -> Result<(), Broken> {
+    pub(in crate::world) fn check_publisher(&mut self, node: NodeId) -> Verdict {
         let is_catching_up = self.machine.counter(&node.to_string(), "catching_up") != Some(0);
         // What rotted since it read its log through, it does not know yet.
         let is_rotten = self.rotten.contains(&node);
@@ -171,7 +169,7 @@ impl World<'_> {
     }
 
     /// F5: the books that all messages make are those of the venues.
-    pub(in crate::world) fn check_feed_end(&mut self) -> Result<(), Broken> {
+    pub(in crate::world) fn check_feed_end(&mut self) -> Verdict {
         let Some(feed) = &mut self.feed else { return Ok(()) };
         feed.subscribers.iter_mut().for_each(super::Subscriber::note_counters);
         for shard in (0..self.scenario.shards).map(shard_id) {
@@ -181,8 +179,7 @@ impl World<'_> {
             let mut books = ReceivedBooks::with_seed(0);
             told.messages.iter().for_each(|message| books.on_message(message));
             for venue in 0..self.scenario.venues {
-                let Some(node) = self.venue(venue) else { continue };
-                let Some(seated) = node.seated().find(|one| one.id() == shard) else { continue };
+                let Some(seated) = self.seated(venue, usize::from(shard.0)) else { continue };
                 let differ = seated.books().iter().find_map(|book| differs(book, &books));
                 if let Some(what) = differ {
                     let what = format!("venue {venue} shard {shard}: {what}");
@@ -218,7 +215,7 @@ fn differs(book: &impl Book, books: &ReceivedBooks) -> Option<String> {
 
 impl Feed {
     /// Messages in a record of a log.
-    fn check_stretch(&self, published: &Published<'_>) -> Result<(), Broken> {
+    fn check_stretch(&self, published: &Published<'_>) -> Verdict {
         let Reached { session, next, over, .. } = published.reached;
         for (number, message) in (published.first..).zip(published.messages()) {
             self.reference.check_told(session, number, message)?;

@@ -1,7 +1,9 @@
 //! Subscribers' connections to replayers: bytes come late, in order and in pieces, and connections break.
 
+use pares_config::NodeId;
+
 use super::{FeedAction, Heard, replayer_id};
-use crate::Broken;
+use crate::Verdict;
 use crate::queue::Action;
 use crate::scenario::US;
 use crate::world::World;
@@ -9,6 +11,7 @@ use crate::world::World;
 /// A subscriber's connection, by the connection's number.
 pub(super) struct Call {
     subscriber: usize,
+    replayer: NodeId,
     is_alive: bool,
     /// The replayer has closed it.
     is_closing: bool,
@@ -29,7 +32,14 @@ impl World<'_> {
         let connection = self.machine.lock().feed_net.connect(replayer, life, None);
         let Some(feed) = &mut self.feed else { return false };
         let (to_replayer_ns, to_subscriber_ns) = (self.now_ns, self.now_ns);
-        let call = Call { subscriber, is_alive: true, is_closing: false, to_replayer_ns, to_subscriber_ns };
+        let call = Call {
+            subscriber,
+            replayer,
+            is_alive: true,
+            is_closing: false,
+            to_replayer_ns,
+            to_subscriber_ns,
+        };
         feed.calls.push(call);
         feed.subscribers[subscriber].connection = Some(connection);
         feed.seen.calls += 1;
@@ -49,25 +59,9 @@ impl World<'_> {
             let delay_ns = feed.random.between(10 * US, 80 * US);
             let call = &mut feed.calls[connection];
             call.to_replayer_ns = (self.now_ns + delay_ns).max(call.to_replayer_ns + 1);
-            let bytes = FeedAction::ToReplayer { connection, bytes: piece.to_vec() };
-            self.queue.push(call.to_replayer_ns, Action::Feed(bytes));
+            let (at_ns, server) = (call.to_replayer_ns, call.replayer);
+            self.queue.push(at_ns, Action::ToServer { server, connection, bytes: piece.to_vec() });
         }
-    }
-
-    pub(super) fn on_replayer_bytes(&mut self, connection: usize, bytes: &[u8]) {
-        let mut state = self.machine.lock();
-        state.feed_net.deliver(connection, bytes);
-        let replayer = state.feed_net.connection(connection).server;
-        drop(state);
-        self.schedule(replayer);
-    }
-
-    pub(super) fn on_replayer_hang_up(&mut self, connection: usize) {
-        let mut state = self.machine.lock();
-        state.feed_net.hang_up(connection);
-        let replayer = state.feed_net.connection(connection).server;
-        drop(state);
-        self.schedule(replayer);
     }
 
     /// The subscriber closes its connection: what it sent before arrives first.
@@ -77,14 +71,15 @@ impl World<'_> {
         let call = &mut feed.calls[connection];
         call.is_alive = false;
         let at_ns = call.to_replayer_ns.max(self.now_ns) + 10 * US;
-        self.queue.push(at_ns, Action::Feed(FeedAction::HangUp { connection }));
+        let server = call.replayer;
+        self.queue.push(at_ns, Action::HangUp { server, connection });
     }
 
     /// What replayers have written is on its way, and so is that they have closed.
     pub(in crate::world) fn send_to_subscribers(&mut self) {
         let Some(feed) = &mut self.feed else { return };
         let mut state = self.machine.lock();
-        for (connection, bytes) in state.feed_net.take_sent() {
+        for (connection, bytes) in state.feed_net.take_sent(|_| true) {
             let delay_ns = feed.random.between(10 * US, 80 * US);
             let call = &mut feed.calls[connection];
             call.to_subscriber_ns = (self.now_ns + delay_ns).max(call.to_subscriber_ns + 1);
@@ -100,7 +95,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn on_subscriber_bytes(&mut self, connection: usize, bytes: &[u8]) -> Result<(), Broken> {
+    pub(super) fn on_subscriber_bytes(&mut self, connection: usize, bytes: &[u8]) -> Verdict {
         let Some(feed) = &self.feed else { return Ok(()) };
         let Call { subscriber, is_alive, .. } = feed.calls[connection];
         match is_alive {
@@ -110,7 +105,7 @@ impl World<'_> {
     }
 
     /// The subscriber learns that its connection is gone.
-    pub(super) fn on_call_broken(&mut self, connection: usize) -> Result<(), Broken> {
+    pub(super) fn on_call_broken(&mut self, connection: usize) -> Verdict {
         let Some(feed) = &mut self.feed else { return Ok(()) };
         let call = &mut feed.calls[connection];
         let (subscriber, was_alive) = (call.subscriber, std::mem::replace(&mut call.is_alive, false));
@@ -128,15 +123,14 @@ impl World<'_> {
         let at = feed.random.index(feed.subscribers.len());
         let Some(connection) = feed.subscribers[at].connection else { return };
         let delay_ns = feed.random.between(10 * US, 500 * US);
-        feed.calls[connection].is_closing = true;
-        let gone = [FeedAction::HangUp { connection }, FeedAction::Broken { connection }];
-        for (action, delay_ns) in gone.into_iter().zip([10 * US, delay_ns]) {
-            self.queue.push(self.now_ns + delay_ns, Action::Feed(action));
-        }
+        let call = &mut feed.calls[connection];
+        call.is_closing = true;
+        self.queue.push(self.now_ns + 10 * US, Action::HangUp { server: call.replayer, connection });
+        self.queue.push(self.now_ns + delay_ns, Action::Feed(FeedAction::Broken { connection }));
     }
 
     /// A replayer is dead: its connections break, and requests that it has not read are lost.
-    pub(in crate::world) fn drop_calls_of(&mut self, replayer: pares_roles::NodeId) {
+    pub(in crate::world) fn drop_calls_of(&mut self, replayer: NodeId) {
         let mut state = self.machine.lock();
         state.feed_net.drop_all_of(replayer);
         state.requests.remove(&replayer);

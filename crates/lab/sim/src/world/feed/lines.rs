@@ -2,15 +2,15 @@
 
 use std::net::SocketAddr;
 
+use pares_config::NodeId;
 use pares_feed::mold::{Header, Packet};
 use pares_feed::publication::Session;
-use pares_roles::NodeId;
+use pares_flow::Random;
 use zerocopy::IntoBytes;
 
 use super::{FeedAction, Heard, replayer_id};
-use crate::Broken;
+use crate::Verdict;
 use crate::queue::Action;
-use crate::random::Random;
 use crate::scenario::{MS, US};
 use crate::world::World;
 
@@ -45,7 +45,7 @@ fn header(session: Session, sequence: u64, count: u16) -> Vec<u8> {
 
 impl World<'_> {
     /// A publisher sent a packet: it must be true, and goes to all who listen.
-    pub(in crate::world) fn on_line(&mut self, packet: &[u8]) -> Result<(), Broken> {
+    pub(in crate::world) fn on_line(&mut self, packet: &[u8]) -> Verdict {
         self.check_packet(packet, super::RECORD)?;
         let shard = Packet::read(packet).ok().and_then(|packet| packet.session.shard());
         let Some(feed) = &mut self.feed else { return Ok(()) };
@@ -62,8 +62,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A replayer answered by UDP.
-    pub(in crate::world) fn on_answer(&mut self, to: SocketAddr, packet: &[u8]) -> Result<(), Broken> {
+    pub(in crate::world) fn on_answer(&mut self, to: SocketAddr, packet: &[u8]) -> Verdict {
         self.check_packet(packet, super::AGAIN)?;
         let Some(feed) = &mut self.feed else { return Ok(()) };
         feed.seen.answers += 1;
@@ -75,7 +74,7 @@ impl World<'_> {
         Ok(())
     }
 
-    pub(super) fn on_packet(&mut self, to: usize, bytes: &[u8], is_forged: bool) -> Result<(), Broken> {
+    pub(super) fn on_packet(&mut self, to: usize, bytes: &[u8], is_forged: bool) -> Verdict {
         let Some(feed) = &mut self.feed else { return Ok(()) };
         if !is_forged && let Ok(packet) = Packet::read(bytes) {
             feed.subscribers[to].note_told(packet.session, packet.next());
@@ -83,7 +82,6 @@ impl World<'_> {
         self.tell_subscriber(to, &Heard::Packet(bytes))
     }
 
-    /// A subscriber asks a replayer for messages.
     pub(super) fn send_request(&mut self, from: usize, turn: u64, packet: &[u8]) {
         let Some(feed) = &mut self.feed else { return };
         let replayer = replayer_id((turn % feed.replayers as u64) as usize);
@@ -118,7 +116,7 @@ impl World<'_> {
             (1, Some((session, next))) => header(session, next, 3),
             (2, _) => header(later, many, 0),
             (3, _) => header(other, many, 0),
-            _ => (0..feed.random.below(60)).map(|_| feed.random.next() as u8).collect(),
+            _ => (0..feed.random.below(60)).map(|_| feed.random.next_u64() as u8).collect(),
         };
         feed.seen.forged += 1;
         let note = [to as u64, bytes.len() as u64];

@@ -7,8 +7,8 @@ use pares_feed::publication::{FeedSink, Publication, Session};
 use pares_types::{Position, ShardId};
 
 use super::{AGAIN, COMMITTED, RECORD};
-use crate::Broken;
 use crate::ledger::Ledger;
+use crate::{Broken, Verdict, must};
 
 /// A session as it must be told.
 #[derive(Default)]
@@ -18,7 +18,6 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// The number of the next message.
     pub(super) fn next(&self) -> u64 {
         self.messages.len() as u64 + 1
     }
@@ -49,10 +48,8 @@ impl FeedSink for Sessions {
     }
 }
 
-/// One shard.
 struct Shard {
     publication: Publication,
-    /// The next position to read.
     next: Position,
     sessions: Sessions,
 }
@@ -91,13 +88,11 @@ impl Reference {
         self.0.iter().map(|shard| shard.sessions.told.len()).sum()
     }
 
-    /// A session of any shard.
     pub(super) fn session(&self, session: Session) -> Option<&Told> {
         let shard = self.0.get(usize::from(session.shard()?.0))?;
         shard.sessions.told.get(&session)
     }
 
-    /// The last session of a shard.
     pub(super) fn last(&self, shard: ShardId) -> Option<(Session, &Told)> {
         let sessions = &self.0[usize::from(shard.0)].sessions;
         let last = sessions.last?;
@@ -105,7 +100,7 @@ impl Reference {
     }
 
     /// A message as a publisher tells it.
-    pub(super) fn check_told(&self, session: Session, number: u64, bytes: &[u8]) -> Result<(), Broken> {
+    pub(super) fn check_told(&self, session: Session, number: u64, bytes: &[u8]) -> Verdict {
         match self.message(session, number) {
             Some(message) if message == bytes => Ok(()),
             Some(message) => {
@@ -122,20 +117,18 @@ impl Reference {
     }
 
     /// A message as it is told again, or handed out.
-    pub(super) fn check_again(&self, session: Session, number: u64, bytes: &[u8]) -> Result<(), Broken> {
+    pub(super) fn check_again(&self, session: Session, number: u64, bytes: &[u8]) -> Verdict {
         self.check_told(session, number, bytes)
             .map_err(|Broken { what, .. }| Broken { invariant: AGAIN, what })
     }
 
     /// How far a packet says that a session is, and whether that is over.
-    pub(super) fn check_standing(&self, session: Session, next: u64, is_over: bool) -> Result<(), Broken> {
+    pub(super) fn check_standing(&self, session: Session, next: u64, is_over: bool) -> Verdict {
         let told = self.session(session).filter(|told| next <= told.next());
         let ends = told.is_some_and(|told| told.is_over && next == told.next());
-        if told.is_some() && (!is_over || ends) {
-            return Ok(());
-        }
-        let what = format!("{session} is told to be at {next}, over: {is_over}; what is committed is not");
-        Err(Broken { invariant: COMMITTED, what })
+        must(told.is_some() && (!is_over || ends), COMMITTED, || {
+            format!("{session} is told to be at {next}, over: {is_over}; what is committed is not")
+        })
     }
 
     fn message(&self, session: Session, number: u64) -> Option<&[u8]> {

@@ -7,9 +7,8 @@ use pares_types::{ShardId, Side};
 
 use super::CURRENT;
 use super::reference::Reference;
-use crate::{Broken, FeedSeen};
+use crate::{Broken, FeedSeen, Verdict, must};
 
-/// What reaches a subscriber.
 pub(super) enum Heard<'a> {
     /// Nothing but that time has passed.
     Time,
@@ -25,7 +24,6 @@ pub(super) struct Subscriber {
     shows_gaps: bool,
     /// `None` before it joins.
     pub(super) subscription: Option<Subscription>,
-    /// The connection that it has.
     pub(super) connection: Option<usize>,
     /// The wake-up that counts.
     pub(super) plan: u64,
@@ -57,7 +55,6 @@ impl Subscriber {
         self.of.shard
     }
 
-    /// Whether packets of lines reach it.
     pub(super) fn listens(&self) -> bool {
         self.of.lines && self.subscription.is_some()
     }
@@ -87,12 +84,7 @@ impl Subscriber {
     }
 
     /// Something reaches it.
-    pub(super) fn hear(
-        &mut self,
-        heard: &Heard<'_>,
-        now_ns: u64,
-        reference: &Reference,
-    ) -> Result<(), Broken> {
+    pub(super) fn hear(&mut self, heard: &Heard<'_>, now_ns: u64, reference: &Reference) -> Verdict {
         let Self { subscription: Some(subscription), at, seen, .. } = self else { return Ok(()) };
         let mut found = Ok(());
         let mut each = |_: &ReceivedBooks, event: FeedEvent<'_>| {
@@ -111,7 +103,6 @@ impl Subscriber {
         found
     }
 
-    /// What its program shows.
     pub(super) fn state(&self, now_ns: u64) -> Option<SubscriptionState> {
         let state = self.subscription.as_ref()?.state(now_ns);
         match state {
@@ -121,7 +112,7 @@ impl Subscriber {
     }
 
     /// F4: what is shown as current is all that it was told of, and right.
-    pub(super) fn check(&mut self, now_ns: u64, reference: &Reference) -> Result<(), Broken> {
+    pub(super) fn check(&mut self, now_ns: u64, reference: &Reference) -> Verdict {
         let (Some(state), Some(subscription)) = (self.state(now_ns), &self.subscription) else {
             return Ok(());
         };
@@ -136,16 +127,15 @@ impl Subscriber {
             return Ok(());
         }
         let next = subscription.next();
-        if next < self.told {
-            let what = format!("a subscriber is {state:?} at {next:?} and was told of {:?}", self.told);
-            return Err(Broken { invariant: CURRENT, what });
-        }
+        must(next >= self.told, CURRENT, || {
+            format!("a subscriber is {state:?} at {next:?} and was told of {:?}", self.told)
+        })?;
         let Some((session, next)) = next else { return Ok(()) };
         self.compare(session, next, reference)
     }
 
     /// The books are those that all messages make.
-    fn compare(&mut self, session: Session, next: u64, reference: &Reference) -> Result<(), Broken> {
+    fn compare(&mut self, session: Session, next: u64, reference: &Reference) -> Verdict {
         let broken = |what| Err(Broken { invariant: CURRENT, what });
         let Some(told) = reference.session(session).filter(|told| next <= told.next()) else {
             return broken(format!("{next} of {session} is shown as current, and there is no such yet"));
@@ -179,7 +169,7 @@ fn follow(
     at: &mut Option<(Session, u64)>,
     seen: &mut FeedSeen,
     reference: &Reference,
-) -> Result<(), Broken> {
+) -> Verdict {
     let broken = |what| Err(Broken { invariant: super::AGAIN, what });
     match (event, at.as_mut()) {
         (FeedEvent::Session(session), _) => *at = Some((session, 1)),

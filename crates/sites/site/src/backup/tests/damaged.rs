@@ -30,7 +30,7 @@ pub(super) fn records(bytes: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn wherever_a_bit_flips_in_the_log_that_grows_nothing_that_is_whole_is_lost() {
+fn bit_flip_in_growing_log_loses_nothing_intact() {
     let right = fs::read(Scene::new().folder.log_path(Version(25))).unwrap();
     let records = records(&right);
     let last = *records.last().unwrap();
@@ -64,7 +64,7 @@ fn wherever_a_bit_flips_in_the_log_that_grows_nothing_that_is_whole_is_lost() {
 }
 
 #[test]
-fn a_length_that_has_grown_before_whole_records_is_damage_to_everybody_and_each_time_another_file_is_kept() {
+fn overlong_record_length_is_damage_and_file_is_kept() {
     let scene = Scene::new();
     let path = scene.folder.log_path(Version(25));
     for (number, record, before) in [(1, 2, 29), (2, 1, 25)] {
@@ -83,7 +83,7 @@ fn a_length_that_has_grown_before_whole_records_is_damage_to_everybody_and_each_
 }
 
 #[test]
-fn a_crash_while_a_damaged_log_is_set_aside_leaves_it_or_what_is_whole() {
+fn crash_while_setting_log_aside_keeps_old_or_intact() {
     let scene = Scene::new();
     let path = scene.folder.log_path(Version(25));
     let right = fs::read(&path).unwrap();
@@ -115,7 +115,7 @@ fn a_crash_while_a_damaged_log_is_set_aside_leaves_it_or_what_is_whole() {
 }
 
 #[test]
-fn a_log_that_is_begun_keeps_what_is_whole_of_a_damaged_one_and_says_so() {
+fn new_log_keeps_intact_part_of_damaged_one() {
     let scene = Scene::new();
     let path = scene.folder.log_path(Version(25));
     let right = fs::read(&path).unwrap();
@@ -138,7 +138,7 @@ fn a_log_that_is_begun_keeps_what_is_whole_of_a_damaged_one_and_says_so() {
 }
 
 #[test]
-fn a_last_record_with_zeros_in_it_is_told_and_not_refused_and_is_kept_when_followed_on() {
+fn zeroed_last_record_is_reported_and_kept_on_follow() {
     let scene = Scene::new();
     let path = scene.folder.log_path(Version(25));
     let right = fs::read(&path).unwrap();
@@ -194,7 +194,7 @@ const SPOILT: [(&str, Spoil); 5] = [
 ];
 
 #[test]
-fn a_copy_that_is_unusable_is_set_aside_and_following_goes_on_from_another_or_not_at_all() {
+fn unusable_copy_set_aside_following_uses_another() {
     for (how, spoil) in SPOILT {
         let scene = Scene::new();
         scene.base(30);

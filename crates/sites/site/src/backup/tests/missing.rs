@@ -36,7 +36,7 @@ fn is_a_gap(scene: &Scene, until: Until, before: u64, behind: u64) {
 }
 
 #[test]
-fn a_log_behind_a_gap_without_a_copy_is_no_reason_to_restore_what_is_old_and_say_nothing() {
+fn log_after_gap_without_copy_restores_nothing_silently() {
     let scene = with_an_orphan();
     for until in [Until::Newest, Until::Version(Version(38)), Until::Moment(25_000), Until::Moment(u64::MAX)]
     {
@@ -57,7 +57,7 @@ fn with_an_orphan() -> Scene {
 }
 
 #[test]
-fn a_log_without_a_copy_is_not_gone_on_with_and_keeps_no_copy_away() {
+fn log_without_copy_not_continued_and_blocks_no_copy() {
     let scene = with_an_orphan();
     assert_eq!(resumed(&scene).unwrap().unwrap().last(), Version(25), "what has a copy");
     let aside =
@@ -75,7 +75,7 @@ fn a_log_without_a_copy_is_not_gone_on_with_and_keeps_no_copy_away() {
 }
 
 #[test]
-fn a_log_is_gone_on_with_if_its_copy_lies_anywhere_in_the_unbroken_run() {
+fn log_continued_if_copy_is_in_unbroken_run() {
     for base in [BASE, 17, 25, 33, NEWEST] {
         let scene = Scene::new();
         fs::remove_file(scene.folder.copy_path(Version(BASE))).unwrap();
@@ -102,7 +102,7 @@ fn goes_on_from(scene: &Scene, version: u64, what: &str) {
 }
 
 #[test]
-fn a_crash_at_any_step_of_beginning_the_next_file_leaves_what_is_whole() {
+fn crash_starting_next_file_keeps_intact_part() {
     let scene = Scene::new();
     let (old, next) = (scene.folder.log_path(Version(25)), scene.folder.log_path(Version(30)));
     let whole = || {
@@ -160,7 +160,7 @@ fn a_file_that_is_missing_is_found_though_all_others_are_whole() {
     // The first log: nothing leads from the first base to what follows.
     let (found, faults) = without(scene.folder.log_path(Version(BASE)));
     assert_eq!(found, [(BASE, BASE, Some(BASE)), (25, NEWEST, Some(30))]);
-    assert!(faults.len() == 1 && faults[0].contains("behind 10 are missing up to 25"), "{faults:?}");
+    assert!(faults.len() == 1 && faults[0].contains("between 10 and 25 are missing"), "{faults:?}");
     // The last one: all that there is can be restored, and what it had nobody can know.
     let (found, faults) = without(scene.folder.log_path(Version(25)));
     assert_eq!((found, faults.len()), (vec![(BASE, 25, Some(BASE)), (30, 30, Some(30))], 0));
@@ -203,7 +203,7 @@ fn files_that_meet_must_be_of_one_history() {
 
 /// A log that ended before its first version, and one that is long: a site that is behind gives a copy that begins where they did.
 #[test]
-fn a_copy_of_a_version_that_was_followed_before_goes_on_with_what_there_is() {
+fn copy_of_followed_version_continues_existing_log() {
     for copied in [NEWEST, 30, 25, BASE] {
         let scene = Scene::new();
         resumed(&scene).unwrap().unwrap().end().unwrap();
@@ -216,7 +216,7 @@ fn a_copy_of_a_version_that_was_followed_before_goes_on_with_what_there_is() {
 }
 
 #[test]
-fn a_copy_of_another_history_is_not_joined_to_the_log_that_has_its_version() {
+fn copy_of_other_history_does_not_join_the_log() {
     // In the last log, at its end, where two meet, and in the one before it.
     for copied in [33, NEWEST, 25, 15] {
         let scene = Scene::new();
@@ -248,6 +248,6 @@ fn a_directory_of_another_database_is_told_with_both() {
     let scene = Scene::new();
     scene.folder.takes(IDENTITY).unwrap();
     let refused = scene.folder.takes("f409").unwrap_err().to_string();
-    let both = format!("holds copies of database {IDENTITY}; the site asked is of f409");
+    let both = format!("contains copies of database {IDENTITY}, but the site belongs to f409");
     assert!(refused.contains(&both), "{refused}");
 }

@@ -13,7 +13,7 @@ fn narrow(machine: &Machine) -> TestSite {
 }
 
 #[test]
-fn what_the_log_does_not_take_yet_is_proposed_when_it_does_and_ends_nobody() {
+fn unaccepted_proposals_are_retried_later() {
     let machine = Machine::default();
     let mut site = narrow(&machine);
     machine.pass(&mut site, 3);

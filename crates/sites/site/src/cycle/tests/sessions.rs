@@ -29,7 +29,7 @@ fn told(machine: &Machine) -> Option<(Code, u64)> {
 }
 
 #[test]
-fn a_site_that_is_behind_what_a_client_has_seen_answers_when_it_has_come_there() {
+fn lagging_site_answers_client_once_caught_up() {
     let machine = Machine::default();
     let mut site = begun(&machine, &[1]);
     let later = [read_seeing(seen(3)), execute_seeing(2, seen(2), "get a")];
@@ -44,7 +44,7 @@ fn a_site_that_is_behind_what_a_client_has_seen_answers_when_it_has_come_there()
 }
 
 #[test]
-fn who_has_seen_what_nobody_has_is_sent_elsewhere_and_has_cost_a_place_for_a_while() {
+fn client_ahead_of_all_is_redirected_and_holds_place() {
     let machine = Machine::default();
     let mut site = begun(&machine, &[1]);
     let lie = seen(1 << 63);
@@ -92,7 +92,7 @@ fn an_answer_that_another_site_gave_says_how_far_that_site_was() {
 }
 
 #[test]
-fn a_request_that_was_sent_on_is_executed_on_what_its_client_has_seen_or_not_at_all() {
+fn forwarded_request_runs_on_seen_version_or_not() {
     let machine = Machine::default();
     let mut site = begun(&machine, &[1]);
     machine.site_sent(&Between::Forward(TransactionId { client: 2, sequence: 1 }, Version(9), b"put a 6"));

@@ -74,7 +74,7 @@ fn a_copy_is_done_when_all_of_it_is_on_the_disk() {
 }
 
 #[test]
-fn a_piece_that_does_not_come_is_asked_for_again_and_then_another_site() {
+fn missing_piece_requested_again_then_elsewhere() {
     let mut machine = Machine::default();
     let mut filling = begun(&mut machine);
     filling.piece(FROM, piece(0, false));
@@ -99,7 +99,7 @@ fn the_duty_cycle_does_not_empty_the_store() {
 }
 
 #[test]
-fn another_copy_is_not_begun_while_the_disk_writes_one_that_was_given_up() {
+fn no_second_copy_while_disk_writes_abandoned_one() {
     let mut machine = Machine::default();
     let mut filling = begun(&mut machine);
     assert!(machine.load(), "the store is emptied");
@@ -122,7 +122,7 @@ fn another_copy_is_not_begun_while_the_disk_writes_one_that_was_given_up() {
 }
 
 #[test]
-fn a_store_that_does_not_take_its_copy_is_told_of_and_tried_again_after_pauses_that_grow() {
+fn store_rejecting_copy_is_reported_and_backed_off() {
     let mut machine = Machine::default();
     let mut filling = begun(&mut machine);
     let links = machine.wire.clone();
@@ -133,7 +133,7 @@ fn a_store_that_does_not_take_its_copy_is_told_of_and_tried_again_after_pauses_t
         let told = filling.progress();
         assert!(told.contains("could not be filled") && told.contains("from 1.1"), "{told}");
         assert!(
-            told.contains("has ended") && told.contains(&format!("{} s later", 1 << (time - 1))),
+            told.contains("has ended") && told.contains(&format!("another copy in {} s", 1 << (time - 1))),
             "{told}"
         );
         assert!((0..100 << (time - 1)).all(|_| {

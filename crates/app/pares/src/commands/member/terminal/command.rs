@@ -10,8 +10,9 @@ use pares_desk::item::{ItemBody, TraderId};
 use pares_types::{InstrumentId, Price, Quantity, Side};
 
 /// What can be typed.
-pub(super) const HELP: &str = "Typed: buy 100 at 10.50 [in INSTRUMENT] | sell 100 at 10.50 | cancel ORDER | all WORDS | to TRADER WORDS | note WORDS | ask [QUANTITY] | help | \
-     quit. Keys: Tab, Up, Down: another book; Esc: leave. INSTRUMENT is the number beside its symbol.";
+pub(super) const HELP: &str = "Commands: buy 100 at 10.50 [in INSTRUMENT] | sell 100 at 10.50 | cancel \
+     ORDER | all WORDS | to TRADER WORDS | note WORDS | ask [QUANTITY] | help | quit. Keys: Tab, Up, Down: \
+     other books; Esc: quit. INSTRUMENT is the number beside its symbol.";
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,35 +62,41 @@ impl Words {
 pub(super) fn read(line: &str, instrument: Option<InstrumentId>) -> Result<Option<Command>, String> {
     let line = line.trim();
     let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
-    let here = || instrument.ok_or_else(|| "no instrument is shown yet".to_owned());
+    let here = || {
+        instrument.ok_or_else(|| {
+            "no instrument is shown yet: wait for market data, or name one with `in INSTRUMENT`".to_owned()
+        })
+    };
     Ok(Some(match word {
         "" => return Ok(None),
         "quit" | "q" => Command::Quit,
         "help" | "?" => Command::Help,
         "buy" => Command::Order(ticket(rest, instrument, Side::Buy)?),
         "sell" => Command::Order(ticket(rest, instrument, Side::Sell)?),
-        "cancel" => Command::Cancel(rest.parse().map_err(|_| "cancel WHICH: an order's name".to_owned())?),
+        "cancel" => {
+            Command::Cancel(rest.parse().map_err(|_| "expected: cancel ORDER, the order's name".to_owned())?)
+        }
         "note" => Command::Say(Words::Note { instrument: here()?, text: rest.into() }),
         "ask" => {
-            let how = |_| "ask QUANTITY, or ask".to_owned();
+            let how = |_| "expected: ask, or ask QUANTITY".to_owned();
             let quantity = if rest.is_empty() { 0 } else { rest.parse().map_err(how)? };
             let quantity = Quantity(quantity);
             Command::Say(Words::Ask { instrument: here()?, quantity })
         }
         "to" => {
-            let how = || "to TRADER WORDS".to_owned();
+            let how = || "expected: to TRADER WORDS".to_owned();
             let (to, text) = rest.split_once(' ').ok_or_else(how)?;
             let to = TraderId(to.parse().map_err(|_| how())?);
             Command::Say(Words::Message { to, text: text.into() })
         }
         "all" => Command::Say(Words::Message { to: TraderId(0), text: rest.into() }),
-        _ => return Err(format!("`{word}` is no command; `help` lists them")),
+        _ => return Err(format!("`{word}` is not a command; `help` lists them")),
     }))
 }
 
 /// An order for the instrument that is named, or shown.
 fn ticket(text: &str, shown: Option<InstrumentId>, side: Side) -> Result<Ticket, String> {
-    let how = || "QUANTITY at PRICE, and `in` with the instrument's number if it is not shown".to_owned();
+    let how = || "expected: QUANTITY at PRICE, and `in INSTRUMENT` if it is not the one shown".to_owned();
     let words: Vec<&str> = text.split_whitespace().filter(|word| !["at", "@", "in"].contains(word)).collect();
     let (quantity, price, named) = match words[..] {
         [quantity, price] => (quantity, price, None),

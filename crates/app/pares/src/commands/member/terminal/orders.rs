@@ -44,7 +44,7 @@ impl Orders {
         self.name += 1;
         let name = ClientOrderId(self.name);
         match self.with(|client| client.cancel(name, ClientOrderId(target))) {
-            Ok(()) => format!("cancel of {target} sent"),
+            Ok(()) => format!("sent the cancel of {target}"),
             Err(why) => why,
         }
     }
@@ -64,7 +64,7 @@ impl Orders {
     fn connect(&self) -> Result<Client, String> {
         let exchange = self.exchange.as_ref();
         let exchange =
-            exchange.ok_or("this member's system knows no exchange: `pares member up --exchange DIR`")?;
+            exchange.ok_or("this member's system is not connected to an exchange: start it with `pares member up --exchange DIR`")?;
         let key = self.key.as_deref().map(KeyFile::read).transpose().map_err(|error| error.to_string())?;
         let tls = exchange.authority.as_deref().map(Tls::of_exchange).transpose();
         let tls = tls.map_err(|error| error.to_string())?;
@@ -85,11 +85,11 @@ impl Orders {
         let Some(client) = &mut self.client else { return };
         let polled = client.poll(|update| {
             if let Update::Rejected { client_order_id, reason } = update {
-                say(format!("not taken in ({}): order {client_order_id}", name(&reason)));
+                say(format!("refused ({}): order {client_order_id}", name(&reason)));
             }
         });
         if let Err(error) = polled {
-            say(format!("the gateway is gone: {error}"));
+            say(format!("the connection to the gateway was lost: {error}"));
             self.client = None;
         }
     }

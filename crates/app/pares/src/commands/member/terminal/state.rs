@@ -120,7 +120,7 @@ impl TerminalState {
             TraderNews::Book(book) => drop(self.books.insert(book.key, book)),
             TraderNews::Market { shard, state } => drop(self.market.insert(shard, state)),
             TraderNews::Refused { number, refusal } => {
-                self.word = format!("number {number} was not taken in: {}", refusal.meaning());
+                self.word = format!("number {number} was refused: {}", refusal.meaning());
             }
             TraderNews::Placed { .. } | TraderNews::Renumbered { .. } => {}
             TraderNews::Item(item) => self.on_item(&item),

@@ -56,13 +56,13 @@ fn drawn_on(state: &TerminalState, width: u16, height: u16) -> String {
 fn help_is_whole_on_a_small_screen() {
     let state = TerminalState { word: HELP.into(), ..TerminalState::new(7) };
     let screen = drawn_on(&state, 80, 24);
-    for typed in ["buy 100", "cancel ORDER", "ask [QUANTITY]", "quit", "another book", "symbol."] {
+    for typed in ["buy 100", "cancel ORDER", "ask [QUANTITY]", "quit", "other books", "symbol."] {
         assert!(screen.contains(typed), "{typed} is not on\n{screen}");
     }
 }
 
 #[test]
-fn everything_that_was_told_is_shown_and_messages_between_others_are_not() {
+fn all_received_messages_shown_others_private() {
     let mut state = TerminalState::new(7);
     state.on_news(book(1, "ALFA"));
     state.on_news(TraderNews::Market { shard: ShardId(0), state: MarketState::Current });
@@ -76,7 +76,7 @@ fn everything_that_was_told_is_shown_and_messages_between_others_are_not() {
 }
 
 #[test]
-fn what_the_member_holds_of_the_book_shown_is_what_its_trades_come_to() {
+fn holdings_of_shown_book_match_its_trades() {
     let mut state = TerminalState::new(7);
     state.on_news(book(1, "ALFA"));
     assert!(!drawn(&state).contains("held"));

@@ -40,7 +40,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &TerminalState) {
         )
     });
     list(frame, orders, " own orders ", &own.collect());
-    list(frame, trades, " told by the exchange ", &state.trades);
+    list(frame, trades, " reports of the exchange ", &state.trades);
     list(frame, messages, " messages ", &state.messages);
     frame.render_widget(Paragraph::new(format!("> {}", state.input)), input);
     frame.render_widget(word.style(Style::new().fg(Color::DarkGray)), word_area);

@@ -2,47 +2,60 @@
 
 use pares_isolation::bank::Imbalance;
 use pares_isolation::{Anomalies, Anomaly};
-use pares_load::{LabError, LabResult};
-use pares_text::Table;
+use pares_load::{LabResult, none_of};
 use pares_wice::Isolation;
 use serde::{Serialize, Serializer};
 
-/// What was found in one history, or in all.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Found {
+macro_rules! counts {
+    ($($(#[$is:meta])* $name:ident,)*) => {
+        /// What was found in one history, or in all.
+        #[derive(Clone, Debug, Default, Serialize)]
+        pub(super) struct Found {
+            $($(#[$is])* pub(super) $name: u64,)*
+        }
+
+        impl Found {
+            fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
+                [$(&mut self.$name),*].into_iter()
+            }
+        }
+    };
+}
+
+counts! {
     /// Transactions asked, of lists and of the bank.
-    pub(super) transactions: u64,
-    pub(super) ok: u64,
-    pub(super) failed: u64,
-    pub(super) unknown: u64,
-    pub(super) g0: u64,
-    pub(super) g1a: u64,
-    pub(super) g1b: u64,
-    pub(super) g1c: u64,
-    pub(super) g_single: u64,
-    pub(super) g_nonadjacent: u64,
+    transactions,
+    ok,
+    failed,
+    unknown,
+    g0,
+    g1a,
+    g1b,
+    g1c,
+    g_single,
+    g_nonadjacent,
     /// Write skew: allowed under snapshot isolation.
-    pub(super) g2_item: u64,
-    pub(super) lost_updates: u64,
+    g2_item,
+    lost_updates,
     /// Done, and missing at the end.
-    pub(super) lost_appends: u64,
-    pub(super) incompatible_orders: u64,
-    pub(super) duplicate_elements: u64,
-    pub(super) phantom_elements: u64,
-    pub(super) internal: u64,
+    lost_appends,
+    incompatible_orders,
+    duplicate_elements,
+    phantom_elements,
+    internal,
     /// Elements appended twice: the drill's own fault.
-    pub(super) unusable: u64,
+    unusable,
     /// Reads of a session without what it had written.
-    pub(super) read_your_writes: u64,
+    read_your_writes,
     /// Reads of a session that go back behind what it had read.
-    pub(super) monotonic_reads: u64,
+    monotonic_reads,
     /// Snapshots of all accounts: how many, and with another sum, another number of accounts, one below zero.
-    pub(super) snapshots: u64,
-    pub(super) total_off: u64,
-    pub(super) incomplete: u64,
-    pub(super) negative: u64,
+    snapshots,
+    total_off,
+    incomplete,
+    negative,
     /// Sites whose content at the end is not that of the first.
-    pub(super) sites_differing: u64,
+    sites_differing,
 }
 
 impl Found {
@@ -65,36 +78,6 @@ impl Found {
         self.read_your_writes = count(Anomaly::ReadYourWrites);
         self.monotonic_reads = count(Anomaly::MonotonicReads);
         (self.total_off, self.incomplete, self.negative) = (bank.total_off, bank.incomplete, bank.negative);
-    }
-
-    fn counts(&mut self) -> [&mut u64; 25] {
-        [
-            &mut self.transactions,
-            &mut self.ok,
-            &mut self.failed,
-            &mut self.unknown,
-            &mut self.g0,
-            &mut self.g1a,
-            &mut self.g1b,
-            &mut self.g1c,
-            &mut self.g_single,
-            &mut self.g_nonadjacent,
-            &mut self.g2_item,
-            &mut self.lost_updates,
-            &mut self.lost_appends,
-            &mut self.incompatible_orders,
-            &mut self.duplicate_elements,
-            &mut self.phantom_elements,
-            &mut self.internal,
-            &mut self.unusable,
-            &mut self.read_your_writes,
-            &mut self.monotonic_reads,
-            &mut self.snapshots,
-            &mut self.total_off,
-            &mut self.incomplete,
-            &mut self.negative,
-            &mut self.sites_differing,
-        ]
     }
 
     /// What is never allowed, apart from write skew.
@@ -143,45 +126,13 @@ impl Figures {
     pub(super) fn settle(&mut self) {
         for scenario in &mut self.scenarios {
             let counts = scenario.found.counts();
-            self.all.counts().into_iter().zip(counts).for_each(|(all, one)| *all += *one);
+            self.all.counts().zip(counts).for_each(|(all, one)| *all += *one);
         }
-    }
-
-    pub(super) fn print(&self) {
-        let mut table = Table::new([
-            "scenario",
-            ">done",
-            ">not done",
-            ">unknown",
-            ">forbidden",
-            ">write skew",
-            ">own writes missed",
-            ">gone back",
-            ">snapshots",
-        ]);
-        for Scenario { scenario, found, .. } in &self.scenarios {
-            let numbers = [
-                found.ok,
-                found.failed,
-                found.unknown,
-                found.forbidden(),
-                found.g2_item,
-                found.read_your_writes,
-                found.monotonic_reads,
-                found.snapshots,
-            ];
-            let cells = numbers.into_iter().map(pares_text::grouped);
-            table.row([(*scenario).to_owned()].into_iter().chain(cells).collect());
-        }
-        pares_text::say!("{}", table.render());
     }
 
     /// Whether all that is promised was so.
     pub(super) fn verdict(&self) -> LabResult {
         let skew = if self.isolation == Isolation::Serialisable { self.all.g2_item } else { 0 };
-        match self.all.forbidden() + skew {
-            0 => Ok(()),
-            count => Err(LabError::Failed(format!("{count} anomalies that this isolation forbids"))),
-        }
+        none_of([(self.all.forbidden() + skew, "anomalies that this isolation forbids")])
     }
 }

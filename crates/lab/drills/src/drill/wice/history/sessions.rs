@@ -93,7 +93,7 @@ impl Session {
     }
 
     fn transaction(&mut self) {
-        let only_reads = self.random.chance(READS_PERCENT);
+        let only_reads = self.random.percent(READS_PERCENT);
         let count = 1 + self.random.below(PARTS_MAX);
         let asked: Vec<MicroOperation> = (0..count).map(|_| self.part(only_reads)).collect();
         let invoked = self.shared.now();
@@ -111,7 +111,7 @@ impl Session {
 
     fn part(&mut self, only_reads: bool) -> MicroOperation {
         let list = self.shared.lists.in_use(self.random.next_u64());
-        if only_reads || self.random.chance(50) {
+        if only_reads || self.random.percent(50) {
             return MicroOperation::Read(list, None);
         }
         self.shared.lists.note_append(list);
@@ -120,7 +120,7 @@ impl Session {
     }
 
     fn bank(&mut self) {
-        let only_reads = self.random.chance(50);
+        let only_reads = self.random.percent(50);
         let [from, step, amount] = [ACCOUNTS, ACCOUNTS - 1, 60].map(|bound| self.random.below(bound));
         let lists = &self.shared.lists;
         let request = match only_reads {

@@ -10,7 +10,8 @@ use pares_load::LabError;
 use pares_member::MemberConfig;
 use rustix::net::sockopt;
 
-use super::{Server, submit};
+use super::{ONLY, submit};
+use crate::member::Desk;
 
 /// What the socket may hold while the listener does something else.
 const SOCKET_BYTES: usize = 16 << 20;
@@ -35,16 +36,18 @@ pub(in super::super) fn measure(rate: u64, seconds: u64) -> Result<Cast, LabErro
     timeout.map_err(LabError::io("setting a socket"))?;
     // The system may give less.
     let _ = sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BYTES);
-    let server = Server::start(MemberConfig { groups: vec![group], ..MemberConfig::local(1) })?;
+    let mut desk = Desk::of(MemberConfig { groups: vec![group], ..MemberConfig::local(1) })?;
+    desk.start(ONLY)?;
+    let server = desk.address(ONLY)?;
     let stop = AtomicBool::new(false);
     let (submitted, heard) = std::thread::scope(|scope| {
         let listener = scope.spawn(|| listen(&socket, &stop));
-        let submitted = submit(server.address, rate, seconds);
+        let submitted = submit(server, rate, seconds);
         stop.store(true, Ordering::Relaxed);
         (submitted, listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     let (submitted, heard) = (submitted?, heard.map_err(LabError::io("listening"))?);
-    server.stop()?;
+    desk.end(ONLY)?;
     let took = heard.took.as_secs_f64().max(1e-9);
     Ok(Cast {
         messages_per_s: (heard.messages as f64 / took) as u64,

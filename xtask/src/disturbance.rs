@@ -1,0 +1,57 @@
+//! `--disturbed`: a busy loop takes every processor for one second of every five.
+//!
+//! On a shared machine everything stalls now and then, and a test that depends on timing fails there, rarely. Here that
+//! happens often: on each processor a loop of real-time priority is busy for one second and rests for four.
+
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+/// One second busy, four at rest, for as long as xtask runs.
+const TURNS: &str = "while kill -0 $0 2>/dev/null; do timeout 1 sh -c 'while :; do :; done'; sleep 4; done";
+
+/// The busy loops; dropping this ends them.
+#[derive(Debug)]
+pub(crate) struct Disturbance(Vec<Child>);
+
+impl Disturbance {
+    /// Begins to take the processors away.
+    ///
+    /// # Errors
+    /// If a loop cannot be started with that priority (`chrt` and `taskset`, of util-linux, as root).
+    pub(crate) fn begin() -> Result<Self, String> {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let own = std::process::id().to_string();
+        let mut loops = Self(Vec::new());
+        for processor in 0..processors {
+            let mut command = Command::new("chrt");
+            // Round robin: beside a loop of FIFO priority `timeout` would never run, and the loop never end.
+            command.args([
+                "--rr",
+                "50",
+                "taskset",
+                "--cpu-list",
+                &processor.to_string(),
+                "sh",
+                "-c",
+                TURNS,
+                &own,
+            ]);
+            let child = command.stdin(Stdio::null()).spawn().map_err(|error| format!("chrt: {error}"))?;
+            loops.0.push(child);
+        }
+        thread::sleep(std::time::Duration::from_millis(100));
+        match loops.0.iter_mut().find_map(|child| child.try_wait().ok().flatten()) {
+            None => Ok(loops),
+            Some(status) => Err(format!("chrt or taskset ended with {status}; --disturbed needs root")),
+        }
+    }
+}
+
+impl Drop for Disturbance {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ended_before = child.kill();
+            let _nothing_to_wait_for = child.wait();
+        }
+    }
+}
