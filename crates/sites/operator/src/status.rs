@@ -109,8 +109,13 @@ fn judge(
         let (refused, others) = (report.refused_sites(), report.trouble.iter().chain(&report.differing));
         let told = refused.chain(others.map(String::as_str));
         wrong.extend(told.map(|told| format!("{}: {told}", sites::name(*site))));
-        wrong.extend(unsettled(*site, report, asked.iter().map(|(site, _)| *site)));
+        if !report.other_lists.is_empty() {
+            let (name, others) = (sites::name(*site), report.other_lists.join(", "));
+            wrong.push(format!("{name}: the sites.toml of {others} lists other sites"));
+        }
     }
+    let named: Vec<SiteId> = asked.iter().map(|(site, _)| *site).collect();
+    wrong.extend(unnamed_voters(&named, reports));
     if !reports.iter().any(|(_, report)| report.certifies) {
         wrong.push("no site certifies".into());
     }
@@ -144,19 +149,17 @@ fn mixed(reports: &[(SiteId, SiteReport)]) -> Option<String> {
     })
 }
 
-/// What is left to do when sites come or go.
-fn unsettled(site: SiteId, report: &SiteReport, mut named: impl Iterator<Item = SiteId>) -> Vec<String> {
-    let (name, cluster) = (sites::name(site), site.cluster.0);
+/// Sites that have a vote although `sites.toml` no longer names them. The delegate knows who votes; a delegate that is itself no longer
+/// named is not asked, so the first site of its cluster that answers speaks for it.
+fn unnamed_voters(named: &[SiteId], reports: &[(SiteId, SiteReport)]) -> Vec<String> {
     let mut all = Vec::new();
-    if !report.other_lists.is_empty() {
-        all.push(format!("{name}: the sites.toml of {} lists other sites", report.other_lists.join(", ")));
-    }
-    let named: Vec<u8> =
-        named.by_ref().filter(|other| other.cluster.0 == cluster).map(|other| other.number).collect();
-    for number in report.voters.iter().filter(|number| report.delegate && !named.contains(number)) {
-        all.push(format!(
-            "{cluster}.{number} has a vote, but is not in sites.toml: `pares site remove {cluster}.{number}`"
-        ));
+    for mates in reports.chunk_by(|(one, _), (other, _)| one.cluster == other.cluster) {
+        let (site, report) = mates.iter().find(|(_, report)| report.delegate).unwrap_or(&mates[0]);
+        let voters = report.voters.iter().map(|number| SiteId::new(site.cluster.0, *number));
+        all.extend(voters.filter(|voter| !named.contains(voter)).map(|voter| {
+            let name = sites::name(voter);
+            format!("{name} has a vote, but is not in sites.toml: `pares site remove {name}`")
+        }));
     }
     all
 }
@@ -205,5 +208,23 @@ mod tests {
         let lost = without_register(Some(Ok(WitnessReport::default())));
         assert!(lost.unwrap().contains("pares site renew"));
         assert_eq!(without_register(None), None);
+    }
+
+    #[test]
+    fn voter_missing_from_sites_file_is_named_without_its_delegate() {
+        let [first, last] = [SiteId::new(0, 0), SiteId::new(0, 2)];
+        let report = |delegate, voters: &[u8]| SiteReport {
+            delegate,
+            voters: voters.to_vec(),
+            ..SiteReport::default()
+        };
+        let said = |reports: [SiteReport; 2]| {
+            let [one, two] = reports;
+            unnamed_voters(&[first, last], &[(first, one), (last, two)])
+        };
+        assert_eq!(said([report(false, &[0, 1, 2]), report(true, &[0, 2])]), Vec::<String>::new());
+        assert!(said([report(false, &[]), report(true, &[0, 1, 2])])[0].contains("`pares site remove 0.1`"));
+        // The delegate is 0.1 itself, which is not asked.
+        assert_eq!(said([report(false, &[0, 1, 2]), report(false, &[0, 1, 2])]).len(), 1);
     }
 }

@@ -171,7 +171,13 @@ impl<'a> Supervisor<'a> {
         let Some(&site) = self.left.front() else { return self.end_roll() };
         if let Some(mate) = self.ill_mate(site) {
             let why = self.in_vain(mate).map_or(String::new(), |why| format!(": it {why}"));
-            self.complain(format!("waiting until {mate} participates, before restarting {site}{why}"));
+            self.complain(match now_gone(mate, &self.config) {
+                true => format!(
+                    "waiting until `pares site remove {}` has taken its vote, before restarting {site}",
+                    sites::name(mate)
+                ),
+                false => format!("waiting until {mate} participates, before restarting {site}{why}"),
+            });
             return Ok(());
         }
         self.left.pop_front();
