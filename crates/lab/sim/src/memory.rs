@@ -8,20 +8,25 @@
 //! | module | what |
 //! |---|---|
 //! | `log`, `writer`, `reader`, `replace` | logs, with what a crash and a loss of power leave of them |
-//! | `files` | files, with the same |
-//! | `sockets`, `datagrams` | connections; packets without one |
-//! | `host` | one process's handle on all of it |
+//! | `files`, `file` | files, with the same; one that a process has open |
+//! | `net`, `sockets`, `datagrams` | connections; a server's ends of them; packets without one |
+//! | `window` | a venue's window of a shard |
 //! | `machine` | all of it |
+//! | `host`, `world` | one process's handle on all of it, at each call of which it may be killed; what its role sees |
 //! | `seam`, `lens` | defects put in on purpose, and logs read wrongly |
 
 pub(crate) mod datagrams;
+pub(crate) mod file;
 pub(crate) mod files;
 pub(crate) mod host;
 pub(crate) mod lens;
 pub(crate) mod log;
 pub(crate) mod machine;
+pub(crate) mod net;
 pub(crate) mod reader;
 pub(crate) mod replace;
 pub(crate) mod seam;
 pub(crate) mod sockets;
+pub(crate) mod window;
+pub(crate) mod world;
 pub(crate) mod writer;

@@ -10,20 +10,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pares_flow::Random;
 
-use super::host::Host;
-
 /// One file, by whatever name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Content(Arc<Mutex<Bytes>>);
 
 #[derive(Debug, Default)]
-struct Bytes {
-    now: Vec<u8>,
-    synced: Vec<u8>,
+pub(super) struct Bytes {
+    pub(super) now: Vec<u8>,
+    pub(super) synced: Vec<u8>,
 }
 
 impl Content {
-    fn lock(&self) -> MutexGuard<'_, Bytes> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Bytes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -136,56 +134,5 @@ impl Files {
         let Some(byte) = bytes.now.get_mut(at) else { return false };
         *byte ^= 1 << random.below(8);
         true
-    }
-}
-
-/// An open file of a process.
-#[derive(Debug)]
-pub(crate) struct File {
-    host: Host,
-    content: Content,
-}
-
-impl File {
-    pub(crate) fn new(host: &Host, content: Content) -> Self {
-        Self { host: host.clone(), content }
-    }
-}
-
-impl pares_roles::world::File for File {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.host.writes()?;
-        self.content.lock().now.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.host.writes()?;
-        let mut content = self.content.lock();
-        let (at, end) = (at as usize, at as usize + bytes.len());
-        if content.now.len() < end {
-            content.now.resize(end, 0);
-        }
-        content.now[at..end].copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize> {
-        let content = self.content.lock();
-        let from = content.now.get(at as usize..).unwrap_or_default();
-        let read = from.len().min(bytes.len());
-        bytes[..read].copy_from_slice(&from[..read]);
-        Ok(read)
-    }
-
-    fn bytes(&self) -> io::Result<u64> {
-        Ok(self.content.lock().now.len() as u64)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.host.writes()?;
-        let mut content = self.content.lock();
-        content.synced = content.now.clone();
-        Ok(())
     }
 }

@@ -13,8 +13,8 @@ use pares_types::{Epoch, GatewayId, Position, ShardId};
 
 use super::files::Files;
 use super::log::Log;
+use super::net::Net;
 use super::seam::Seam;
-use super::sockets::Net;
 
 /// Bytes of a segment: small, so that logs roll; a quarter must hold what a venue reserves for a step.
 const SEGMENT_BYTES: u64 = 512 << 10;
