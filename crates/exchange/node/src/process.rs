@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pares_config::{Layout, SystemConfig, bells};
+use pares_gateway_role::GatewayNode;
 use pares_os::{Bell, BellKind, Bells};
 use pares_port::DoorFactory;
 use pares_roles::World;
-use pares_roles::gateway::GatewayNode;
 use pares_roles::recorder::RecorderNode;
 use pares_roles::world::Sockets;
 use pares_types::GatewayId;

@@ -141,7 +141,8 @@ impl<W: World> CommittedStream<W> {
     }
 
     /// Whether the shard has committed that position.
-    pub(crate) fn has_committed(&self, shard: ShardId, position: Position) -> bool {
+    #[must_use]
+    pub fn has_committed(&self, shard: ShardId, position: Position) -> bool {
         self.quorums.get(usize::from(shard.0)).is_some_and(|quorum| position < quorum.committed())
     }
 

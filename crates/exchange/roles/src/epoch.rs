@@ -29,7 +29,7 @@ use crate::left_out::LeftOut;
 use crate::lost::{self, OnLoss};
 use crate::recorder::Contents;
 use crate::world::World;
-use crate::{NodeError, gateway, recorder, venue, whole_file};
+use crate::{NodeError, recorder, venue, whole_file};
 
 /// Creates every shard's window for the next epoch. Says which that is. Goes on without a recorder that cannot be read, as long
 /// as a quorum of them can.
@@ -69,7 +69,7 @@ pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Res
 fn make_logs<W: World>(world: &W, config: &SystemConfig, recorded: &Contents) {
     for id in config.gateway_ids() {
         let had_one = recorded.gateways.contains(&id);
-        make_log(world, NodeId::Gateway(id), &gateway::log_config(config), had_one);
+        make_log(world, NodeId::Gateway(id), &recorder::log_config(config), had_one);
     }
     for id in config.venue_ids() {
         make_log(world, NodeId::Venue(id), &venue::log_config(config), false);
@@ -267,7 +267,7 @@ pub fn current(world: &impl World, config: &SystemConfig) -> Result<Epoch, NodeE
 ///
 /// # Errors
 /// [`NodeError::NotStarted`] if there is none.
-pub(crate) fn window<W: World>(world: &W, shard: ShardId) -> Result<W::Window, NodeError> {
+pub fn window<W: World>(world: &W, shard: ShardId) -> Result<W::Window, NodeError> {
     world.open_window(shard).map_err(NodeError::io("opening a window"))?.ok_or(NodeError::NotStarted(shard))
 }
 

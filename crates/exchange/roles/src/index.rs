@@ -37,8 +37,8 @@ use pares_wire::record::ResultRecord;
 use crate::world::World;
 
 pub(crate) use indexer::Indexer;
-pub(crate) use search::{Search, Sought};
-pub(crate) use starts::{Start, Starts, Wanted};
+pub use search::{Search, Sought};
+pub use starts::{Start, Starts, Wanted};
 
 /// What a record is asked for by: any two numbers, compared as such.
 type Key = [u64; 2];

@@ -13,11 +13,11 @@ use crate::tail::Tail;
 use crate::world::World;
 
 /// A log that a node reads for what it can have of it.
-pub(crate) struct LogCursor<W: World> {
+pub struct LogCursor<W: World> {
     world: W,
     log: NodeId,
     /// Where in it the node is.
-    pub(crate) tail: Tail<W>,
+    pub tail: Tail<W>,
     /// Records that this build does not understand, and times the log could not be read.
     strange: u64,
     /// Whether anything was passed over since the log's beginning.
@@ -28,13 +28,17 @@ pub(crate) struct LogCursor<W: World> {
 
 impl<W: World> LogCursor<W> {
     /// That node's log, from there on.
-    pub(crate) fn new(world: &W, log: NodeId, from: Offset) -> Self {
+    #[must_use]
+    pub fn new(world: &W, log: NodeId, from: Offset) -> Self {
         let tail = Tail::new(world, log, from);
         Self { world: world.clone(), log, tail, strange: 0, broken: from > Offset::START, told: false }
     }
 
     /// As [`Tail::next`].
-    pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+    ///
+    /// # Errors
+    /// As [`Tail::next`].
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         self.told &= self.tail.is_unreadable();
         if self.tail.take_replaced() {
             self.broken = false;
@@ -43,7 +47,7 @@ impl<W: World> LogCursor<W> {
     }
 
     /// The record just read is none that this build understands, or has no business there.
-    pub(crate) fn on_strange(&mut self, what: &dyn Display) {
+    pub fn on_strange(&mut self, what: &dyn Display) {
         assert!(self.tail.offset() > Offset::START, "a record is skipped only after it was read");
         self.strange += 1;
         self.broken = true;
@@ -56,7 +60,7 @@ impl<W: World> LogCursor<W> {
 
     /// The next record cannot be read. Says whether it was passed over, so that there may be more. Anything but damage
     /// passes by itself: the log is being replaced, or descriptors are out.
-    pub(crate) fn on_unreadable(&mut self, error: ReadError) -> bool {
+    pub fn on_unreadable(&mut self, error: ReadError) -> bool {
         let Err(error) = self.tail.pass_over(error) else {
             self.broken = true;
             return true;
@@ -69,12 +73,14 @@ impl<W: World> LogCursor<W> {
     }
 
     /// Whether all was read that the log has from its beginning.
-    pub(crate) fn is_whole(&self) -> bool {
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
         !self.broken
     }
 
     /// How often something in it was passed over.
-    pub(crate) fn damaged(&self) -> u64 {
+    #[must_use]
+    pub fn damaged(&self) -> u64 {
         self.tail.damaged() + self.strange
     }
 }

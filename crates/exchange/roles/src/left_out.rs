@@ -90,7 +90,7 @@ impl Display for LeftOut {
 }
 
 /// Whether the recorder is left out, or may be: the note is there, or nobody can tell. Its log and its checkpoints are not read.
-pub(crate) fn is_noted(world: &impl World, recorder: RecorderId) -> bool {
+pub fn is_noted(world: &impl World, recorder: RecorderId) -> bool {
     !world.open_file(&path(recorder)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 

@@ -51,8 +51,8 @@ use shard::{ShardRecord, offer, recover};
 
 pub use counters::DAY_COUNTER;
 pub use retention::drop_note;
-pub use shard::beginnings;
-pub(crate) use shard::{Contents, beginning, recorded, salvaged};
+pub(crate) use shard::{Contents, recorded, salvaged};
+pub use shard::{beginning, beginnings};
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;
@@ -283,7 +283,7 @@ impl<W: World> Duty for RecorderNode<W> {
     }
 }
 
-/// How a recorder's log is kept.
+/// How the log of a recorder is kept, and that of a gateway: as durable as the settings say.
 #[must_use]
 pub fn log_config(config: &SystemConfig) -> Config {
     Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())

@@ -156,7 +156,8 @@ impl<W: World> Tail<W> {
     }
 
     /// Whether it could not be read when that was last tried: damage, no descriptors, no memory.
-    pub(crate) fn is_unreadable(&self) -> bool {
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
         self.unreadable
     }
 

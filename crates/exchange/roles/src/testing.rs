@@ -1,7 +1,9 @@
 //! A world for the unit tests of roles: a directory, mapped logs in it, and the rest in memory. Time passes and a task goes on
 //! when the test says so, and nobody dies.
 
-pub(crate) mod records;
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+pub mod records;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -41,10 +43,10 @@ struct Shared {
 }
 
 #[derive(Clone)]
-pub(crate) struct TestWorld(Arc<Shared>);
+pub struct TestWorld(Arc<Shared>);
 
 impl TestWorld {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self(Arc::new(Shared {
             dir: tempfile::tempdir().unwrap(),
             counters: Mutex::default(),
@@ -61,47 +63,47 @@ impl TestWorld {
     }
 
     /// Where a file of the world really lies.
-    pub(crate) fn real(&self, path: &Path) -> PathBuf {
+    pub fn real(&self, path: &Path) -> PathBuf {
         self.0.dir.path().join(path)
     }
 
     /// All that the operator was told.
-    pub(crate) fn complaints(&self) -> String {
+    pub fn complaints(&self) -> String {
         self.0.complaints.lock().unwrap().join("\n")
     }
 
     /// The matching engine panics at that request from now on; or at none any more.
-    pub(crate) fn poison(&self, request: Option<RequestId>) {
+    pub fn poison(&self, request: Option<RequestId>) {
         *self.0.poison.lock().unwrap() = request;
     }
 
     /// That file cannot be removed from now on; or every file can.
-    pub(crate) fn hold(&self, path: Option<&'static str>) {
+    pub fn hold(&self, path: Option<&'static str>) {
         *self.0.held.lock().unwrap() = path;
     }
 
     /// Time passes.
-    pub(crate) fn pass(&self, ns: u64) {
+    pub fn pass(&self, ns: u64) {
         self.0.mono_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    pub(crate) fn set_back(&self, ns: u64) {
+    pub fn set_back(&self, ns: u64) {
         self.0.back_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
     /// Whether there is room for another task.
-    pub(crate) fn crowd(&self, crowded: bool) {
+    pub fn crowd(&self, crowded: bool) {
         self.0.crowded.store(crowded, Ordering::Relaxed);
     }
 
     /// The system is started anew by somebody who removed what only lives while it does.
-    pub(crate) fn lose_run(&self) {
+    pub fn lose_run(&self) {
         self.0.windows.lock().unwrap().clear();
         self.0.counters.lock().unwrap().clear();
     }
 
     /// Has every task do what there is to do.
-    pub(crate) fn run_tasks(&self) {
+    pub fn run_tasks(&self) {
         let mut tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap());
         tasks.retain_mut(|task| {
             loop {
@@ -116,7 +118,7 @@ impl TestWorld {
     }
 
     /// A bit of the record at `offset` flips.
-    pub(crate) fn flip(&self, log: NodeId, offset: Offset) {
+    pub fn flip(&self, log: NodeId, offset: Offset) {
         let segment = self.log(log).join(format!("{:020}.seg", 0));
         let file = fs::File::options().read(true).write(true).open(segment).unwrap();
         let (mut byte, at) = ([0], offset.0 + 40);
@@ -277,7 +279,7 @@ impl World for TestWorld {
     }
 }
 
-pub(crate) struct Numbers(Vec<(String, AtomicU64)>);
+pub struct Numbers(Vec<(String, AtomicU64)>);
 
 impl Counters for Arc<Numbers> {
     fn set(&self, counter: impl Into<usize>, value: u64) {
@@ -294,7 +296,7 @@ impl Counters for Arc<Numbers> {
 }
 
 /// Wakes nobody: the test takes every turn itself.
-pub(crate) struct Deaf;
+pub struct Deaf;
 
 impl Ring for Deaf {
     fn ring(&mut self, _node: NodeId) {}

@@ -57,7 +57,7 @@ use pares_log::{Config, Offset};
 use pares_types::{Position, ShardId, VenueId};
 use pares_venue::Shard;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub(crate) use rebuild::Silence;
 
 use crate::committed::CommittedStream;
@@ -72,6 +72,7 @@ use leaving::Leaving;
 use out::{Draft, Out};
 use rebuild::{Plan, Rebuild};
 use requests::Requests;
+pub use requests::{ANSWERED_OFFSET_COUNTER, EPOCH_COUNTER};
 pub use restore::time_to_load;
 use seat::ShardSeat;
 pub use turn::{Hold, turn};

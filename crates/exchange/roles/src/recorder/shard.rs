@@ -139,7 +139,7 @@ pub fn beginnings(world: &impl World, log: NodeId, shards: usize) -> BTreeMap<Sh
 }
 
 /// With which position of a shard a recorder's log begins, as far as it can be read without a gap.
-pub(crate) fn beginning(world: &impl World, log: NodeId, shard: ShardId) -> Option<Position> {
+pub fn beginning(world: &impl World, log: NodeId, shard: ShardId) -> Option<Position> {
     let mut log = world.read_log_from_start(log).ok()?;
     while let Ok(Some(entry)) = log.next() {
         if record::schema(entry.payload) == Some(record::RESULT) {

@@ -12,19 +12,20 @@ use pares_wire::record::{self, ResultPlace};
 
 use super::TestWorld;
 use crate::checkpoints::UnfinishedCheckpoint;
+use crate::index::Indexer;
 use crate::world::World;
 
-pub(crate) fn config() -> SystemConfig {
+pub fn config() -> SystemConfig {
     SystemConfig { segment_mib: 2, window: 1_024, ..SystemConfig::default() }
 }
 
 /// What venue 0 says about a position of the first shard in an epoch.
-pub(crate) fn result(epoch: u32, position: u64) -> Vec<u8> {
+pub fn result(epoch: u32, position: u64) -> Vec<u8> {
     result_of(ShardId(0), epoch, position)
 }
 
 /// What venue 0 says about a position in an epoch.
-pub(crate) fn result_of(shard: ShardId, epoch: u32, position: u64) -> Vec<u8> {
+pub fn result_of(shard: ShardId, epoch: u32, position: u64) -> Vec<u8> {
     let request = Request {
         id: RequestId::new(GatewayId(0), position + 1),
         stamp: Timestamp(1),
@@ -38,7 +39,7 @@ pub(crate) fn result_of(shard: ShardId, epoch: u32, position: u64) -> Vec<u8> {
 }
 
 /// What venue 0 says of a request at a position of an epoch; one share is left of the order.
-pub(crate) fn result_to(
+pub fn result_to(
     request: &Request,
     (epoch, position): (Epoch, u64),
     (status, reason): (Status, Reason),
@@ -53,7 +54,7 @@ pub(crate) fn result_to(
 }
 
 /// A request as it lies in its gateway's log.
-pub(crate) fn payload(request: &Request) -> Vec<u8> {
+pub fn payload(request: &Request) -> Vec<u8> {
     let mut bytes = vec![0; record::request_bytes(request)];
     record::write_request(&mut bytes, request);
     bytes
@@ -61,15 +62,25 @@ pub(crate) fn payload(request: &Request) -> Vec<u8> {
 
 impl TestWorld {
     /// A node publishes that in its log. Says where each of it lies.
-    pub(crate) fn publish(&self, log: NodeId, payloads: &[Vec<u8>]) -> Vec<Offset> {
+    pub fn publish(&self, log: NodeId, payloads: &[Vec<u8>]) -> Vec<Offset> {
         let mut writer = self.write_log(log, crate::recorder::log_config(&config())).unwrap();
         let offsets = payloads.iter().map(|payload| writer.append(payload).unwrap()).collect();
         writer.publish();
         offsets
     }
 
+    /// The process of recorder 0 indexes what there is of the first shard, a thousand rows a run.
+    pub fn index(&self) {
+        let (id, log) = (RecorderId(0), NodeId::Recorder(RecorderId(0)));
+        let end = self.write_log(log, crate::recorder::log_config(&config())).unwrap().tail();
+        let life = Indexer::start(self, (id, vec![ShardId(0)]), (1_000, false), end).unwrap();
+        (0..200).for_each(|_| self.run_tasks());
+        drop(life);
+        self.run_tasks();
+    }
+
     /// Where the records of a log begin.
-    pub(crate) fn places(&self, log: NodeId) -> Vec<Offset> {
+    pub fn places(&self, log: NodeId) -> Vec<Offset> {
         let mut reader = self.read_log_from_start(log).unwrap();
         let mut places = Vec::new();
         while let Some(entry) = reader.next().unwrap() {
@@ -79,7 +90,7 @@ impl TestWorld {
     }
 
     /// Recorder 0 has a checkpoint of a shard behind these requests; replay starts at `from`. Its position.
-    pub(crate) fn store_checkpoint(
+    pub fn store_checkpoint(
         &self,
         config: &SystemConfig,
         shard: ShardId,
@@ -100,7 +111,7 @@ impl TestWorld {
         position
     }
 
-    pub(crate) fn results(&self, log: NodeId) -> Vec<(u32, u64)> {
+    pub fn results(&self, log: NodeId) -> Vec<(u32, u64)> {
         let mut reader = self.read_log_from_start(log).unwrap();
         let mut found = Vec::new();
         while let Some(entry) = reader.next().unwrap() {

@@ -12,18 +12,21 @@ use pares_log::Offset;
 use pares_types::{Epoch, GatewayId, Request};
 use pares_wire::record::{RequestRecord, SESSION_MARK, schema};
 
-use crate::gateway::Counter;
 use crate::inlet::LogCursor;
 use crate::world::World;
+
+/// The counter of a gateway that says up to where in its log all requests are answered.
+pub const ANSWERED_OFFSET_COUNTER: &str = "answered_offset";
+/// The counter of a gateway that says of which epoch the former is.
+pub const EPOCH_COUNTER: &str = "epoch";
 
 /// Up to where a gateway's requests are all answered; the log's beginning unless the gateway says so in this epoch.
 pub(super) fn answered_offset<W: World>(world: &W, gateway: GatewayId, epoch: Epoch) -> Offset {
     let name = NodeId::Gateway(gateway).to_string();
-    let of = |counter: Counter| world.counter(&name, counter.name());
-    if of(Counter::Epoch) != Some(epoch.0.into()) {
+    if world.counter(&name, EPOCH_COUNTER) != Some(epoch.0.into()) {
         return Offset::START;
     }
-    Offset(of(Counter::AnsweredOffset).unwrap_or_default())
+    Offset(world.counter(&name, ANSWERED_OFFSET_COUNTER).unwrap_or_default())
 }
 
 /// All gateways' logs, each from where the gateway's requests are not all answered.

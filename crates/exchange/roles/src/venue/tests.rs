@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::duty::Duty;
-use crate::gateway::Counter;
 use crate::repair_asked;
 use crate::testing::TestWorld;
 use pares_log::Writer;
@@ -51,6 +50,14 @@ impl Rig {
         let log = |node| world.write_log(node, Config::default().segment_bytes(1 << 20)).unwrap();
         let (gateway, recorder) = (log(NodeId::Gateway(GATEWAY)), log(NodeId::Recorder(RecorderId(0))));
         Self { world, config, gateway, recorder }
+    }
+
+    /// The gateway says that in this epoch all before that place of its log is answered.
+    fn say_answered(&self, epoch: u32, before: Offset) {
+        let names = [requests::EPOCH_COUNTER, requests::ANSWERED_OFFSET_COUNTER];
+        let counters = self.world.create_counters("gateway-0", &names).unwrap();
+        counters.set(0_usize, epoch.into());
+        counters.set(1_usize, before.0);
     }
 
     /// The gateway takes these requests.
@@ -146,9 +153,7 @@ fn a_mark_of_this_epoch_and_no_earlier_one_says_where_to_join() {
     for (epoch, expected) in [(EPOCH.0, &[3][..]), (EPOCH.0 - 1, &[1, 2, 3])] {
         let mut rig = Rig::new(0);
         rig.ask(1..3);
-        let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
-        gateway.set(Counter::Epoch, epoch.into());
-        gateway.set(Counter::AnsweredOffset, rig.gateway.tail().0);
+        rig.say_answered(epoch, rig.gateway.tail());
         rig.ask(3..4);
         rig.run();
         assert_eq!(rig.handed_out(), expected, "{epoch}");
@@ -422,9 +427,7 @@ fn venue_missing_shard_rereads_rebuilt_gateway_log() {
         .map(|sequence| anew.append(&crate::testing::records::payload(&request(sequence, SHARD))).unwrap());
     anew.complete().unwrap();
     rig.gateway = rig.world.write_log(log, config).unwrap();
-    let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
-    gateway.set(Counter::Epoch, EPOCH.0.into());
-    gateway.set(Counter::AnsweredOffset, places[2].0);
+    rig.say_answered(EPOCH.0, places[2]);
     rig.ask(4..5);
     rig.world.run_tasks();
     settle(&mut venue);

@@ -1,0 +1,224 @@
+//! What one session missed of a shard, read from a recorder's log.
+
+use pares_config::NodeId;
+use pares_gateway::{Gateway, SessionId};
+use pares_log::{LogReader, Offset, ReadError};
+use pares_stream::Told;
+use pares_types::{Event, MemberId, Position, RecorderId, ShardId};
+use pares_wire::frame;
+use pares_wire::record::{self, ResultRecord};
+
+use crate::counters::Counter;
+use crate::edge::GatewayIo;
+use pares_roles::index::{Start, Wanted};
+use pares_roles::world::{Counters, Sockets, World};
+use pares_roles::{NodeError, repair_asked};
+
+/// Records read for one before the next has its turn.
+const PORTION_MAX: usize = 256;
+/// Unread output beyond which a client is not read for.
+const UNREAD_MAX: usize = 64 << 10;
+/// How long a log may be behind what is committed before another one is read.
+const BEHIND_NS: u64 = 1_000_000_000;
+/// Before a log is tried after another one failed.
+const RETRY_NS: u64 = 100_000_000;
+
+pub(super) struct Missed<W: World> {
+    pub(super) session: SessionId,
+    member: MemberId,
+    pub(super) shard: ShardId,
+    /// The number of the next message to tell.
+    next: u64,
+    place: Place,
+    /// How many recorders' logs begin behind it, as far as is known.
+    later: u16,
+    pub(super) reader: Option<W::Reader>,
+}
+
+/// How far a log was read.
+#[derive(Clone, Copy)]
+struct Place {
+    recorder: RecorderId,
+    offset: Offset,
+    /// The next position of the shard, and how many messages of the member lie below it.
+    position: Position,
+    counted: u64,
+    /// Since when it has nothing to read; when it may be read.
+    behind_since_ns: Option<u64>,
+    not_before_ns: u64,
+}
+
+/// What became of reading a record.
+enum Step {
+    Read,
+    /// There is none yet, or it may not be read now.
+    Waiting,
+    /// It was dropped of the log a moment ago.
+    Dropped,
+    /// The log begins with a later position of the shard. Another's may not.
+    BeginsLater,
+    /// The log cannot be read, or not far enough.
+    Failed,
+}
+
+/// What became of a session's portion.
+pub(super) enum Portion {
+    /// So many records were read; there is more, or will be.
+    Read(usize),
+    /// All was told; live from that number on.
+    Live(u64),
+    /// It waits for a number that nobody has used yet.
+    Ahead,
+    /// It was dropped of the log a moment ago.
+    Dropped,
+    /// The log cannot be read, or not far enough.
+    Unreadable,
+    /// The session is gone.
+    Gone,
+}
+
+impl<W: World> Missed<W> {
+    /// From the place that was found. One that comes from another log, which failed, is not read at once.
+    pub(super) fn new(wanted: Wanted, start: Start, now_ns: u64) -> Self {
+        let Wanted { session, member, shard, next, elsewhere, later, .. } = wanted;
+        let Start { recorder, offset, position, counted } = start;
+        assert!(counted < next, "a log is read from a place that is not behind the wanted message");
+        let not_before_ns = if elsewhere { 0 } else { now_ns + RETRY_NS };
+        let place = Place { recorder, offset, position, counted, behind_since_ns: None, not_before_ns };
+        Self { session, member, shard, next, place, later, reader: None }
+    }
+
+    /// Tells a portion.
+    pub(super) fn tell<S: Sockets>(
+        &mut self,
+        rules: &mut Gateway,
+        edge: &mut GatewayIo<W, S>,
+        events: &mut Vec<Event>,
+        may_open: bool,
+    ) -> Result<Portion, NodeError> {
+        let now_ns = edge.world.mono_ns();
+        for read in 0..PORTION_MAX {
+            let Some(unread) = edge.connections.unread(self.session) else { return Ok(Portion::Gone) };
+            if self.place.position >= rules.committed(self.shard) {
+                // It may wait for ever for a number that nobody has used yet; others need a log to read.
+                self.reader = None;
+                let live = rules.go_live(self.session, self.shard, self.place.position, self.next);
+                return Ok(live.map_or(Portion::Ahead, Portion::Live));
+            }
+            if unread > UNREAD_MAX {
+                self.reader = None;
+            }
+            if unread > UNREAD_MAX || now_ns < self.place.not_before_ns {
+                return Ok(Portion::Read(read));
+            }
+            match self.read_one(edge, events, (now_ns, may_open))? {
+                Step::Read => edge.counters.add(Counter::RecordsResumed, 1),
+                Step::Waiting => return Ok(Portion::Read(read)),
+                Step::Dropped => return Ok(Portion::Dropped),
+                Step::BeginsLater => {
+                    self.later += 1;
+                    return Ok(Portion::Unreadable);
+                }
+                Step::Failed => return Ok(Portion::Unreadable),
+            }
+        }
+        Ok(Portion::Read(PORTION_MAX))
+    }
+
+    /// Where it may lie now.
+    pub(super) fn again(&self) -> Wanted {
+        let Self { session, member, shard, next, later, .. } = *self;
+        let recorder = self.place.recorder;
+        Wanted { session, member, shard, next, recorder, elsewhere: true, later }
+    }
+
+    /// At the next recorder. What was told is not told again.
+    pub(super) fn elsewhere(&self, recorders: u16) -> Wanted {
+        assert!(self.place.recorder.0 < recorders, "a log is read of a recorder of this system");
+        let Self { session, member, shard, next, later, .. } = *self;
+        let recorder = RecorderId((self.place.recorder.0 + 1) % recorders);
+        Wanted { session, member, shard, next, recorder, elsewhere: false, later }
+    }
+
+    /// Reads one record and tells the session what it says to its member.
+    fn read_one<S: Sockets>(
+        &mut self,
+        edge: &mut GatewayIo<W, S>,
+        events: &mut Vec<Event>,
+        (now_ns, may_open): (u64, bool),
+    ) -> Result<Step, NodeError> {
+        let place = &mut self.place;
+        let log = NodeId::Recorder(place.recorder);
+        if self.reader.is_none() && may_open {
+            match edge.world.read_log(log, place.offset) {
+                Ok(reader) => self.reader = Some(reader),
+                Err(ReadError::Released { .. }) => return Ok(Step::Dropped),
+                Err(_) => return Ok(Step::Failed),
+            }
+        }
+        let Some(reader) = &mut self.reader else { return Ok(Step::Waiting) };
+        if reader.released() > place.offset {
+            return Ok(Step::Dropped);
+        }
+        let entry = if reader.offset() < reader.durable() { reader.next() } else { Ok(None) };
+        match entry {
+            Ok(Some(entry)) => {
+                place.behind_since_ns = None;
+                if let Some(output) = edge.connections.output(self.session) {
+                    let to = (self.shard, self.member, &mut self.next);
+                    if !tell_record(entry.payload, place, to, events, output)? {
+                        return Ok(Step::BeginsLater);
+                    }
+                }
+                assert!(reader.offset() > place.offset, "a log is read on, record by record");
+                place.offset = reader.offset();
+                return Ok(Step::Read);
+            }
+            Ok(None) => {
+                let since_ns = *place.behind_since_ns.get_or_insert(now_ns);
+                if now_ns - since_ns <= BEHIND_NS && !reader.is_replaced() {
+                    return Ok(Step::Waiting);
+                }
+            }
+            Err(error) if error.is_damage() => repair_asked::ask(&edge.world, log),
+            Err(_) => {}
+        }
+        Ok(Step::Failed)
+    }
+}
+
+/// Writes what a record tells the member, if it is the next of the shard: messages from number `next` on. Says whether the log has the
+/// next of the shard.
+fn tell_record(
+    payload: &[u8],
+    place: &mut Place,
+    (shard, member, next): (ShardId, MemberId, &mut u64),
+    events: &mut Vec<Event>,
+    output: &mut Vec<u8>,
+) -> Result<bool, NodeError> {
+    if record::schema(payload) != Some(record::RESULT) {
+        return Ok(true);
+    }
+    let record = ResultRecord::read(payload)?;
+    let position = record.position();
+    if record.shard() != shard || position != place.position {
+        return Ok(record.shard() != shard || position < place.position);
+    }
+    place.position = position.next();
+    assert!(place.counted < *next, "messages are counted up to the next one to tell");
+    events.clear();
+    for event in record.events() {
+        events.push(event?);
+    }
+    let (request, outcome) = (&record.request()?, &record.outcome()?);
+    Told { position, request, outcome, events }.read(|to, reply| {
+        if to == member {
+            place.counted += 1;
+            if place.counted == *next {
+                frame::write_reply(output, &reply.numbered(*next));
+                *next += 1;
+            }
+        }
+    });
+    Ok(true)
+}

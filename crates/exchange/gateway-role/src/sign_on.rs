@@ -1,0 +1,177 @@
+//! Signing on: who it is, and where that is required, the proof.
+//!
+//! ```text
+//!  stranger --SignOn--> challenged --Proof--> signed on           sign-on required
+//!  stranger --SignOn------------------------> signed on           sign-on open
+//! ```
+//! Who comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of its time and number, and an accepted one
+//! is worth nothing afterwards. Who comes by OUCH, whose passwords are short, sends a token, from which the key was made.
+//!
+//! Everybody else is challenged, also who names a session that does not exist, and a wrong proof is told like that. A challenge is made
+//! up for one connection and used once, so a proof that somebody wrote down fits no other sign-on.
+
+use pares_gateway::SessionId;
+use pares_keys::{PROOF_BYTES, Secret, Verifier};
+use pares_port::LogonProof;
+use pares_types::{Key, MemberId, Reason, Timestamp};
+use pares_wire::frame::{self, Challenge, Proof, SignOn, SignedOn};
+use pares_wire::password_salt;
+
+use crate::GatewayNode;
+use crate::counters::Counter;
+use crate::types::{Asked, Close};
+use pares_roles::world::{Counters, Sockets, World};
+
+/// For sessions that are not there: the base point, whose secret nobody has.
+const NOBODYS: Key = Key::Ed25519({
+    let mut point = [0x66; 32];
+    point[0] = 0x58;
+    point
+});
+
+impl<W: World, S: Sockets> GatewayNode<W, S> {
+    pub(crate) fn on_sign_on(&mut self, session: SessionId, sign_on: &SignOn) {
+        if !self.rules.is_sign_on_required() {
+            return self.admit(session, &Asked::new(self.id, [0; 32], sign_on));
+        }
+        let asked = Asked::new(self.id, self.edge.world.random(), sign_on);
+        if self.rules.is_signed_on(session) || !self.edge.connections.ask_for_proof(session, asked) {
+            return self.edge.connections.refuse(session, Reason::MalformedRequest, Close::Malformed);
+        }
+        let challenge =
+            Challenge { nonce: asked.transcript.nonce, gateway: self.id.0.into(), reserved: [0; 6] };
+        if let Some(output) = self.edge.connections.output(session) {
+            frame::write(output, &challenge);
+        }
+    }
+
+    pub(crate) fn on_proof(&mut self, now: Timestamp, session: SessionId, proof: &Proof) {
+        let asked = self.edge.connections.take_asked(session);
+        let checked = asked.ok_or(Reason::WrongKey).and_then(|asked| self.check(now, &asked, proof));
+        match checked {
+            Ok(asked) => self.admit(session, &asked),
+            Err(reason) => {
+                self.edge.counters.add(Counter::WrongKeys, 1);
+                self.edge.connections.refuse(session, reason, Close::Refused);
+            }
+        }
+    }
+
+    /// A Logon by another protocol.
+    pub(crate) fn on_log_on(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        sign_on: &SignOn,
+        proof: Option<&LogonProof>,
+    ) {
+        let asked = Asked::new(self.id, [0; 32], sign_on);
+        if !self.rules.is_sign_on_required() {
+            return self.admit(session, &asked);
+        }
+        match self.check_logon(now, &asked, proof) {
+            Ok(()) => self.admit(session, &asked),
+            Err(reason) => {
+                self.edge.counters.add(Counter::WrongKeys, 1);
+                self.edge.connections.refuse(session, reason, Close::Refused);
+            }
+        }
+    }
+
+    fn check_logon(
+        &mut self,
+        now: Timestamp,
+        asked: &Asked,
+        proof: Option<&LogonProof>,
+    ) -> Result<(), Reason> {
+        let key = self.rules.key_to_prove(asked.who(), now)?;
+        // Looked at whether or not there is such a session.
+        let is_right = proof.is_some_and(|proof| proves(proof, key.unwrap_or(NOBODYS), asked.who()));
+        let is_new = match proof {
+            Some(LogonProof::Signed { time_ns, .. }) if is_right => {
+                self.marks.is_new_logon(asked.who(), *time_ns)
+            }
+            _ => true,
+        };
+        if is_right && is_new && key.is_some() {
+            return Ok(());
+        }
+        self.rules.on_wrong_key(asked.who(), now);
+        Err(Reason::WrongKey)
+    }
+
+    fn check(&mut self, now: Timestamp, asked: &Asked, proof: &Proof) -> Result<Asked, Reason> {
+        let key = self.rules.key_to_prove(asked.who(), now)?;
+        let mut bytes = [0; PROOF_BYTES];
+        bytes[..32].copy_from_slice(&proof.first);
+        bytes[32..].copy_from_slice(&proof.second);
+        // Looked at whether or not there is such a session: that takes time, and time tells.
+        let is_right = verifier(key.unwrap_or(NOBODYS)).accepts(&asked.transcript.bytes(), &bytes);
+        if is_right && key.is_some() {
+            return Ok(*asked);
+        }
+        self.rules.on_wrong_key(asked.who(), now);
+        Err(Reason::WrongKey)
+    }
+
+    fn admit(&mut self, session: SessionId, asked: &Asked) {
+        let signed_on = self.rules.on_sign_on(session, asked.who(), asked.journalled, &mut self.edge);
+        if let Err(reason) = signed_on {
+            let why = if reason == Reason::MalformedRequest { Close::Malformed } else { Close::Refused };
+            return self.edge.connections.refuse(session, reason, why);
+        }
+        if asked.resumes {
+            self.rules.withhold(session);
+        }
+        assert!(self.rules.is_signed_on(session), "who is admitted is signed on with the rules");
+        self.edge.connections.sign_on(session, asked, self.edge.world.mono_ns());
+        let reply = SignedOn {
+            token: asked.transcript.token.into(),
+            gateway: self.id.0.into(),
+            in_flight_max: self.in_flight_max.into(),
+            member: asked.transcript.member.0.into(),
+            heartbeat_ms: asked.heartbeat_ms.into(),
+            copied: self.rules.copied(session).map_or(0, |member| member.0).into(),
+        };
+        if let Some(output) = self.edge.connections.output(session) {
+            frame::write(output, &reply);
+        }
+    }
+}
+
+/// Whether who sent it knows the secret of the session's key.
+fn proves(proof: &LogonProof, key: Key, (member, session): (MemberId, u16)) -> bool {
+    match proof {
+        LogonProof::Signed { message, proof, .. } => verifier(key).accepts(message, proof),
+        LogonProof::Token(token) => {
+            Secret::from_token(token, &password_salt(member, session)).verifier().is_same(&verifier(key))
+        }
+    }
+}
+
+fn verifier(key: Key) -> Verifier {
+    match key {
+        Key::Ed25519(key) => Verifier::Ed25519(key),
+        Key::Shared(key) => Verifier::Shared(key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_proves_its_session_and_no_other() {
+        let (who, token) = ((MemberId(7), 1), pares_keys::random_token());
+        let Verifier::Shared(digest) = Secret::from_token(&token, &password_salt(who.0, who.1)).verifier()
+        else {
+            panic!("a token stands for a shared secret")
+        };
+        let proof = LogonProof::Token(token);
+        assert!(proves(&proof, Key::Shared(digest), who));
+        assert!(!proves(&proof, Key::Ed25519(digest), who));
+        assert!(!proves(&proof, Key::Shared(digest), (MemberId(7), 2)));
+        assert!(!proves(&LogonProof::Token(*b"0123456789"), Key::Shared(digest), who));
+        assert!(!proves(&proof, NOBODYS, who));
+    }
+}
