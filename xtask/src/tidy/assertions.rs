@@ -66,7 +66,7 @@ fn count_crate(files: &[File], folder: &str) -> Count {
 fn is_code_of(path: &str, folder: &str) -> bool {
     let in_crate = path.strip_prefix(folder).unwrap_or_default();
     let is_code = in_crate.starts_with("src/") && in_crate.ends_with(".rs");
-    is_code && !is_test_file(path) && !path.ends_with("/testing.rs")
+    is_code && !is_test_file(path) && !path.ends_with("/testing.rs") && !path.contains("/testing/")
 }
 
 /// What a file has outside of its tests.

@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use pares_gateway::SessionId;
 use pares_port::DoorTime;
+use pares_roles::world::{MarketFeed, Ready, RejectedConnections, Sockets};
 use pares_types::{ClientOrderId, Reason, Refuser, Reply};
 use pares_wire::frame;
 
@@ -37,7 +38,6 @@ use crate::connection::{Connection, ReadState};
 use crate::door_end::{Doors, Heard};
 use crate::tap::{Tally, Tap};
 use crate::types::{Asked, Close, Incoming, session, slot};
-use pares_roles::world::{MarketFeed, Ready, RejectedConnections, Sockets};
 use watchers::Watchers;
 
 /// Frames taken in before their answers are looked after; connections that were not read have the next turn.
@@ -297,10 +297,7 @@ impl<S: Sockets> Connections<S> {
         let Some(connection) = self.connection(session) else { return };
         let since_ns = connection.stranger_since_ns;
         connection.sign_on(asked.is_of_operator());
-        connection.tapped.signed_on({
-            let (member, session) = asked.who();
-            (member.0, session)
-        });
+        connection.tapped.signed_on(asked.who());
         let has_heartbeat = connection.has_to_beat(asked.heartbeat_ms, mono_ns);
         self.heartbeats.extend(has_heartbeat.map(|due_ns| (due_ns, slot(session))));
         let counted = since_ns.is_some_and(|since_ns| self.strangers.remove(&(since_ns, slot(session))));
@@ -321,6 +318,14 @@ impl<S: Sockets> Connections<S> {
             self.flushing.push(slot);
         }
         Some(connection.output())
+    }
+
+    /// Writes to a session, if it is still there.
+    #[inline]
+    pub(crate) fn write(&mut self, session: SessionId, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(output) = self.output(session) {
+            write(output);
+        }
     }
 
     /// Bytes that wait to be sent to a session; `None` if it is gone.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use pares_config::SystemConfig;
 use pares_gateway::SessionId;
 use pares_port::{DoorConfig, DoorFactory, DoorPort, MarketSubscription, ProtocolDoor, SessionMark, TapDoor};
+use pares_roles::NodeError;
 
 use crate::types::Incoming;
-use pares_roles::NodeError;
 
 /// What members that come by FIX call the exchange.
 const COMP_ID: &str = "PARES";

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use pares_config::{NodeId, SystemConfig};
 use pares_gateway::{GatewaySink, LookUp, Place, SessionId};
 use pares_log::{AppendError, LogWriter};
+use pares_roles::world::{Counters, Ring, Sockets, World};
 use pares_types::{ClientOrderId, Epoch, Reason, Reply, Request, ShardId};
 use pares_wire::frame;
 use pares_wire::record::{SessionMarkRecord, request_bytes, write_request};
@@ -13,7 +14,6 @@ use crate::connections::Connections;
 use crate::counters::Counter;
 use crate::look_ups::LookUps;
 use crate::types::Close;
-use pares_roles::world::{Counters, Ring, Sockets, World};
 
 /// Repeats whose first answer is to be read; more of them are rejected. Only while a recorder's log is filled again do any
 /// wait for longer than it takes to read them.
@@ -69,9 +69,7 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
         }
         appended
     }
-}
 
-impl<W: World, S: Sockets> GatewayIo<W, S> {
     /// Writes a mark into the log; where it lies, if the log takes it. It is to be published before anything rests on it.
     pub(crate) fn write_mark(&mut self, record: &SessionMarkRecord) -> Option<u64> {
         let bytes = record.bytes();
@@ -93,9 +91,7 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
 
     /// Tells a session that a stream is told live from `next` on, or why it is not.
     pub(crate) fn resumed(&mut self, session: SessionId, shard: ShardId, next: u64, reason: Reason) {
-        if let Some(output) = self.connections.output(session) {
-            frame::write_resumed(output, shard, next, reason);
-        }
+        self.connections.write(session, |output| frame::write_resumed(output, shard, next, reason));
     }
 }
 
@@ -122,9 +118,7 @@ impl<W: World, S: Sockets> GatewaySink for GatewayIo<W, S> {
             Reply::Trade(_) => self.counters.add(Counter::Trades, 1),
             _ => {}
         }
-        if let Some(output) = self.connections.output(session) {
-            frame::write_reply(output, &reply);
-        }
+        self.connections.write(session, |output| frame::write_reply(output, &reply));
     }
 
     fn answer_again(&mut self, session: SessionId, _: Place, name: ClientOrderId) {

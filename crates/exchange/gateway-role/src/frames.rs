@@ -1,11 +1,11 @@
 //! What a client's frame asks of its gateway.
 
 use pares_gateway::SessionId;
+use pares_roles::world::{Sockets, World};
 use pares_types::{ClientOrderId, OrderKey, Reason, Reply, ShardId, Timestamp};
 use pares_wire::frame::{self, ClientFrame, Pong};
 
 use crate::GatewayNode;
-use pares_roles::world::{Sockets, World};
 
 impl<W: World, S: Sockets> GatewayNode<W, S> {
     pub(crate) fn on_frame(&mut self, now_ns: u64, session: SessionId, frame: ClientFrame) {
@@ -23,9 +23,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             ClientFrame::ListRequest(request) => self.lists.ask(session, request, &mut self.edge),
             ClientFrame::LimitsRequest { token } => self.on_limits(session, token),
             ClientFrame::Ping(ping) => {
-                if let Some(output) = self.edge.connections.output(session) {
-                    frame::write(output, &Pong { token: ping.token });
-                }
+                let pong = Pong { token: ping.token };
+                self.edge.connections.write(session, |output| frame::write(output, &pong));
             }
         }
     }
@@ -38,20 +37,18 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
 
     fn on_order_status(&mut self, session: SessionId, key: OrderKey) {
         let status = self.rules.order_status(session, key);
-        let Some(output) = self.edge.connections.output(session) else { return };
-        match status {
+        self.edge.connections.write(session, |output| match status {
             Ok(status) => frame::write_order_status(output, key, status),
             Err(reason) => write_rejection(output, reason),
-        }
+        });
     }
 
     fn on_limits(&mut self, session: SessionId, token: u64) {
         let own = self.rules.own_limits(session, token);
-        let Some(output) = self.edge.connections.output(session) else { return };
-        match own {
+        self.edge.connections.write(session, |output| match own {
             Ok(own) => frame::write_own_limits(output, &own),
             Err(reason) => write_rejection(output, reason),
-        }
+        });
     }
 
     fn on_resume(&mut self, session: SessionId, shard: Option<ShardId>, next: u64) {

@@ -1,12 +1,12 @@
 //! What a gateway does at the end of each turn: its log is released, its counters are set, the silent are looked for.
 
 use pares_log::{LogWriter, Offset};
+use pares_roles::inlet::LogCursor;
+use pares_roles::world::{Counters, Sockets, World};
 
 use crate::GatewayNode;
 use crate::counters::Counter;
 use crate::tap;
-use pares_roles::inlet::LogCursor;
-use pares_roles::world::{Counters, Sockets, World};
 
 /// Between two looks for connections that went silent.
 const SWEEP_EVERY_NS: u64 = 1_000_000_000;

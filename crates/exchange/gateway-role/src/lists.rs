@@ -6,12 +6,12 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use pares_gateway::{Gateway, Listed, SessionId};
+use pares_roles::world::{Sockets, World};
 use pares_types::{ListEnd, ListRequest, OrderKey, Reason};
 use pares_wire::frame;
 
 use crate::edge::GatewayIo;
 use crate::frames::write_rejection;
-use pares_roles::world::{Sockets, World};
 
 /// Lists looked at in one turn for one to go on with.
 const LOOKS_MAX: usize = 64;
@@ -105,7 +105,5 @@ fn write(output: &mut Vec<u8>, listed: &Listed<'_>) {
 }
 
 fn end<W: World, S: Sockets>(edge: &mut GatewayIo<W, S>, session: SessionId, end: ListEnd) {
-    if let Some(output) = edge.connections.output(session) {
-        frame::write_list_end(output, &end);
-    }
+    edge.connections.write(session, |output| frame::write_list_end(output, &end));
 }

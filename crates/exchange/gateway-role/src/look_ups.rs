@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_gateway::{LookUp, SessionId};
+use pares_roles::index::Sought;
+use pares_roles::world::{Counters as _, Sockets, World};
 use pares_types::Timestamp;
 
 use crate::GatewayNode;
 use crate::counters::Counter;
-use pares_roles::index::Sought;
-use pares_roles::world::{Counters as _, Sockets, World};
 
 const WAITING_MAX: usize = 32_768;
 /// How many a session may have waiting once half of the queue is full.

@@ -18,13 +18,13 @@ use std::collections::BTreeMap;
 
 use pares_gateway::SessionId;
 use pares_log::LogWriter;
+use pares_roles::world::{Sockets, World};
 use pares_types::{GatewayId, ShardId};
 use pares_wire::record::{SessionMark, SessionMarkRecord};
 
 use crate::connections::Connections;
 use crate::edge::GatewayIo;
 use crate::types::Who;
-use pares_roles::world::{Sockets, World};
 
 /// Sessions of which marks are known; a further one is refused.
 const MARKS_MAX: usize = 65_536;

@@ -18,18 +18,16 @@ use pares_config::{NodeId, SystemConfig};
 use pares_gateway::{Gateway, Place};
 use pares_log::{LogReader, Offset, OpenError};
 use pares_register::Register;
-use pares_sequencer::Sequencer;
+use pares_roles::checkpoints::StoredCheckpoint;
+use pares_roles::committed::{Committed, CommittedStream};
+use pares_roles::resume::{Resumed, is_beginning_lost, past, resume, stored};
+use pares_roles::world::World;
+use pares_roles::{NodeError, left_out, recorder};
 use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId, ShardView};
 use pares_venue::checkpoint;
 use pares_wire::record::{self, RequestRecord, ResultRecord, SessionMarkRecord};
 
 use crate::marks::Marks;
-use pares_roles::checkpoints::StoredCheckpoint;
-use pares_roles::committed::{Committed, CommittedStream};
-use pares_roles::epoch::window;
-use pares_roles::resume::{Resumed, is_beginning_lost, resume, stored};
-use pares_roles::world::World;
-use pares_roles::{NodeError, left_out, recorder};
 
 pub(crate) struct Record<W: World> {
     pub(crate) rules: Gateway,
@@ -116,14 +114,6 @@ fn complain_of_unproven(world: &impl World, shard: ShardId, position: Position) 
          the beginning of the record is dropped and too few recorders have a checkpoint. Do not replace \
          recorders' disks until all recorders are complete"
     ));
-}
-
-/// At most how far a checkpoint of this past can be. In order of arrival nobody says what is recorded now.
-fn past<W: World>(world: &W, config: &SystemConfig, shard: ShardId) -> Result<Position, NodeError> {
-    match config.sequencer {
-        true => Ok(window(world, shard)?.recorded()),
-        false => Ok(Position(u64::MAX)),
-    }
 }
 
 /// What as many recorders as an answer needs are known to have of a shard: all below their newest checkpoints.

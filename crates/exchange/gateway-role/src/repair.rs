@@ -17,12 +17,12 @@ use std::path::PathBuf;
 use pares_config::{NodeId, SystemConfig};
 use pares_gateway::Gateway;
 use pares_log::{LogReader, LogReplacement, LogSalvage, record};
+use pares_roles::world::World;
+use pares_roles::{NodeError, recorder};
 use pares_types::{Epoch, GatewayId, Request, RequestId, Timestamp};
 use pares_wire::record::{RequestRecord, SESSION_MARK, request_bytes, schema, write_request};
 
 use crate::recover::{self, Opened};
-use pares_roles::world::World;
-use pares_roles::{NodeError, recorder};
 
 /// The bytes that a request takes in a log, at least.
 const REQUEST_BYTES_MIN: u64 = record::size(size_of::<RequestRecord>()) as u64;
@@ -36,27 +36,17 @@ pub(crate) fn opened<W: World>(
     life: Epoch,
     config: &SystemConfig,
 ) -> Result<Opened<W>, NodeError> {
-    let open = || recover::open(world, id, life, config);
-    let known = || recover::record(world, (id, life), config).map(|record| record.rules);
-    whole(world, NodeId::Gateway(id), config, open, known)
-}
-
-/// Does `open`, which reads the gateway's log through; if that is damaged or poisoned, makes it anew and does it again.
-/// `rules` knows the record, and nothing of the log.
-fn whole<T, W: World>(
-    world: &W,
-    log: NodeId,
-    config: &SystemConfig,
-    mut open: impl FnMut() -> Result<T, NodeError>,
-    rules: impl FnOnce() -> Result<Gateway, NodeError>,
-) -> Result<T, NodeError> {
-    match open() {
-        Err(error) if error.is_damage() => repair(world, log, config, &error, &mut rules()?)?,
+    match recover::open(world, id, life, config) {
+        Err(error) if error.is_damage() => {
+            let mut rules = recover::record(world, (id, life), config)?.rules;
+            repair(world, NodeId::Gateway(id), config, &error, &mut rules)?;
+        }
         other => return other,
     }
-    open()
+    recover::open(world, id, life, config)
 }
 
+/// `rules` knows the record, and nothing of the log.
 fn repair<W: World>(
     world: &W,
     log: NodeId,

@@ -3,12 +3,12 @@
 use pares_config::NodeId;
 use pares_gateway::{Answer, Gateway, GatewaySink, Place};
 use pares_log::{LogReader, Offset};
+use pares_roles::repair_asked;
+use pares_roles::world::{Sockets, World};
 use pares_types::{ClientOrderId, MemberId, RecorderId, Reply};
 use pares_wire::record::ResultRecord;
 
 use crate::edge::{AGAIN_MAX, GatewayIo};
-use pares_roles::repair_asked;
-use pares_roles::world::{Sockets, World};
 
 /// Repeats tried in one turn: while a recorder's log is filled again many may wait, and everybody else with them.
 const TRIES_MAX: usize = 256;

@@ -13,14 +13,14 @@ mod missed;
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_gateway::{Gateway, Resume, SessionId};
+use pares_roles::NodeError;
+use pares_roles::index::{Starts, Wanted};
+use pares_roles::world::{Sockets, World};
 use pares_types::{Event, Reason, RecorderId, ShardId};
 use pares_wire::frame;
 
 use crate::edge::GatewayIo;
 use missed::{Missed, Portion};
-use pares_roles::NodeError;
-use pares_roles::index::{Starts, Wanted};
-use pares_roles::world::{Sockets, World};
 
 /// Records read in one turn for all.
 const TURN_MAX: usize = 1_024;
@@ -28,13 +28,16 @@ const TURN_MAX: usize = 1_024;
 const LOOKS_MAX: usize = 64;
 const READERS_MAX: usize = 64;
 
+/// A session, and the shard of which it is told.
+type Stream = (SessionId, ShardId);
+
 /// All sessions that are being told what they missed.
 pub(crate) struct Resuming<W: World> {
     /// The way to those of whom it is being looked for where to begin.
     starts: Starts,
     queue: VecDeque<Missed<W>>,
     /// Both, by who is told what.
-    under_way: BTreeMap<(SessionId, ShardId), UnderWay>,
+    under_way: BTreeMap<Stream, UnderWay>,
     recorders: u16,
     readers: usize,
     events: Vec<Event>,
@@ -95,43 +98,29 @@ impl<W: World> Resuming<W> {
     }
 
     /// A session wants nothing more of what it missed. Nothing more is told to it, until it asks again, and it is told that; what is read for it ends at its next turn.
-    fn let_go<S: Sockets>(
-        &mut self,
-        (session, shard): (SessionId, ShardId),
-        rules: &Gateway,
-        edge: &mut GatewayIo<W, S>,
-    ) {
-        if let Some(under_way) = self.under_way.get_mut(&(session, shard)) {
+    fn let_go<S: Sockets>(&mut self, of: Stream, rules: &Gateway, edge: &mut GatewayIo<W, S>) {
+        if let Some(under_way) = self.under_way.get_mut(&of) {
             *under_way = UnderWay { again: None, is_let_go: true };
         }
+        let (session, shard) = of;
         let reason = rules.may_resume(session, shard).map_or_else(|why| why, |_| Reason::Requested);
         edge.resumed(session, shard, 0, reason);
     }
 
     /// Whether it was let go of. Then it is over, and what was asked for instead begins.
-    fn is_let_go<S: Sockets>(
-        &mut self,
-        (session, shard): (SessionId, ShardId),
-        rules: &mut Gateway,
-        edge: &mut GatewayIo<W, S>,
-    ) -> bool {
-        let is_let_go = self.under_way.get(&(session, shard)).is_some_and(|under_way| under_way.is_let_go);
+    fn is_let_go<S: Sockets>(&mut self, of: Stream, rules: &mut Gateway, edge: &mut GatewayIo<W, S>) -> bool {
+        let is_let_go = self.under_way.get(&of).is_some_and(|under_way| under_way.is_let_go);
         if is_let_go {
-            self.end((session, shard), rules, edge);
+            self.end(of, rules, edge);
         }
         is_let_go
     }
 
     /// What is under way is over. What was asked for instead begins, if something was.
-    fn end<S: Sockets>(
-        &mut self,
-        (session, shard): (SessionId, ShardId),
-        rules: &mut Gateway,
-        edge: &mut GatewayIo<W, S>,
-    ) -> bool {
-        let again = self.under_way.remove(&(session, shard)).and_then(|under_way| under_way.again);
+    fn end<S: Sockets>(&mut self, of: Stream, rules: &mut Gateway, edge: &mut GatewayIo<W, S>) -> bool {
+        let again = self.under_way.remove(&of).and_then(|under_way| under_way.again);
         if let Some(next) = again {
-            self.resume((session, shard, next), rules, edge);
+            self.resume((of.0, of.1, next), rules, edge);
         }
         again.is_some()
     }
@@ -149,7 +138,7 @@ impl<W: World> Resuming<W> {
             }
             let Some(mut missed) = self.queue.pop_front() else { break };
             let had_reader = missed.reader.is_some();
-            if self.is_let_go((missed.session, missed.shard), rules, edge) {
+            if self.is_let_go((missed.wanted.session, missed.wanted.shard), rules, edge) {
                 self.readers -= usize::from(had_reader);
                 continue;
             }
@@ -172,7 +161,7 @@ impl<W: World> Resuming<W> {
         rules: &mut Gateway,
         edge: &mut GatewayIo<W, S>,
     ) -> usize {
-        let Missed { session, shard, .. } = missed;
+        let Wanted { session, shard, .. } = missed.wanted;
         assert!(
             self.under_way.contains_key(&(session, shard)),
             "missed messages are sent to a session that requested them"
@@ -205,7 +194,7 @@ impl<W: World> Resuming<W> {
     /// A session is not told what it missed of a shard; `oldest` is the number that it could be told from.
     fn give_up<S: Sockets>(
         &mut self,
-        (session, shard): (SessionId, ShardId),
+        (session, shard): Stream,
         oldest: u64,
         rules: &mut Gateway,
         edge: &mut GatewayIo<W, S>,

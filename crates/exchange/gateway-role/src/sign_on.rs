@@ -13,14 +13,15 @@
 use pares_gateway::SessionId;
 use pares_keys::{PROOF_BYTES, Secret, Verifier};
 use pares_port::LogonProof;
+use pares_roles::world::{Counters, Sockets, World};
 use pares_types::{Key, MemberId, Reason, Timestamp};
 use pares_wire::frame::{self, Challenge, Proof, SignOn, SignedOn};
 use pares_wire::password_salt;
 
 use crate::GatewayNode;
 use crate::counters::Counter;
+use crate::marks::Marks;
 use crate::types::{Asked, Close};
-use pares_roles::world::{Counters, Sockets, World};
 
 /// For sessions that are not there: the base point, whose secret nobody has.
 const NOBODYS: Key = Key::Ed25519({
@@ -40,21 +41,19 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         }
         let challenge =
             Challenge { nonce: asked.transcript.nonce, gateway: self.id.0.into(), reserved: [0; 6] };
-        if let Some(output) = self.edge.connections.output(session) {
-            frame::write(output, &challenge);
-        }
+        self.edge.connections.write(session, |output| frame::write(output, &challenge));
     }
 
     pub(crate) fn on_proof(&mut self, now: Timestamp, session: SessionId, proof: &Proof) {
+        let mut bytes = [0; PROOF_BYTES];
+        bytes[..32].copy_from_slice(&proof.first);
+        bytes[32..].copy_from_slice(&proof.second);
         let asked = self.edge.connections.take_asked(session);
-        let checked = asked.ok_or(Reason::WrongKey).and_then(|asked| self.check(now, &asked, proof));
-        match checked {
-            Ok(asked) => self.admit(session, &asked),
-            Err(reason) => {
-                self.edge.counters.add(Counter::WrongKeys, 1);
-                self.edge.connections.refuse(session, reason, Close::Refused);
-            }
-        }
+        let checked = asked.ok_or(Reason::WrongKey).and_then(|asked| {
+            let proves = |key, _: &mut Marks| verifier(key).accepts(&asked.transcript.bytes(), &bytes);
+            self.check(now, asked, proves)
+        });
+        self.admit_if(session, checked);
     }
 
     /// A Logon by another protocol.
@@ -69,49 +68,41 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         if !self.rules.is_sign_on_required() {
             return self.admit(session, &asked);
         }
-        match self.check_logon(now, &asked, proof) {
-            Ok(()) => self.admit(session, &asked),
+        let proves = |key, marks: &mut Marks| {
+            let is_right = |proof: &&LogonProof| proves(proof, key, asked.who());
+            proof.filter(is_right).is_some_and(|proof| match proof {
+                LogonProof::Signed { time_ns, .. } => marks.is_new_logon(asked.who(), *time_ns),
+                LogonProof::Token(_) => true,
+            })
+        };
+        let checked = self.check(now, asked, proves);
+        self.admit_if(session, checked);
+    }
+
+    /// Whether who asks knows the secret of the session's key.
+    fn check(
+        &mut self,
+        now: Timestamp,
+        asked: Asked,
+        proves: impl FnOnce(Key, &mut Marks) -> bool,
+    ) -> Result<Asked, Reason> {
+        let key = self.rules.key_to_prove(asked.who(), now)?;
+        // Looked at whether or not there is such a session: that takes time, and time tells.
+        if proves(key.unwrap_or(NOBODYS), &mut self.marks) && key.is_some() {
+            return Ok(asked);
+        }
+        self.rules.on_wrong_key(asked.who(), now);
+        Err(Reason::WrongKey)
+    }
+
+    fn admit_if(&mut self, session: SessionId, checked: Result<Asked, Reason>) {
+        match checked {
+            Ok(asked) => self.admit(session, &asked),
             Err(reason) => {
                 self.edge.counters.add(Counter::WrongKeys, 1);
                 self.edge.connections.refuse(session, reason, Close::Refused);
             }
         }
-    }
-
-    fn check_logon(
-        &mut self,
-        now: Timestamp,
-        asked: &Asked,
-        proof: Option<&LogonProof>,
-    ) -> Result<(), Reason> {
-        let key = self.rules.key_to_prove(asked.who(), now)?;
-        // Looked at whether or not there is such a session.
-        let is_right = proof.is_some_and(|proof| proves(proof, key.unwrap_or(NOBODYS), asked.who()));
-        let is_new = match proof {
-            Some(LogonProof::Signed { time_ns, .. }) if is_right => {
-                self.marks.is_new_logon(asked.who(), *time_ns)
-            }
-            _ => true,
-        };
-        if is_right && is_new && key.is_some() {
-            return Ok(());
-        }
-        self.rules.on_wrong_key(asked.who(), now);
-        Err(Reason::WrongKey)
-    }
-
-    fn check(&mut self, now: Timestamp, asked: &Asked, proof: &Proof) -> Result<Asked, Reason> {
-        let key = self.rules.key_to_prove(asked.who(), now)?;
-        let mut bytes = [0; PROOF_BYTES];
-        bytes[..32].copy_from_slice(&proof.first);
-        bytes[32..].copy_from_slice(&proof.second);
-        // Looked at whether or not there is such a session: that takes time, and time tells.
-        let is_right = verifier(key.unwrap_or(NOBODYS)).accepts(&asked.transcript.bytes(), &bytes);
-        if is_right && key.is_some() {
-            return Ok(*asked);
-        }
-        self.rules.on_wrong_key(asked.who(), now);
-        Err(Reason::WrongKey)
     }
 
     fn admit(&mut self, session: SessionId, asked: &Asked) {
@@ -133,9 +124,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             heartbeat_ms: asked.heartbeat_ms.into(),
             copied: self.rules.copied(session).map_or(0, |member| member.0).into(),
         };
-        if let Some(output) = self.edge.connections.output(session) {
-            frame::write(output, &reply);
-        }
+        self.edge.connections.write(session, |output| frame::write(output, &reply));
     }
 }
 

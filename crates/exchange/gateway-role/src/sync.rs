@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pares_config::{DurabilitySetting, SystemConfig};
 use pares_log::{LogSyncer, LogWriter};
-
 use pares_roles::NodeError;
 use pares_roles::world::{Next, Waker, World};
 

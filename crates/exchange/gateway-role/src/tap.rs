@@ -21,13 +21,13 @@ use pares_log::{Config, LogWriter, Offset, OpenError};
 use pares_port::{
     DoorFactory, SecretScan, TAP_BYTES_MAX, TAP_HEAD_BYTES, TapDoor, TapHead, TapKind, TapLoss,
 };
+use pares_roles::NodeError;
+use pares_roles::world::{Counters, Next, World};
 use pares_types::GatewayId;
 use zerocopy::IntoBytes;
 
 use crate::counters::{COUNTERS, Counter};
-use crate::types::Close;
-use pares_roles::NodeError;
-use pares_roles::world::{Counters, Next, World};
+use crate::types::{Close, Who};
 
 /// Bytes of a segment of a tap's log: at the highest rates it lasts for some tenths of a second, in which the next one is made.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -80,8 +80,8 @@ impl Tapped {
         Self { head: TapHead::new(TapKind::In, door, number), door, secrets: None, totals: [0; 2] }
     }
 
-    pub(crate) fn signed_on(&mut self, (member, session): (u32, u16)) {
-        (self.head.member, self.head.session) = (member.into(), session.into());
+    pub(crate) fn signed_on(&mut self, (member, session): Who) {
+        (self.head.member, self.head.session) = (member.0.into(), session.into());
     }
 
     fn head(&self, kind: TapKind) -> TapHead {

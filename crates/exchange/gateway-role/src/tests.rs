@@ -11,5 +11,4 @@ mod rig;
 mod set_back;
 mod sockets;
 mod starts;
-mod status;
 mod tap;

@@ -170,15 +170,20 @@ impl Supervisor {
         std::mem::take(&mut self.deaths)
     }
 
+    fn process(&mut self, node: NodeId) -> &mut Process {
+        self.nodes.get_mut(&node).expect("asked for a node of the system")
+    }
+
     fn reap(&mut self, node: NodeId) {
-        let watched = &mut self.nodes.get_mut(&node).expect("asked for a node of the system").watched;
+        let log = self.layout.complaints(node);
+        let watched = &mut self.process(node).watched;
         let Some(how) = watched.reap() else { return };
-        let complaint = watched.last_words(&self.layout.complaints(node));
+        let complaint = watched.last_words(&log);
         self.deaths.push(Death { node, how, complaint });
     }
 
     fn end_background(&mut self, node: NodeId) {
-        let process = self.nodes.get_mut(&node).expect("asked for a node of the system");
+        let process = self.process(node);
         if process.background_until.is_some_and(|until| until <= Instant::now()) {
             process.background_until = None;
             process.watched.id().map(pares_os::scheduling::end_background);
@@ -228,7 +233,7 @@ impl Supervisor {
     /// # Panics
     /// If the system has no such node.
     pub fn hold(&mut self, node: NodeId, held: bool) {
-        self.nodes.get_mut(&node).expect("a node of the system").held = held;
+        self.process(node).held = held;
     }
 
     /// Puts variables into the environment of the process that replaces the node's current one, and only of that one: for
@@ -237,7 +242,7 @@ impl Supervisor {
     /// # Panics
     /// If the system has no such node.
     pub fn arm(&mut self, node: NodeId, environment: Vec<(&'static str, String)>) {
-        self.nodes.get_mut(&node).expect("a node of the system").environment = environment;
+        self.process(node).environment = environment;
     }
 
     /// Whether the node is a venue that is shut out: it stays down until it is readmitted. Where the notes cannot be listed the

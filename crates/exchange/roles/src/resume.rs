@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 
 use pares_config::{NodeId, SystemConfig};
 use pares_log::Offset;
+use pares_sequencer::Sequencer;
 use pares_types::{Position, RecorderId, ShardId};
 use pares_venue::CheckpointError;
 
 use crate::checkpoints::{self, StoredCheckpoint};
+use crate::epoch::window;
 use crate::world::World;
 use crate::{NodeError, left_out, recorder};
 
@@ -33,6 +35,17 @@ impl<T> Resumed<T> {
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Resumed<U> {
         let Self { state, replay_from, reach, passed_over } = self;
         Resumed { state: make(state), replay_from, reach, passed_over }
+    }
+}
+
+/// At most how far a checkpoint of this past can be. In order of arrival nobody says what is recorded now.
+///
+/// # Errors
+/// If there is no window to ask.
+pub fn past<W: World>(world: &W, config: &SystemConfig, shard: ShardId) -> Result<Position, NodeError> {
+    match config.sequencer {
+        true => Ok(window(world, shard)?.recorded()),
+        false => Ok(Position(u64::MAX)),
     }
 }
 

@@ -8,7 +8,7 @@ pub mod records;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salva
 use pares_sequencer::{LocalWindow, Sequencer};
 use pares_types::{Epoch, GatewayId, Position, Request, RequestId, ShardId};
 
-use crate::world::{Counters, File, Next, Ring, Task, Waker, World};
+use crate::world::{Counters, Next, Ring, Task, Waker, World};
 
 /// What all handles share.
 struct Shared {
@@ -119,11 +119,20 @@ impl TestWorld {
 
     /// A bit of the record at `offset` flips.
     pub fn flip(&self, log: NodeId, offset: Offset) {
-        let segment = self.log(log).join(format!("{:020}.seg", 0));
-        let file = fs::File::options().read(true).write(true).open(segment).unwrap();
-        let (mut byte, at) = ([0], offset.0 + 40);
+        self.spoil(Path::new(&format!("{log}/{:020}.seg", 0)), offset.0 + 40);
+    }
+
+    /// A bit of a file's byte flips.
+    pub fn spoil(&self, path: &Path, at: u64) {
+        let file = fs::File::options().read(true).write(true).open(self.real(path)).unwrap();
+        let mut byte = [0];
         file.read_exact_at(&mut byte, at).unwrap();
         file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+    }
+
+    /// A directory is gone with all that is in it.
+    pub fn remove_dir(&self, path: impl AsRef<Path>) {
+        fs::remove_dir_all(self.real(path.as_ref())).unwrap();
     }
 
     fn log(&self, log: NodeId) -> PathBuf {
@@ -300,26 +309,4 @@ pub struct Deaf;
 
 impl Ring for Deaf {
     fn ring(&mut self, _node: NodeId) {}
-}
-
-impl File for fs::File {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write_all(bytes)
-    }
-
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.write_all_at(bytes, at)
-    }
-
-    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize> {
-        FileExt::read_at(self, bytes, at)
-    }
-
-    fn bytes(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_all()
-    }
 }

@@ -62,7 +62,6 @@ pub(crate) use rebuild::Silence;
 
 use crate::committed::CommittedStream;
 use crate::counters::counters;
-use crate::duty::SLEEP_MAX;
 use crate::repair_asked::{self, RepairWatch};
 use crate::shut_out;
 use crate::world::{Counters, World};
@@ -207,21 +206,6 @@ impl<W: World> VenueNode<W> {
     #[must_use]
     pub fn pending_len(&self) -> usize {
         self.seats.iter().map(ShardSeat::pending_len).sum()
-    }
-
-    /// As [`Duty::look_everywhere`](crate::duty::Duty::look_everywhere).
-    pub fn look_everywhere(&mut self) {
-        self.requests.look();
-        self.committed.look();
-    }
-
-    /// How long the venue may sleep.
-    #[must_use]
-    pub fn sleep_max(&self) -> Duration {
-        // Nobody rings when a record makes room in the window, or brings what is awaited.
-        let is_stalled = self.seats.iter().any(|seat| seat.active && seat.bench.is_some());
-        let most = if is_stalled { STALLED } else { SLEEP_MAX };
-        self.checkpointing.sleep_max(most)
     }
 
     /// The matching engine failed at a position of that shard, or what it did is not what was agreed: the shard is restored.

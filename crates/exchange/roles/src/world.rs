@@ -13,6 +13,8 @@
 //!              per record: static calls        per batch or turn: may be dynamic
 //! ```
 
+mod host_file;
+
 use std::fmt::{Debug, Display};
 use std::io;
 use std::net::SocketAddr;
@@ -223,14 +225,14 @@ pub trait File: Send + 'static {
     fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
     /// Reads at most `bytes.len()` bytes; 0 at the end.
     fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize>;
-    /// Reads as many bytes as there is room for, from the beginning.
+    /// Reads as many bytes as there is room for, from `at` on.
     ///
     /// # Errors
     /// As the system says; `UnexpectedEof` if it has fewer.
-    fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
+    fn fill(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         let mut read = 0;
         while read < bytes.len() {
-            match self.read_at(&mut bytes[read..], read as u64)? {
+            match self.read_at(&mut bytes[read..], at + read as u64)? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 more => read += more,
             }

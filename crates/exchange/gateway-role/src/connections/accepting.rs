@@ -2,12 +2,12 @@
 
 use std::io::{self, ErrorKind};
 
+use pares_roles::world::Sockets;
 use pares_types::Reason;
 
 use super::{ACCEPTS_MAX, CROWDED_PATIENCE_NS, Close, Connection, Connections, strangers_max, write_refusal};
 use crate::door_end::ProtocolAdapter;
 use pares_port::DoorPort;
-use pares_roles::world::Sockets;
 
 impl<S: Sockets> Connections<S> {
     /// Accepts those who wait, but not so many at once that the others are kept waiting.

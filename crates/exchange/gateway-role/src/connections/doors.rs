@@ -2,12 +2,12 @@
 
 use pares_gateway::SessionId;
 use pares_port::DoorTime;
+use pares_roles::world::Sockets;
 use pares_types::InstrumentId;
 use pares_wire::record::SessionMark;
 
 use super::{Close, Connections, session, slot};
 use crate::door_end::Heard;
-use pares_roles::world::Sockets;
 
 impl<S: Sockets> Connections<S> {
     /// Hands what was read to the connection's door.

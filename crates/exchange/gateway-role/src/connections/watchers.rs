@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pares_port::{DoorTime, MarketSubscription};
+use pares_roles::world::{MarketFeed, Sockets};
 
 use super::Connections;
 use crate::door_end::ProtocolAdapter;
-use pares_roles::world::{MarketFeed, Sockets};
 
 /// With so much unread a session is told no more of the market.
 const UNREAD_MAX: usize = 64 << 10;

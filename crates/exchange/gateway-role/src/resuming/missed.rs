@@ -1,18 +1,18 @@
 //! What one session missed of a shard, read from a recorder's log.
 
 use pares_config::NodeId;
-use pares_gateway::{Gateway, SessionId};
-use pares_log::{LogReader, Offset, ReadError};
+use pares_gateway::Gateway;
+use pares_log::{LogReader, ReadError};
+use pares_roles::index::{Start, Wanted};
+use pares_roles::world::{Counters, Sockets, World};
+use pares_roles::{NodeError, repair_asked};
 use pares_stream::Told;
-use pares_types::{Event, MemberId, Position, RecorderId, ShardId};
+use pares_types::{Event, RecorderId};
 use pares_wire::frame;
 use pares_wire::record::{self, ResultRecord};
 
 use crate::counters::Counter;
 use crate::edge::GatewayIo;
-use pares_roles::index::{Start, Wanted};
-use pares_roles::world::{Counters, Sockets, World};
-use pares_roles::{NodeError, repair_asked};
 
 /// Records read for one before the next has its turn.
 const PORTION_MAX: usize = 256;
@@ -24,25 +24,16 @@ const BEHIND_NS: u64 = 1_000_000_000;
 const RETRY_NS: u64 = 100_000_000;
 
 pub(super) struct Missed<W: World> {
-    pub(super) session: SessionId,
-    member: MemberId,
-    pub(super) shard: ShardId,
-    /// The number of the next message to tell.
-    next: u64,
+    /// What is still to be told.
+    pub(super) wanted: Wanted,
     place: Place,
-    /// How many recorders' logs begin behind it, as far as is known.
-    later: u16,
     pub(super) reader: Option<W::Reader>,
 }
 
 /// How far a log was read.
 #[derive(Clone, Copy)]
 struct Place {
-    recorder: RecorderId,
-    offset: Offset,
-    /// The next position of the shard, and how many messages of the member lie below it.
-    position: Position,
-    counted: u64,
+    at: Start,
     /// Since when it has nothing to read; when it may be read.
     behind_since_ns: Option<u64>,
     not_before_ns: u64,
@@ -80,12 +71,13 @@ pub(super) enum Portion {
 impl<W: World> Missed<W> {
     /// From the place that was found. One that comes from another log, which failed, is not read at once.
     pub(super) fn new(wanted: Wanted, start: Start, now_ns: u64) -> Self {
-        let Wanted { session, member, shard, next, elsewhere, later, .. } = wanted;
-        let Start { recorder, offset, position, counted } = start;
-        assert!(counted < next, "a log is read from a place that is not behind the wanted message");
-        let not_before_ns = if elsewhere { 0 } else { now_ns + RETRY_NS };
-        let place = Place { recorder, offset, position, counted, behind_since_ns: None, not_before_ns };
-        Self { session, member, shard, next, place, later, reader: None }
+        assert!(
+            start.counted < wanted.next,
+            "a log is read from a place that is not behind the wanted message"
+        );
+        let not_before_ns = if wanted.elsewhere { 0 } else { now_ns + RETRY_NS };
+        let place = Place { at: start, behind_since_ns: None, not_before_ns };
+        Self { wanted, place, reader: None }
     }
 
     /// Tells a portion.
@@ -97,12 +89,13 @@ impl<W: World> Missed<W> {
         may_open: bool,
     ) -> Result<Portion, NodeError> {
         let now_ns = edge.world.mono_ns();
+        let Wanted { session, shard, .. } = self.wanted;
         for read in 0..PORTION_MAX {
-            let Some(unread) = edge.connections.unread(self.session) else { return Ok(Portion::Gone) };
-            if self.place.position >= rules.committed(self.shard) {
+            let Some(unread) = edge.connections.unread(session) else { return Ok(Portion::Gone) };
+            if self.place.at.position >= rules.committed(shard) {
                 // It may wait for ever for a number that nobody has used yet; others need a log to read.
                 self.reader = None;
-                let live = rules.go_live(self.session, self.shard, self.place.position, self.next);
+                let live = rules.go_live(session, shard, self.place.at.position, self.wanted.next);
                 return Ok(live.map_or(Portion::Ahead, Portion::Live));
             }
             if unread > UNREAD_MAX {
@@ -116,7 +109,7 @@ impl<W: World> Missed<W> {
                 Step::Waiting => return Ok(Portion::Read(read)),
                 Step::Dropped => return Ok(Portion::Dropped),
                 Step::BeginsLater => {
-                    self.later += 1;
+                    self.wanted.later += 1;
                     return Ok(Portion::Unreadable);
                 }
                 Step::Failed => return Ok(Portion::Unreadable),
@@ -127,17 +120,14 @@ impl<W: World> Missed<W> {
 
     /// Where it may lie now.
     pub(super) fn again(&self) -> Wanted {
-        let Self { session, member, shard, next, later, .. } = *self;
-        let recorder = self.place.recorder;
-        Wanted { session, member, shard, next, recorder, elsewhere: true, later }
+        Wanted { recorder: self.place.at.recorder, elsewhere: true, ..self.wanted }
     }
 
     /// At the next recorder. What was told is not told again.
     pub(super) fn elsewhere(&self, recorders: u16) -> Wanted {
-        assert!(self.place.recorder.0 < recorders, "a log is read of a recorder of this system");
-        let Self { session, member, shard, next, later, .. } = *self;
-        let recorder = RecorderId((self.place.recorder.0 + 1) % recorders);
-        Wanted { session, member, shard, next, recorder, elsewhere: false, later }
+        let RecorderId(recorder) = self.place.at.recorder;
+        assert!(recorder < recorders, "a log is read of a recorder of this system");
+        Wanted { recorder: RecorderId((recorder + 1) % recorders), elsewhere: false, ..self.wanted }
     }
 
     /// Reads one record and tells the session what it says to its member.
@@ -147,31 +137,30 @@ impl<W: World> Missed<W> {
         events: &mut Vec<Event>,
         (now_ns, may_open): (u64, bool),
     ) -> Result<Step, NodeError> {
-        let place = &mut self.place;
-        let log = NodeId::Recorder(place.recorder);
+        let (wanted, place) = (&mut self.wanted, &mut self.place);
+        let log = NodeId::Recorder(place.at.recorder);
         if self.reader.is_none() && may_open {
-            match edge.world.read_log(log, place.offset) {
+            match edge.world.read_log(log, place.at.offset) {
                 Ok(reader) => self.reader = Some(reader),
                 Err(ReadError::Released { .. }) => return Ok(Step::Dropped),
                 Err(_) => return Ok(Step::Failed),
             }
         }
         let Some(reader) = &mut self.reader else { return Ok(Step::Waiting) };
-        if reader.released() > place.offset {
+        if reader.released() > place.at.offset {
             return Ok(Step::Dropped);
         }
         let entry = if reader.offset() < reader.durable() { reader.next() } else { Ok(None) };
         match entry {
             Ok(Some(entry)) => {
                 place.behind_since_ns = None;
-                if let Some(output) = edge.connections.output(self.session) {
-                    let to = (self.shard, self.member, &mut self.next);
-                    if !tell_record(entry.payload, place, to, events, output)? {
-                        return Ok(Step::BeginsLater);
-                    }
+                if let Some(output) = edge.connections.output(wanted.session)
+                    && !tell_record(entry.payload, &mut place.at, wanted, events, output)?
+                {
+                    return Ok(Step::BeginsLater);
                 }
-                assert!(reader.offset() > place.offset, "a log is read on, record by record");
-                place.offset = reader.offset();
+                assert!(reader.offset() > place.at.offset, "a log is read on, record by record");
+                place.at.offset = reader.offset();
                 return Ok(Step::Read);
             }
             Ok(None) => {
@@ -191,8 +180,8 @@ impl<W: World> Missed<W> {
 /// next of the shard.
 fn tell_record(
     payload: &[u8],
-    place: &mut Place,
-    (shard, member, next): (ShardId, MemberId, &mut u64),
+    at: &mut Start,
+    wanted: &mut Wanted,
     events: &mut Vec<Event>,
     output: &mut Vec<u8>,
 ) -> Result<bool, NodeError> {
@@ -201,22 +190,22 @@ fn tell_record(
     }
     let record = ResultRecord::read(payload)?;
     let position = record.position();
-    if record.shard() != shard || position != place.position {
-        return Ok(record.shard() != shard || position < place.position);
+    if record.shard() != wanted.shard || position != at.position {
+        return Ok(record.shard() != wanted.shard || position < at.position);
     }
-    place.position = position.next();
-    assert!(place.counted < *next, "messages are counted up to the next one to tell");
+    at.position = position.next();
+    assert!(at.counted < wanted.next, "messages are counted up to the next one to tell");
     events.clear();
     for event in record.events() {
         events.push(event?);
     }
     let (request, outcome) = (&record.request()?, &record.outcome()?);
     Told { position, request, outcome, events }.read(|to, reply| {
-        if to == member {
-            place.counted += 1;
-            if place.counted == *next {
-                frame::write_reply(output, &reply.numbered(*next));
-                *next += 1;
+        if to == wanted.member {
+            at.counted += 1;
+            if at.counted == wanted.next {
+                frame::write_reply(output, &reply.numbered(wanted.next));
+                wanted.next += 1;
             }
         }
     });

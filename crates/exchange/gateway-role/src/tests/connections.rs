@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use pares_config::SystemConfig;
-use pares_types::Reason;
-use pares_wire::frame::{self, GatewayFrame, Ping};
-
-use super::rig::{Rig, answered, buy, config, rejected, sign_on};
 use pares_roles::duty::Duty;
+use pares_types::Reason;
+use pares_wire::frame::{self, GatewayFrame};
+
+use super::rig::{Rig, answered, buy, config, rejected, sign_on, write_ping};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -17,12 +17,10 @@ fn a_second_sign_on_ends_the_connection_and_not_the_gateway() {
         let mut rig = Rig::new();
         let (client, other) = (rig.sign_on(7), rig.sign_on(7));
         assert!(rig.ask(client, &buy(1, 1)).is_empty());
-        rig.net.send(client, &sign_on(member).repeat(3));
-        rig.settle();
-        assert_eq!(rejected(&rig.told(client)), Some(Reason::MalformedRequest));
+        let told = rig.send(client, |out| out.extend(sign_on(member).repeat(3)));
+        assert_eq!(rejected(&told), Some(Reason::MalformedRequest));
         assert!(!rig.net.is_open(client));
-        let requests = rig.journalled();
-        rig.commit(&requests);
+        rig.commit_all();
         assert_eq!(answered(&rig.told(other)), [1]);
     }
 }
@@ -33,9 +31,8 @@ fn a_member_s_sessions_beyond_its_most_are_told_so_and_closed() {
     let first = rig.sign_on(7);
     rig.sign_on(7);
     let third = rig.net.connect();
-    rig.net.send(third, &sign_on(7));
-    rig.settle();
-    assert_eq!((rejected(&rig.told(third)), rig.net.is_open(third)), (Some(Reason::Overloaded), false));
+    let told = rig.send(third, |out| out.extend(sign_on(7)));
+    assert_eq!((rejected(&told), rig.net.is_open(third)), (Some(Reason::Overloaded), false));
     rig.sign_on(8);
     rig.net.close(first);
     rig.settle();
@@ -51,11 +48,8 @@ fn connection_waits_for_free_descriptors() {
     rig.net.send(second, &sign_on(8));
     rig.settle();
     assert!(!rig.net.is_open(second));
-    let mut ping = Vec::new();
-    frame::write(&mut ping, &Ping { token: 5.into() });
-    rig.net.send(first, &ping);
-    rig.settle();
-    assert!(matches!(rig.told(first)[..], [GatewayFrame::Pong(_)]), "who is there is served");
+    let told = rig.send(first, write_ping);
+    assert!(matches!(told[..], [GatewayFrame::Pong(_)]), "who is there is served");
     rig.net.close(first);
     rig.settle();
     assert!(matches!(rig.told(second)[..], [GatewayFrame::SignedOn(_)]));
@@ -107,11 +101,9 @@ const CROWD: u32 = 1_000;
 /// Takes turns until so many connections are there and `client`, if any, was told something. A member asks in each of them, and is
 /// answered after so many turns at most.
 fn turns_until(rig: &mut Rig, member: usize, (sessions, client): (u32, Option<usize>), turns_max: u32) {
-    let mut ping = Vec::new();
-    frame::write(&mut ping, &Ping { token: 5.into() });
     let mut unanswered = 0;
     for _ in 0..1_000 {
-        rig.net.send(member, &ping);
+        rig.net.write(member, write_ping);
         rig.gateway.work().unwrap();
         unanswered = if rig.told(member).is_empty() { unanswered + 1 } else { 0 };
         assert!(unanswered < turns_max, "a member waits for {unanswered} turns");
@@ -159,9 +151,9 @@ fn of_those_that_always_ask_each_is_read_first_in_its_turn() {
     let clients = [7, 8, 9].map(|member| rig.sign_on(member));
     let mut first = BTreeSet::new();
     for name in 1..=6 {
-        let mut bytes = Vec::new();
-        frame::write_request(&mut bytes, &buy(name, 1));
-        clients.iter().for_each(|&client| rig.net.send(client, &bytes));
+        for client in clients {
+            rig.net.write(client, |out| frame::write_request(out, &buy(name, 1)));
+        }
         let before = rig.journalled().len();
         rig.gateway.work().unwrap();
         first.insert(rig.journalled()[before].member);

@@ -4,15 +4,13 @@ use pares_config::{NodeId, SignOnSetting, SystemConfig};
 use pares_fix::framing::{Cut, cut};
 use pares_fix::time::stamp;
 use pares_keys::{Secret, Verifier};
-use pares_types::{
-    Command, Entry, GatewayId, Key, MemberId, RecorderId, Registration, Request, ShardId, Status,
-};
+use pares_roles::duty::{Duty, SLEEP_MAX};
+use pares_roles::world::World;
+use pares_types::{Entry, GatewayId, Key, MemberId, RecorderId, ShardId, Status};
 use pares_wire::record::{self, SessionMarkRecord};
 
 use super::rig::{PEER, Rig, SELF, buy, config, result_of, sign_on};
 use super::starts::registered;
-use pares_roles::duty::{Duty, SLEEP_MAX};
-use pares_roles::world::World;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -22,10 +20,14 @@ fn with_fix() -> Rig {
 }
 
 impl Rig {
+    /// As a client writes the time.
+    fn now(&self) -> String {
+        String::from_utf8(stamp(self.world.now_ns()).to_vec()).unwrap()
+    }
+
     /// What a client sends: the type, its number, and further fields.
     fn say(&mut self, client: usize, kind: &str, number: u64, fields: &str) {
-        let now = stamp(self.world.now_ns());
-        let now = std::str::from_utf8(&now).unwrap();
+        let now = self.now();
         let body = format!("35={kind}|34={number}|49=M7-1|52={now}|56=PARES|{fields}").replace('|', "\x01");
         let framed = format!("8=FIX.4.4\x019={}\x01{body}", body.len());
         let sum = framed.bytes().fold(0_u8, u8::wrapping_add);
@@ -34,14 +36,11 @@ impl Rig {
     }
 
     fn log_on(&mut self, number: u64) -> usize {
-        let client = self.net.connect_fix();
-        self.say(client, "A", number, "98=0|108=30|");
-        client
+        self.log_on_by(number, None)
     }
 
     fn order(&mut self, client: usize, number: u64, name: u64) {
-        let now = stamp(self.world.now_ns());
-        let now = std::str::from_utf8(&now).unwrap();
+        let now = self.now();
         self.say(client, "D", number, &format!("11={name}|55=ALFA|54=1|60={now}|38=1|40=2|44=0.0001|"));
     }
 
@@ -61,14 +60,20 @@ impl Rig {
     }
 
     fn marks(&self) -> Vec<SessionMarkRecord> {
-        let mut reader = self.world.read_log_from_start(SELF).unwrap();
-        let mut marks = Vec::new();
-        while let Some(entry) = pares_log::LogReader::next(&mut reader).unwrap() {
-            if record::schema(entry.payload) == Some(record::SESSION_MARK) {
-                marks.push(SessionMarkRecord::read(entry.payload).unwrap());
-            }
-        }
-        marks
+        let mut all = self.world.payloads(SELF);
+        all.retain(|payload| record::schema(payload) == Some(record::SESSION_MARK));
+        all.iter().map(|payload| SessionMarkRecord::read(payload).unwrap()).collect()
+    }
+
+    /// A connection that sends a Logon with that number; if there is a secret, proven by it.
+    fn log_on_by(&mut self, number: u64, secret: Option<&Secret>) -> usize {
+        let client = self.net.connect_fix();
+        let message = format!("{}\x01{number}\x01M7-1\x01PARES\x01", self.now());
+        let proof = secret.map(|secret| secret.prove(message.as_bytes()));
+        let digits = proof.map(|proof| proof.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        let fields = digits.map_or_else(String::new, |digits| format!("95={}|96={digits}|", digits.len()));
+        self.say(client, "A", number, &format!("98=0|108=30|{fields}"));
+        client
     }
 }
 
@@ -78,26 +83,8 @@ fn with_proof(secret: &Secret) -> Rig {
     let config = config();
     let sign_on = SignOnSetting::Required;
     let mut rig = Rig::with(SystemConfig { fix: config.gateways.clone(), sign_on, ..config });
-    let entries = [(0, Entry::AddMember), (1, Entry::SetKey(Key::Ed25519(key)))];
-    let asked = (1..).zip(entries).map(|(sequence, (session, entry))| registered(sequence, session, entry));
-    let results = (0..).zip(asked).map(|(at, request)| result_of(&request, at, Status::Accepted));
-    rig.world.publish(NodeId::Recorder(RecorderId(0)), &results.collect::<Vec<_>>());
-    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    enter(&mut rig, 0, &[(7, 0, Entry::AddMember), (7, 1, Entry::SetKey(Key::Ed25519(key)))]);
     rig
-}
-
-impl Rig {
-    /// A connection that sends a Logon with that number; if there is a secret, proven by it.
-    fn log_on_by(&mut self, number: u64, secret: Option<&Secret>) -> usize {
-        let client = self.net.connect_fix();
-        let now = stamp(self.world.now_ns());
-        let message = format!("{}\x01{number}\x01M7-1\x01PARES\x01", str::from_utf8(&now).unwrap());
-        let proof = secret.map(|secret| secret.prove(message.as_bytes()));
-        let digits = proof.map(|proof| proof.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-        let fields = digits.map_or_else(String::new, |digits| format!("95={}|96={digits}|", digits.len()));
-        self.say(client, "A", number, &format!("98=0|108=30|{fields}"));
-        client
-    }
 }
 
 #[test]
@@ -162,7 +149,7 @@ fn session_taken_by_other_gateway_ends_silently() {
     rig.heard(client);
     let taken = SessionMarkRecord { reign: 2, gateway: GatewayId(1), mark: rig.marks()[0].mark.clone() };
     rig.world.publish(PEER, &[taken.bytes()]);
-    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    rig.look_around();
     assert!(!rig.net.is_open(client) && rig.heard(client).0.is_empty());
     assert_eq!(rig.marks().len(), 1, "it has nothing more to say of that session");
 }
@@ -211,14 +198,12 @@ fn what_is_no_fix_ends_its_connection_and_nobody_else_s() {
 
 /// So many changes of the register are recorded, of members 7 and 9.
 fn enter(rig: &mut Rig, from: u64, entries: &[(u32, u16, Entry)]) {
-    let change = |(sequence, &(member, session, entry)): (u64, &(u32, u16, Entry))| {
-        let command = Command::Register(Registration { member: MemberId(member), session, entry });
-        let request = Request { command, ..registered(sequence + 1, session, entry) };
-        result_of(&request, sequence, Status::Accepted)
+    let change = |(position, &(member, session, entry)): (u64, &(u32, u16, Entry))| {
+        result_of(&registered(position + 1, (member, session), entry), position, Status::Accepted)
     };
     let results: Vec<Vec<u8>> = (from..).zip(entries).map(change).collect();
     rig.world.publish(NodeId::Recorder(RecorderId(0)), &results);
-    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    rig.look_around();
 }
 
 #[test]

@@ -12,9 +12,7 @@ fn asked(member: u32) -> (Rig, usize) {
     let mut rig = Rig::new();
     rig.world.pass(SECOND_NS);
     let client = rig.sign_on(member);
-    let mut bytes = Vec::new();
-    frame::write_request(&mut bytes, &block(member));
-    rig.net.send(client, &bytes);
+    rig.net.write(client, |out| frame::write_request(out, &block(member)));
     (rig, client)
 }
 

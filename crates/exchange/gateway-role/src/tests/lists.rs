@@ -1,6 +1,6 @@
-//! Lists and limits, asked over connections.
+//! Lists, limits and how an order is, asked over connections.
 
-use pares_types::{List, ListEnd, ListRequest, Reason};
+use pares_types::{ClientOrderId, List, ListEnd, ListRequest, OrderKey, OrderState, Reason};
 use pares_wire::frame::{self, GatewayFrame};
 
 use super::resuming::recorded;
@@ -11,9 +11,7 @@ fn request(list: List) -> ListRequest {
 }
 
 fn ask(rig: &Rig, client: usize, list: List) {
-    let mut bytes = Vec::new();
-    frame::write_list_request(&mut bytes, &request(list));
-    rig.net.send(client, &bytes);
+    rig.net.write(client, |out| frame::write_list_request(out, &request(list)));
 }
 
 /// Names of orders, in their order, and the ends of lists.
@@ -94,11 +92,8 @@ fn instruments_are_told_with_their_ticks_and_limits_at_once() {
     };
     assert_eq!((first.instrument.0, first.tick_rows, instrument), (1, 1, first.instrument));
     assert_eq!((second.instrument.0, end.count, end.reason), (2, 2, Reason::None));
-    let mut bytes = Vec::new();
-    frame::write_limits_request(&mut bytes, 8);
-    rig.net.send(client, &bytes);
-    rig.settle();
-    let [GatewayFrame::OwnLimits(own)] = rig.told(client)[..] else { panic!("no limits") };
+    let told = rig.send(client, |out| frame::write_limits_request(out, 8));
+    let [GatewayFrame::OwnLimits(own)] = told[..] else { panic!("no limits") };
     assert_eq!((own.token, own.member.0, own.orders), (8, 7, 0));
 }
 
@@ -111,9 +106,27 @@ fn a_stranger_is_told_nothing() {
         rig.settle();
         assert_eq!(rejected(&rig.told(client)), Some(Reason::NotSignedOn));
     }
-    let mut bytes = Vec::new();
-    frame::write_limits_request(&mut bytes, 8);
-    rig.net.send(client, &bytes);
-    rig.settle();
-    assert_eq!(rejected(&rig.told(client)), Some(Reason::NotSignedOn));
+    let told = rig.send(client, |out| frame::write_limits_request(out, 8));
+    assert_eq!(rejected(&told), Some(Reason::NotSignedOn));
+}
+
+fn ask_of_order(rig: &mut Rig, client: usize) -> Vec<GatewayFrame> {
+    rig.send(client, |out| frame::write_order_status_request(out, OrderKey::Name(ClientOrderId(1))))
+}
+
+/// The one thing that the client is told: an order's state, `None` if it is unknown.
+fn state(told: &[GatewayFrame]) -> Option<OrderState> {
+    match told[..] {
+        [GatewayFrame::OrderStatus(_, status)] => status.map(|status| status.state),
+        ref other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_member_is_told_of_its_own_orders_and_a_stranger_of_none() {
+    let (mut rig, client) = Rig::of([1]);
+    let (other, stranger) = (rig.sign_on(8), rig.net.connect());
+    assert_eq!(state(&ask_of_order(&mut rig, client)), Some(OrderState::InFlight));
+    assert_eq!(state(&ask_of_order(&mut rig, other)), None);
+    assert_eq!(rejected(&ask_of_order(&mut rig, stranger)), Some(Reason::NotSignedOn));
 }

@@ -3,25 +3,31 @@
 use std::path::Path;
 
 use pares_config::{NodeId, SystemConfig};
-use pares_types::{Reason, Request};
-
-use super::rig::{EPOCH, PEER, Rig, SELF, answered, buy, config, open, rejected};
-use super::sockets::Net;
 use pares_roles::duty::Duty;
 use pares_roles::testing::TestWorld;
 use pares_roles::testing::records::payload;
 use pares_roles::venue::{ANSWERED_OFFSET_COUNTER, EPOCH_COUNTER};
 use pares_roles::world::World;
 use pares_roles::{NodeError, repair_asked};
+use pares_types::{Reason, Request};
+
+use super::rig::{EPOCH, PEER, Rig, SELF, answered, buy, config, open, rejected};
+use super::sockets::Net;
 
 /// Orders of a member, taken in by another gateway.
 fn of_peer(names: std::ops::RangeInclusive<u64>) -> Vec<Request> {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    names.clone().for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+    let (rig, _) = Rig::of(names);
     let id =
         |request: &Request| pares_types::RequestId::new(pares_types::GatewayId(1), request.id.sequence());
     rig.journalled().into_iter().map(|request| Request { id: id(&request), ..request }).collect()
+}
+
+/// A gateway that member 7 asked for an order, which is recorded.
+fn recorded() -> (Rig, usize, Vec<Request>) {
+    let (mut rig, client) = Rig::of([1]);
+    let requests = rig.commit_all();
+    assert_eq!(answered(&rig.told(client)), [1]);
+    (rig, client, requests)
 }
 
 fn names(requests: &[Request]) -> Vec<u64> {
@@ -33,7 +39,7 @@ fn damage_in_other_gateway_log_skipped_and_reported() {
     let mut rig = Rig::new();
     rig.world.publish(PEER, &of_peer(1..=3).iter().map(payload).collect::<Vec<_>>());
     rig.world.flip(PEER, rig.world.places(PEER)[1]);
-    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    rig.look_around();
     assert_eq!((rig.counter("damaged"), rig.counter("names")), (1, 2));
     assert!(
         rig.world.complaints().contains("gateway-1 is damaged") && repair_asked::is_asked(&rig.world, PEER)
@@ -44,7 +50,7 @@ fn damage_in_other_gateway_log_skipped_and_reported() {
 fn unknown_records_of_other_gateway_are_counted() {
     let mut rig = Rig::new();
     rig.world.publish(PEER, &[vec![0xff; 64], vec![0xfe; 64], payload(&of_peer(1..=1)[0])]);
-    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    rig.look_around();
     assert_eq!((rig.counter("damaged"), rig.counter("names")), (2, 1));
     assert_eq!(rig.world.complaints().matches("skipping record").count(), 2);
 }
@@ -52,14 +58,12 @@ fn unknown_records_of_other_gateway_are_counted() {
 #[test]
 fn damaged_log_rebuilt_without_reusing_numbers() {
     for damaged in [0, 1, 2] {
-        let mut rig = Rig::new();
-        let client = rig.sign_on(7);
-        (1..=3).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+        let (rig, _) = Rig::of(1..=3);
         let before = rig.journalled();
         let at = rig.world.places(SELF)[damaged];
         let mut rig = rig.restart(|world| world.flip(SELF, at)).unwrap();
         let client = rig.sign_on(7);
-        (1..=3).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+        rig.enter(client, 1..=3);
         let after = rig.journalled();
         let whole: Vec<_> = before.iter().filter(|one| **one != before[damaged]).copied().collect();
         assert_eq!(after[..2], whole, "{:?}", names(&after));
@@ -73,9 +77,7 @@ fn damaged_log_rebuilt_without_reusing_numbers() {
 
 #[test]
 fn log_with_lost_marks_rebuilt_without_reusing_numbers() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    rig.ask(client, &buy(1, 1));
+    let (rig, _) = Rig::of([1]);
     let lose_marks = |world: &TestWorld| {
         std::fs::write(world.real(Path::new(&format!("{SELF}/marks"))), [7; 4_096]).unwrap();
     };
@@ -100,11 +102,7 @@ fn who_is_asked_to_repair_its_log_ends_and_reads_it_through() {
 
 #[test]
 fn rotten_answered_request_does_not_stop_start() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    rig.ask(client, &buy(1, 1));
-    let requests = rig.journalled();
-    rig.commit(&requests);
+    let (rig, ..) = recorded();
     let mut rig = rig.restart(|world| world.flip(SELF, world.places(SELF)[0])).unwrap();
     let client = rig.sign_on(7);
     assert_eq!(answered(&rig.ask(client, &buy(1, 1))), [1]);
@@ -124,13 +122,13 @@ enum Loss {
 fn lose(world: &TestWorld, loss: Loss) {
     let (log, away) = (Path::new("gateway-0"), Path::new("away"));
     match loss {
-        Loss::Removed => std::fs::remove_dir_all(world.real(log)).unwrap(),
+        Loss::Removed => world.remove_dir(log),
         Loss::Moved => world.rename(log, away).unwrap(),
         Loss::Emptied => {
             world.list(log).unwrap().iter().for_each(|file| world.remove_file(&log.join(file)).unwrap())
         }
         Loss::Older => {
-            std::fs::remove_dir_all(world.real(log)).unwrap();
+            world.remove_dir(log);
             world.rename(Path::new("older"), log).unwrap();
         }
     }
@@ -148,11 +146,9 @@ fn copy(world: &TestWorld, from: &str, to: &str) {
 
 /// What comes of a restart of a gateway that took in three requests, of which so many were recorded, and lost its log.
 fn after_loss(loss: Loss, recorded: usize) -> (TestWorld, Option<NodeError>) {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    rig.ask(client, &buy(1, 1));
+    let (mut rig, client) = Rig::of([1]);
     copy(&rig.world, "gateway-0", "older");
-    (2..=3).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+    rig.enter(client, 2..=3);
     let requests = rig.journalled();
     rig.commit(&requests[..recorded]);
     let world = rig.world.clone();
@@ -185,11 +181,7 @@ fn a_gateway_whose_log_is_back_goes_on() {
 
 #[test]
 fn the_epoch_is_told_before_the_offset_that_is_of_it() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    rig.ask(client, &buy(1, 1));
-    let requests = rig.journalled();
-    rig.commit(&requests);
+    let (rig, ..) = recorded();
     assert!(rig.counter(ANSWERED_OFFSET_COUNTER) > 0);
     let mut rig = rig.restart(|_| {}).unwrap();
     assert_eq!((rig.counter(EPOCH_COUNTER), rig.counter(ANSWERED_OFFSET_COUNTER)), (u64::from(EPOCH.0), 0));
@@ -208,12 +200,7 @@ fn a_shard_that_is_halted_leaves_room_for_the_others() {
 
 #[test]
 fn repeat_waits_for_missing_record_then_answers() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    rig.ask(client, &buy(1, 1));
-    let requests = rig.journalled();
-    rig.commit(&requests);
-    assert_eq!(answered(&rig.told(client)), [1]);
+    let (mut rig, client, _) = recorded();
     let (log, away) = (Path::new("recorder-0"), Path::new("away"));
     rig.world.rename(log, away).unwrap();
     assert!(answered(&rig.ask(client, &buy(1, 1))).is_empty());
@@ -224,19 +211,14 @@ fn repeat_waits_for_missing_record_then_answers() {
 
 #[test]
 fn rotten_repeat_is_repaired_and_answered_from_new_log() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    rig.ask(client, &buy(1, 1));
-    let requests = rig.journalled();
-    rig.commit(&requests);
-    assert_eq!(answered(&rig.told(client)), [1]);
+    let (mut rig, client, requests) = recorded();
     let recorder = NodeId::Recorder(pares_types::RecorderId(0));
     for _ in 0..2 {
         rig.world.flip(recorder, rig.world.places(recorder)[0]);
         assert!(answered(&rig.ask(client, &buy(1, 1))).is_empty());
         assert!(repair_asked::is_asked(&rig.world, recorder), "nobody else reads that record again");
         repair_asked::done(&rig.world, recorder);
-        std::fs::remove_dir_all(rig.world.real(Path::new("recorder-0"))).unwrap();
+        rig.world.remove_dir("recorder-0");
         rig.commit(&requests);
         assert_eq!(answered(&rig.told(client)), [1]);
     }
@@ -244,9 +226,7 @@ fn rotten_repeat_is_repaired_and_answered_from_new_log() {
 
 #[test]
 fn skipped_request_is_accepted_on_repeat() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    (1..=2).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+    let (mut rig, client) = Rig::of(1..=2);
     let requests = rig.journalled();
     rig.commit(&requests[1..]);
     assert_eq!(answered(&rig.told(client)), [2]);

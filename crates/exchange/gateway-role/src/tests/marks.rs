@@ -6,7 +6,6 @@ use pares_wire::record::{SessionMark, SessionMarkRecord};
 
 use super::rig::{PEER, Rig, SELF, buy};
 use crate::types::{Who, session};
-use pares_roles::duty::Duty;
 
 const WHO: Who = (MemberId(7), 1);
 
@@ -34,17 +33,28 @@ impl Rig {
 
     fn read_peer(&mut self, payloads: &[Vec<u8>]) {
         self.world.publish(PEER, payloads);
-        (0..70).for_each(|_| _ = self.gateway.work().unwrap());
+        self.look_around();
     }
+
+    /// Another gateway took the session in the first reign.
+    fn on_peer(&mut self, gateway: u16, mark: SessionMark) {
+        let record = SessionMarkRecord { reign: 1, gateway: GatewayId(gateway), mark };
+        self.gateway.marks.on_peer(record, &mut self.gateway.edge.connections);
+    }
+}
+
+/// A gateway with a client, whose session has kept a mark.
+fn keeping(out_max: u64) -> (Rig, usize) {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    assert_eq!(rig.gateway.marks.claim(session(0, 1), WHO), None);
+    rig.keep(session(0, 1), out_max);
+    (rig, client)
 }
 
 #[test]
 fn newest_mark_moves_session_and_ends_connection() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    let here = session(0, 1);
-    assert_eq!(rig.gateway.marks.claim(here, WHO), None);
-    rig.keep(here, 1_024);
+    let (mut rig, client) = keeping(1_024);
     rig.read_peer(&[of_peer(0, 9_999)]);
     assert!(rig.net.is_open(client), "of an earlier reign");
     assert_eq!(rig.out_max(), Some(1_024));
@@ -67,10 +77,7 @@ fn taken_session_is_not_regained_by_late_marks() {
 
 #[test]
 fn session_taken_by_two_gateways_goes_to_next() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    rig.gateway.marks.claim(session(0, 1), WHO);
-    rig.keep(session(0, 1), 1_024);
+    let (mut rig, client) = keeping(1_024);
     rig.read_peer(&[of_peer(1, 800)]);
     assert!(!rig.net.is_open(client), "nobody knows who was first");
     assert_eq!(rig.out_max(), Some(1_024));
@@ -85,10 +92,7 @@ fn session_taken_by_two_gateways_goes_to_next() {
 
 #[test]
 fn what_rivals_gave_outlives_a_restart() {
-    let mut rig = Rig::new();
-    rig.sign_on(7);
-    rig.gateway.marks.claim(session(0, 1), WHO);
-    rig.keep(session(0, 1), 3_000);
+    let (mut rig, _) = keeping(3_000);
     rig.read_peer(&[of_peer(1, 1_024)]);
     assert!(rig.gateway.marks.keep_behind(u64::MAX >> 1, &mut rig.gateway.edge) > 0);
     rig.settle();
@@ -101,12 +105,8 @@ fn what_rivals_gave_outlives_a_restart() {
 
 #[test]
 fn who_lost_a_session_says_nothing_more_in_the_same_turn() {
-    let mut rig = Rig::new();
-    rig.sign_on(7);
-    rig.gateway.marks.claim(session(0, 1), WHO);
-    rig.keep(session(0, 1), 1_024);
-    let of_rival = SessionMarkRecord { reign: 1, gateway: GatewayId(1), mark: mark(5_000) };
-    rig.gateway.marks.on_peer(of_rival, &mut rig.gateway.edge.connections);
+    let (mut rig, _) = keeping(1_024);
+    rig.on_peer(1, mark(5_000));
     rig.keep(session(0, 1), 2_048);
     assert_eq!(rig.out_max(), Some(5_000));
 }
@@ -116,9 +116,7 @@ fn of_rivals_each_shard_goes_on_where_the_first_of_them_was() {
     let mut rig = Rig::new();
     let mut of = |gateway, told: &[(u16, u64)]| {
         let told = told.iter().map(|&(shard, next)| (ShardId(shard), next)).collect();
-        let mark = SessionMark { told, ..mark(100) };
-        let record = SessionMarkRecord { reign: 1, gateway: GatewayId(gateway), mark };
-        rig.gateway.marks.on_peer(record, &mut rig.gateway.edge.connections);
+        rig.on_peer(gateway, SessionMark { told, ..mark(100) });
     };
     of(1, &[(0, 30), (1, 0), (2, 0)]);
     of(2, &[(0, 20), (1, 7), (3, 5)]);
@@ -132,12 +130,7 @@ fn of_rivals_each_shard_goes_on_where_the_first_of_them_was() {
 fn where_rivals_were_told_of_two_members_no_place_is_known() {
     let mut rig = Rig::new();
     for (gateway, copied) in [(1, None), (2, Some(MemberId(9))), (3, None)] {
-        let record = SessionMarkRecord {
-            reign: 1,
-            gateway: GatewayId(gateway),
-            mark: SessionMark { copied, ..mark(100) },
-        };
-        rig.gateway.marks.on_peer(record, &mut rig.gateway.edge.connections);
+        rig.on_peer(gateway, SessionMark { copied, ..mark(100) });
     }
     let mark = rig.gateway.marks.claim(SessionId(99), WHO).unwrap();
     assert_eq!((mark.out_max, mark.told), (100, vec![]));
@@ -145,10 +138,8 @@ fn where_rivals_were_told_of_two_members_no_place_is_known() {
 
 #[test]
 fn newest_of_two_connections_owns_session() {
-    let mut rig = Rig::new();
-    let (old, new) = (rig.sign_on(7), rig.sign_on(7));
-    rig.gateway.marks.claim(session(0, 1), WHO);
-    rig.keep(session(0, 1), 1_024);
+    let (mut rig, old) = keeping(1_024);
+    let new = rig.sign_on(7);
     rig.gateway.marks.claim(session(1, 2), WHO);
     rig.keep(session(1, 2), 2_048);
     assert!(!rig.net.is_open(old) && rig.net.is_open(new));
@@ -167,10 +158,7 @@ fn no_number_without_a_mark() {
 
 #[test]
 fn marks_outlive_their_gateway_and_damage_to_its_log() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    rig.gateway.marks.claim(session(0, 1), WHO);
-    rig.keep(session(0, 1), 1_024);
+    let (mut rig, client) = keeping(1_024);
     assert!(rig.ask(client, &buy(1, 1)).is_empty());
     let mut rig = rig.restart(|_| ()).unwrap();
     rig.settle();
@@ -183,10 +171,7 @@ fn marks_outlive_their_gateway_and_damage_to_its_log() {
 
 #[test]
 fn log_released_to_oldest_mark_which_is_rewritten() {
-    let mut rig = Rig::new();
-    rig.sign_on(7);
-    rig.gateway.marks.claim(session(0, 1), WHO);
-    rig.keep(session(0, 1), 1_024);
+    let (mut rig, _) = keeping(1_024);
     let mut keep_behind = |answered| rig.gateway.marks.keep_behind(answered, &mut rig.gateway.edge);
     let first = keep_behind(u64::MAX >> 1);
     assert!(first > 0 && first < 1 << 20, "where it lies now");
@@ -201,10 +186,8 @@ fn log_released_to_oldest_mark_which_is_rewritten() {
 /// What it went on to meanwhile would be used twice.
 #[test]
 fn who_claimed_a_session_that_went_on_meanwhile_does_not_get_it() {
-    let mut rig = Rig::new();
-    let (old, new) = (rig.sign_on(7), rig.sign_on(7));
-    rig.gateway.marks.claim(session(0, 1), WHO);
-    rig.keep(session(0, 1), 1_024);
+    let (mut rig, old) = keeping(1_024);
+    let new = rig.sign_on(7);
     rig.gateway.marks.claim(session(1, 2), WHO);
     rig.keep(session(0, 1), 2_048);
     rig.keep(session(1, 2), 2_049);

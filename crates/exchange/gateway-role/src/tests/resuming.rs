@@ -4,16 +4,13 @@ use std::path::{Path, PathBuf};
 
 use pares_config::NodeId;
 use pares_log::Offset;
-use pares_types::{
-    Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, Price,
-    Quantity, Reason, RecorderId, Reply, Request, RequestId, ShardId, Side, Timestamp,
-};
+use pares_roles::duty::Duty;
+use pares_roles::testing::records::{bid, request};
+use pares_roles::world::World;
+use pares_types::{Answer, ClientOrderId, GatewayId, MemberId, Reason, RecorderId, Reply, Request, ShardId};
 use pares_wire::frame::{self, GatewayFrame};
 
-use super::rig::{Rig, config, result};
-use pares_roles::duty::Duty;
-use pares_roles::recorder::log_config;
-use pares_roles::world::World;
+use super::rig::{Rig, buy, config, result};
 
 const LOG: NodeId = NodeId::Recorder(RecorderId(0));
 const SHARD: ShardId = ShardId(0);
@@ -26,31 +23,22 @@ fn order(position: u64) -> Request {
 }
 
 pub(super) fn order_of(gateway: GatewayId, position: u64) -> Request {
-    Request {
-        id: RequestId::new(gateway, position + 1),
-        stamp: Timestamp(position),
-        member: MemberId((position % MEMBERS) as u32 + 1),
-        client_order_id: ClientOrderId(position + 1),
-        instrument: InstrumentId(1),
-        shard: SHARD,
-        command: Command::Enter(NewOrder::limit(Side::Buy, Price(1), Quantity(1))),
-    }
+    let member = MemberId((position % MEMBERS) as u32 + 1);
+    Request { member, command: bid(), ..request(gateway, position + 1) }
 }
 
 /// Members of another gateway had so many answers of the first shard.
 pub(super) fn recorded(records: u64) -> Rig {
     let mut rig = Rig::new();
     rig.world.publish(LOG, &(0..records).map(|at| result(&order(at), at)).collect::<Vec<_>>());
-    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    rig.look_around();
     rig.settle();
     rig
 }
 
 /// A client asks for its stream of the first shard.
 fn resume(rig: &Rig, client: usize, next: u64) {
-    let mut bytes = Vec::new();
-    frame::write_resume(&mut bytes, Some(SHARD), next);
-    rig.net.send(client, &bytes);
+    rig.net.write(client, |out| frame::write_resume(out, Some(SHARD), next));
 }
 
 /// The gateway and its tasks have the time they need: logs of recorders that are not there are tried too.
@@ -191,10 +179,7 @@ fn of_runs_that_are_lost_or_damaged_the_others_are_used() {
     let mut rig = recorded(records);
     rig.world.index();
     let runs = runs(&rig);
-    let path = rig.world.real(&runs[4]);
-    let mut damaged = std::fs::read(&path).unwrap();
-    damaged[100] ^= 1;
-    std::fs::write(path, damaged).unwrap();
+    rig.world.spoil(&runs[4], 100);
     assert_eq!(records_read(&mut rig, 1_690, records), 1_100);
     rig.world.remove_file(&runs[3]).unwrap();
     assert_eq!(records_read(&mut rig, 1_690, records), 2_100);
@@ -209,22 +194,15 @@ fn of_runs_that_are_lost_or_damaged_the_others_are_used() {
 fn dropped_behind_a_checkpoint(records: u64) -> Rig {
     let rig = recorded(records);
     let requests: Vec<_> = (0..records / 2).map(order).collect();
-    let (places, half) = (places(&rig, records), requests.len() - 1);
+    let (places, half) = (rig.world.places(LOG), requests.len() - 1);
     rig.world.store_checkpoint(&config(), SHARD, &requests, places[half]);
     assert!(drop_beginning(&rig, places[half], &places) > 0);
     rig
 }
 
-/// Where the records of the log lie.
-fn places(rig: &Rig, records: u64) -> Vec<Offset> {
-    let mut reader = rig.world.read_log_from_start(LOG).unwrap();
-    (0..records).map(|_| reader.next().unwrap().unwrap().offset).collect()
-}
-
 /// The log's beginning is dropped; says how many records are gone.
 fn drop_beginning(rig: &Rig, before: Offset, places: &[Offset]) -> u64 {
-    let mut writer = rig.world.write_log(LOG, log_config(&config())).unwrap();
-    let released = writer.release_before(before);
+    let released = rig.world.release(LOG, before);
     places.partition_point(|place| *place < released) as u64
 }
 
@@ -232,7 +210,7 @@ fn drop_beginning(rig: &Rig, before: Offset, places: &[Offset]) -> u64 {
 fn truncated_log_reports_kept_part_and_oldest_number() {
     let records = 40_000;
     let mut rig = recorded(records);
-    let places = places(&rig, records);
+    let places = rig.world.places(LOG);
     rig.world.index();
     let gone = drop_beginning(&rig, places[19_999], &places);
     assert!(gone > 0);
@@ -259,12 +237,10 @@ fn truncated_log_reports_kept_part_and_oldest_number() {
 fn dropped_repeat_is_too_old_kept_one_answered() {
     let records = 40_000;
     let mut rig = recorded(records);
-    let places = places(&rig, records);
+    let places = rig.world.places(LOG);
     let client = rig.sign_on(1);
     let ask = |rig: &mut Rig, name: u64| {
-        let order = NewOrder::limit(Side::Buy, Price(1), Quantity(1));
-        let (client_order_id, instrument) = (ClientOrderId(name), InstrumentId(1));
-        let mut told = rig.ask(client, &ClientRequest::Enter { client_order_id, instrument, order });
+        let mut told = rig.ask(client, &buy(name, 1));
         settle(rig);
         told.extend(rig.told(client));
         told

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use pares_config::{NodeId, SystemConfig};
 use pares_doors::Doors;
-use pares_types::{
-    ClientOrderId, ClientRequest, Epoch, GatewayId, InstrumentId, NewOrder, Position, Price, Quantity,
-    Reason, RecorderId, Reply, Request, Side, Status,
-};
-use pares_wire::frame::{self, GatewayFrame, SignOn};
-use pares_wire::record::{self, RequestRecord};
-
-use super::sockets::Net;
-use crate::GatewayNode;
 use pares_roles::NodeError;
 use pares_roles::duty::Duty;
 use pares_roles::recorder::log_config;
 use pares_roles::testing::{TestWorld, records};
 use pares_roles::world::World;
+use pares_types::{
+    ClientOrderId, ClientRequest, Epoch, GatewayId, InstrumentId, NewOrder, Position, Price, Quantity,
+    Reason, RecorderId, Reply, Request, Side, Status,
+};
+use pares_wire::frame::{self, GatewayFrame, Ping, SignOn};
+use pares_wire::record::{self, RequestRecord};
+
+use super::sockets::Net;
+use crate::GatewayNode;
 
 pub(super) const SELF: NodeId = NodeId::Gateway(GatewayId(0));
 /// The other one.
@@ -82,17 +82,32 @@ impl Rig {
 
     pub(super) fn sign_on(&mut self, member: u32) -> usize {
         let client = self.net.connect();
-        self.net.send(client, &sign_on(member));
-        self.settle();
-        assert!(matches!(self.told(client)[..], [GatewayFrame::SignedOn(_)]));
+        let told = self.send(client, |out| out.extend(sign_on(member)));
+        assert!(matches!(told[..], [GatewayFrame::SignedOn(_)]));
         client
+    }
+
+    /// A gateway that member 7 has asked for orders of these names in the first shard.
+    pub(super) fn of(names: impl IntoIterator<Item = u64>) -> (Self, usize) {
+        let mut rig = Self::new();
+        let client = rig.sign_on(7);
+        rig.enter(client, names);
+        (rig, client)
+    }
+
+    /// A client asks for orders of these names in the first shard.
+    pub(super) fn enter(&mut self, client: usize, names: impl IntoIterator<Item = u64>) {
+        names.into_iter().for_each(|name| _ = self.ask(client, &buy(name, 1)));
     }
 
     /// A client asks. What it is told at once.
     pub(super) fn ask(&mut self, client: usize, request: &ClientRequest) -> Vec<GatewayFrame> {
-        let mut bytes = Vec::new();
-        frame::write_request(&mut bytes, request);
-        self.net.send(client, &bytes);
+        self.send(client, |out| frame::write_request(out, request))
+    }
+
+    /// A client sends what is written. What it is told at once.
+    pub(super) fn send(&mut self, client: usize, write: impl FnOnce(&mut Vec<u8>)) -> Vec<GatewayFrame> {
+        self.net.write(client, write);
         self.settle();
         self.told(client)
     }
@@ -109,18 +124,25 @@ impl Rig {
     }
 
     pub(super) fn journalled(&self) -> Vec<Request> {
-        let mut reader = self.world.read_log_from_start(SELF).unwrap();
-        let mut requests = Vec::new();
-        while let Some(entry) = reader.next().unwrap() {
-            if record::schema(entry.payload) == Some(record::REQUEST) {
-                requests.push(RequestRecord::read(entry.payload).unwrap());
-            }
-        }
-        requests
+        let mut all = self.world.payloads(SELF);
+        all.retain(|payload| record::schema(payload) == Some(record::REQUEST));
+        all.iter().map(|payload| RequestRecord::read(payload).unwrap()).collect()
     }
 
     pub(super) fn counter(&self, name: &str) -> u64 {
         self.world.counter("gateway-0", name).unwrap()
+    }
+
+    /// Enough turns to look for a log that was not there.
+    pub(super) fn look_around(&mut self) {
+        (0..70).for_each(|_| _ = self.gateway.work().unwrap());
+    }
+
+    /// All that is journalled is executed and recorded; says what that is.
+    pub(super) fn commit_all(&mut self) -> Vec<Request> {
+        let requests = self.journalled();
+        self.commit(&requests);
+        requests
     }
 
     /// The venues execute these requests, each shard's from position 0 on, and a recorder records them.
@@ -132,8 +154,7 @@ impl Rig {
             result(request, *position - 1)
         });
         self.world.publish(NodeId::Recorder(RecorderId(0)), &results.collect::<Vec<_>>());
-        // A log that was not there is looked for now and then.
-        (0..70).for_each(|_| _ = self.gateway.work().unwrap());
+        self.look_around();
     }
 }
 
@@ -156,9 +177,12 @@ pub(super) fn result_of(request: &Request, position: u64, status: Status) -> Vec
 
 pub(super) fn sign_on(member: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let message = SignOn { member: member.into(), ..zerocopy::FromZeros::new_zeroed() };
-    frame::write(&mut bytes, &message);
+    frame::write(&mut bytes, &SignOn { member: member.into(), ..SignOn::default() });
     bytes
+}
+
+pub(super) fn write_ping(out: &mut Vec<u8>) {
+    frame::write(out, &Ping { token: 5.into() });
 }
 
 pub(super) fn buy(name: u64, instrument: u32) -> ClientRequest {

@@ -1,10 +1,10 @@
 //! The clock is set back a day. What waits, waits as long as it was to: it goes by a clock that is never set. What is stamped goes on rising.
 
 use pares_config::SystemConfig;
-use pares_wire::frame::{self, CancelAfter, GatewayFrame, Ping, SignOn};
-
-use super::rig::{Rig, buy, config, rejected};
 use pares_roles::duty::Duty;
+use pares_wire::frame::{self, CancelAfter, GatewayFrame, SignOn};
+
+use super::rig::{Rig, buy, config, rejected, write_ping};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_NS: u64 = 86_400 * SECOND_NS;
@@ -14,22 +14,10 @@ fn started(config: SystemConfig) -> (Rig, usize) {
     let mut rig = Rig::with(config);
     rig.world.pass(2 * DAY_NS);
     let client = rig.net.connect();
-    let mut bytes = Vec::new();
     let sign_on =
         SignOn { member: 7.into(), session: 1.into(), heartbeat_ms: 1_000.into(), ..SignOn::default() };
-    frame::write(&mut bytes, &sign_on);
-    rig.net.send(client, &bytes);
-    rig.settle();
-    assert!(matches!(rig.told(client)[..], [GatewayFrame::SignedOn(_)]));
+    assert!(matches!(rig.send(client, |out| frame::write(out, &sign_on))[..], [GatewayFrame::SignedOn(_)]));
     (rig, client)
-}
-
-fn ping(rig: &mut Rig, client: usize) {
-    let mut bytes = Vec::new();
-    frame::write(&mut bytes, &Ping { token: 5.into() });
-    rig.net.send(client, &bytes);
-    rig.settle();
-    assert!(matches!(rig.told(client)[..], [GatewayFrame::Pong(_)]));
 }
 
 #[test]
@@ -52,7 +40,7 @@ fn heartbeats_go_on_and_who_is_silent_is_missed_as_soon_as_ever() {
     rig.world.set_back(DAY_NS);
     for _ in 0..5 {
         rig.world.pass(SECOND_NS);
-        ping(&mut rig, client);
+        assert!(matches!(rig.send(client, write_ping)[..], [GatewayFrame::Pong(_)]));
     }
     rig.world.pass(4 * SECOND_NS);
     rig.settle();
@@ -65,32 +53,20 @@ fn a_dead_man_s_timer_runs_out_when_it_was_to() {
     let (mut rig, client) = started(config());
     let guarded = 1 << 63 | 1 << 48 | 1;
     assert!(rig.ask(client, &buy(guarded, 1)).is_empty());
-    let requests = rig.journalled();
-    rig.commit(&requests);
-    let mut bytes = Vec::new();
-    frame::write(&mut bytes, &CancelAfter { after_ms: 2_000.into(), reserved: 0.into() });
-    rig.net.send(client, &bytes);
-    rig.settle();
+    rig.commit_all();
+    let after = CancelAfter { after_ms: 2_000.into(), reserved: 0.into() };
+    rig.send(client, |out| frame::write(out, &after));
     rig.world.set_back(DAY_NS);
     for (seconds, asked) in [(1, 1), (2, 3)] {
         rig.world.pass(seconds * SECOND_NS);
-        ping_all(&mut rig, client);
+        rig.send(client, write_ping);
+        rig.gateway.work().unwrap();
         assert_eq!(
             rig.journalled().len(),
             asked,
             "after {seconds} s more: each of two shards is asked to cancel"
         );
     }
-}
-
-/// As [`ping`], whatever else the client is told.
-fn ping_all(rig: &mut Rig, client: usize) {
-    let mut bytes = Vec::new();
-    frame::write(&mut bytes, &Ping { token: 5.into() });
-    rig.net.send(client, &bytes);
-    rig.settle();
-    rig.gateway.work().unwrap();
-    drop(rig.told(client));
 }
 
 #[test]

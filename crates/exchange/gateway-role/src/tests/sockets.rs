@@ -70,6 +70,13 @@ impl Net {
         peer.fresh = true;
     }
 
+    /// The same, of what is written.
+    pub(super) fn write(&self, peer: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = Vec::new();
+        write(&mut bytes);
+        self.send(peer, &bytes);
+    }
+
     /// A client reads what has come.
     pub(super) fn receive(&self, peer: usize) -> Vec<u8> {
         std::mem::take(&mut self.state().peers[peer].to_client)

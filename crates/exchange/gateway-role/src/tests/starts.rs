@@ -4,20 +4,21 @@ use std::path::Path;
 
 use pares_config::{NodeId, SignOnSetting, SystemConfig};
 use pares_log::Offset;
+use pares_roles::NodeError;
+use pares_roles::duty::Duty;
+use pares_roles::recorder::log_config;
+use pares_roles::testing::TestWorld;
+use pares_roles::testing::records::request;
+use pares_roles::world::World;
 use pares_sequencer::Sequencer;
 use pares_types::{
     ClientOrderId, Command, Entry, Epoch, GatewayId, InstrumentId, Key, MemberId, Position, Reason,
-    RecorderId, Registration, Reply, Request, RequestId, ShardId, Status, Timestamp,
+    RecorderId, Registration, Reply, Request, ShardId, Status, Timestamp,
 };
 use pares_wire::frame::GatewayFrame;
 
 use super::resuming::order_of;
 use super::rig::{EPOCH, Rig, SELF, answered, buy, config, rejected, result, result_of, start_anew};
-use pares_roles::NodeError;
-use pares_roles::duty::Duty;
-use pares_roles::recorder::log_config;
-use pares_roles::testing::TestWorld;
-use pares_roles::world::World;
 
 const LOG: NodeId = NodeId::Recorder(RecorderId(0));
 const SHARD: ShardId = ShardId(0);
@@ -40,15 +41,20 @@ fn checkpoint(world: &TestWorld, id: ShardId, requests: &[Request], from: Offset
 
 /// Orders of the first shard are taken in and committed; those of the first `taken` are in a checkpoint, and nothing before is whole.
 fn lived(orders: u64, taken: usize) -> Rig {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    (1..=orders).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
-    let requests = rig.journalled();
-    rig.commit(&requests);
+    let (mut rig, _) = Rig::of(1..=orders);
+    let requests = rig.commit_all();
     let end = rig.world.read_log_from_start(LOG).unwrap().written();
     let from = rig.world.places(LOG).get(taken).copied().unwrap_or(end);
     checkpoints(&rig.world, &requests[..taken], from);
     rig
+}
+
+/// An order of that name is recorded and in a checkpoint, and the gateway has started again.
+fn lived_with_name(name: u64) -> Rig {
+    let (mut rig, _) = Rig::of([name]);
+    let requests = rig.commit_all();
+    checkpoints(&rig.world, &requests, Offset::START);
+    rig.restart(|_| {}).unwrap()
 }
 
 fn repeats(frames: &[GatewayFrame]) -> Vec<u64> {
@@ -95,13 +101,7 @@ fn repeat_before_checkpoint_gets_first_answer() {
 /// Its number is below one that was used; only its shard can say.
 #[test]
 fn who_is_late_and_not_found_is_taken_in() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    rig.ask(client, &buy(9, 1));
-    let requests = rig.journalled();
-    rig.commit(&requests);
-    checkpoints(&rig.world, &requests, Offset::START);
-    let mut rig = rig.restart(|_| {}).unwrap();
+    let mut rig = lived_with_name(9);
     let client = rig.sign_on(7);
     assert!(answered(&ask(&mut rig, client, 3)).is_empty());
     assert_eq!(rig.journalled().len(), 2);
@@ -109,13 +109,7 @@ fn who_is_late_and_not_found_is_taken_in() {
 
 #[test]
 fn endless_old_name_lookups_leave_others_room() {
-    let mut rig = Rig::new();
-    let client = rig.sign_on(7);
-    rig.ask(client, &buy(1 << 40, 1));
-    let requests = rig.journalled();
-    rig.commit(&requests);
-    checkpoints(&rig.world, &requests, Offset::START);
-    let mut rig = rig.restart(|_| {}).unwrap();
+    let mut rig = lived_with_name(1 << 40);
     let (greedy, other) = (rig.sign_on(7), rig.sign_on(7));
     let told = (1..=34_000).map(|name| rejected(&rig.ask(greedy, &buy(name, 1)))).collect::<Vec<_>>();
     assert_eq!(told.last(), Some(&Some(Reason::Overloaded)));
@@ -124,12 +118,7 @@ fn endless_old_name_lookups_leave_others_room() {
 
 #[test]
 fn damaged_checkpoint_costs_full_record_read() {
-    let damage = |world: &TestWorld| {
-        let path = world.real(Path::new("recorder-0/checkpoints/0-3.ckpt"));
-        let mut bytes = std::fs::read(&path).unwrap();
-        bytes[200] ^= 1;
-        std::fs::write(path, bytes).unwrap();
-    };
+    let damage = |world: &TestWorld| world.spoil(Path::new("recorder-0/checkpoints/0-3.ckpt"), 200);
     let mut rig = lived(5, 3).restart(damage).unwrap();
     assert_eq!(rig.gateway.work().map(|_| rig.counter("names")).unwrap(), 5);
 }
@@ -147,9 +136,8 @@ fn a_checkpoint_of_a_future_that_did_not_happen_is_passed_over() {
 fn checkpoint_below_quorum_is_skipped() {
     let mut rig = Rig::with(SystemConfig { quorum: 2, ..config() });
     let client = rig.sign_on(7);
-    (1..=5).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
-    let requests = rig.journalled();
-    rig.commit(&requests);
+    rig.enter(client, 1..=5);
+    let requests = rig.commit_all();
     let all = |to: usize| (0..).zip(&requests[..to]).map(|(at, one)| result(one, at)).collect::<Vec<_>>();
     rig.world.publish(NodeId::Recorder(RecorderId(1)), &all(3));
     checkpoints(&rig.world, &requests, Offset::START);
@@ -195,7 +183,7 @@ fn sole_checkpoint_commitment_is_warned_about() {
 
 /// Makes an empty log in the place of the gateway's.
 fn empty(world: &TestWorld) {
-    std::fs::remove_dir_all(world.real(Path::new(&SELF.to_string()))).unwrap();
+    world.remove_dir(SELF.to_string());
     drop(world.write_log(SELF, log_config(&config())).unwrap());
 }
 
@@ -236,8 +224,7 @@ fn drop_beginning(rig: &Rig, requests: u64) -> (Position, Vec<Request>) {
     let requests: Vec<_> = (0..requests).map(|at| order_of(GatewayId(0), at)).collect();
     rig.world.publish(LOG, &(0..).zip(&requests).map(|(at, one)| result(one, at)).collect::<Vec<_>>());
     let places = rig.world.places(LOG);
-    let mut writer = rig.world.write_log(LOG, log_config(&config())).unwrap();
-    assert!(writer.release_before(*places.last().unwrap()) > places[0]);
+    assert!(rig.world.release(LOG, *places.last().unwrap()) > places[0]);
     (pares_roles::recorder::beginning(&rig.world, LOG, SHARD).unwrap(), requests)
 }
 
@@ -259,16 +246,14 @@ fn power_cut_gateway_starts_with_truncated_record() {
 }
 
 /// The exchange changes its register, through another gateway.
-pub(super) fn registered(sequence: u64, session: u16, entry: Entry) -> Request {
-    let change = Registration { member: MemberId(7), session, entry };
+pub(super) fn registered(sequence: u64, (member, session): (u32, u16), entry: Entry) -> Request {
+    let change = Registration { member: MemberId(member), session, entry };
     Request {
-        id: RequestId::new(GatewayId(1), sequence),
-        stamp: Timestamp(sequence),
         member: MemberId(0),
         client_order_id: ClientOrderId(1 << 48 | sequence),
         instrument: InstrumentId(0),
-        shard: SHARD,
         command: Command::Register(change),
+        ..request(GatewayId(1), sequence)
     }
 }
 
@@ -277,22 +262,17 @@ fn changed_register() -> Rig {
     let rig = Rig::with(SystemConfig { sign_on: SignOnSetting::Required, ..config() });
     let key = |number| Entry::SetKey(Key::Ed25519([number; 32]));
     let entries = [(0, Entry::AddMember), (1, key(1)), (2, key(2)), (2, Entry::RevokeKey), (3, key(3))];
-    let asked = (1..).zip(entries).map(|(sequence, (session, entry))| registered(sequence, session, entry));
-    let requests: Vec<Request> = asked.collect();
-    let results: Vec<Vec<u8>> = (0..)
-        .zip(&requests)
-        .map(|(position, request)| result_of(request, position, Status::Accepted))
-        .collect();
-    rig.world.publish(LOG, &results);
-    let mut reader = rig.world.read_log_from_start(LOG).unwrap();
-    (0..3).for_each(|_| _ = reader.next().unwrap().unwrap());
-    checkpoints(&rig.world, &requests[..3], reader.offset());
+    let asked = |(sequence, (session, entry))| registered(sequence, (7, session), entry);
+    let requests: Vec<Request> = (1..).zip(entries).map(asked).collect();
+    let results = (0..).zip(&requests).map(|(at, request)| result_of(request, at, Status::Accepted));
+    rig.world.publish(LOG, &results.collect::<Vec<_>>());
+    checkpoints(&rig.world, &requests[..3], rig.world.places(LOG)[3]);
     rig
 }
 
 /// Who signs on with which key at the gateway.
 fn let_in(rig: &mut Rig) -> Vec<Option<Key>> {
-    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    rig.look_around();
     let rules = &mut rig.gateway.rules;
     (1..=4).map(|session| rules.key_to_prove((MemberId(7), session), Timestamp(9)).unwrap()).collect()
 }

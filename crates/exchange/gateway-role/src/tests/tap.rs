@@ -7,6 +7,8 @@ use pares_config::SystemConfig;
 use pares_doors::Doors;
 use pares_log::{Config, Reader};
 use pares_port::{TapClose, TapEntry, TapLoss};
+use pares_roles::testing::TestWorld;
+use pares_roles::world::World;
 use pares_tap::{Tape, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
 use pares_types::GatewayId;
 use pares_wire::frame;
@@ -14,8 +16,6 @@ use pares_wire::frame;
 use super::rig::{Rig, buy, config, sign_on};
 use crate::tap::Tap;
 use crate::types::session;
-use pares_roles::testing::TestWorld;
-use pares_roles::world::World;
 
 fn taped() -> Rig {
     Rig::with(SystemConfig { tap: true, ..config() })
@@ -120,9 +120,7 @@ fn gateway_with_foreign_tap_runs_and_counts_losses() {
     rig.settle();
     assert_eq!(rig.counter("tap_untold_entries"), 3);
     rig.config.tap = true;
-    let mut rig = rig
-        .restart(|world| std::fs::remove_dir_all(world.real(Path::new("tap/gateway-0"))).unwrap())
-        .unwrap();
+    let mut rig = rig.restart(|world| world.remove_dir("tap/gateway-0")).unwrap();
     rig.settle();
     assert_eq!(tape(&rig).0.lost.0, 3);
     assert_eq!((rig.counter("tap_untold_entries"), rig.counter("tap_untold_bytes")), (0, 0));
@@ -153,7 +151,7 @@ fn an_operator_is_told_what_keeps_a_tap_from_being_tried_on() {
     let told = |rig: &Rig, words: &str| rig.world.complaints().matches(words).count();
     // A file has the name of the tap's directory.
     let rig = taped().restart(|world| {
-        std::fs::remove_dir_all(world.real(Path::new("tap"))).unwrap();
+        world.remove_dir("tap");
         std::fs::write(world.real(Path::new("tap")), b"").unwrap();
     });
     let mut rig = rig.unwrap();

@@ -1,16 +1,13 @@
 //! Runs of a recorder's log, made and looked into.
 
 use pares_config::NodeId;
-use pares_types::{
-    Command, Epoch, GatewayId, InstrumentId, NewOrder, Position, Price, Quantity, Request, RequestId,
-    ShardId, Side, Status, Timestamp,
-};
+use pares_types::{Epoch, GatewayId, Position, Request, ShardId, Status};
 
 use super::run::Run;
 use super::starts::start;
 use super::*;
 use crate::testing::TestWorld;
-use crate::testing::records::result_to;
+use crate::testing::records::{bid, request, result_to};
 
 const RECORDER: RecorderId = RecorderId(0);
 const LOG: NodeId = NodeId::Recorder(RECORDER);
@@ -22,15 +19,7 @@ fn name(number: u64) -> (MemberId, ClientOrderId) {
 
 fn order(number: u64, reason: Reason) -> Vec<u8> {
     let (member, client_order_id) = name(number);
-    let request = Request {
-        id: RequestId::new(GatewayId(0), number + 1),
-        stamp: Timestamp(number),
-        member,
-        client_order_id,
-        instrument: InstrumentId(1),
-        shard: ShardId(0),
-        command: Command::Enter(NewOrder::limit(Side::Buy, Price(1), Quantity(1))),
-    };
+    let request = Request { member, client_order_id, command: bid(), ..request(GatewayId(0), number + 1) };
     let status = if reason == Reason::None { Status::Resting } else { Status::Refused };
     result_to(&request, (Epoch(1), number), (status, reason))
 }
@@ -85,13 +74,12 @@ fn lost_or_damaged_run_is_rebuilt_others_stay() {
     let before = files(&world);
     // One of names, one of streams.
     for (file, at) in [(1, 20), (1, 5_000), (4, 5_000), (4, 24_120)] {
-        let path = world.real(&dir_of(RECORDER).join(&before[file]));
-        let whole = std::fs::read(&path).unwrap();
-        let mut damaged = whole.clone();
-        damaged[at] ^= 1;
-        std::fs::write(&path, damaged).unwrap();
+        let path = dir_of(RECORDER).join(&before[file]);
+        let bytes = || std::fs::read(world.real(&path)).unwrap();
+        let whole = bytes();
+        world.spoil(&path, at);
         world.index();
-        assert_eq!((files(&world), std::fs::read(&path).unwrap()), (before.clone(), whole), "{at}");
+        assert_eq!((files(&world), bytes()), (before.clone(), whole), "{at}");
     }
     for file in [1, 4] {
         world.remove_file(&dir_of(RECORDER).join(&before[file])).unwrap();
@@ -105,12 +93,10 @@ fn runs_of_what_the_log_lost_go() {
     let world = TestWorld::new();
     recorded(&world, 0..2_500);
     world.index();
-    std::fs::remove_dir_all(world.real("recorder-0".as_ref()).join("other")).ok();
-    let kept = world.real("kept".as_ref());
-    std::fs::rename(world.real("recorder-0/index".as_ref()), &kept).unwrap();
-    std::fs::remove_dir_all(world.real("recorder-0".as_ref())).unwrap();
+    world.rename("recorder-0/index".as_ref(), "kept".as_ref()).unwrap();
+    world.remove_dir("recorder-0");
     recorded(&world, 0..1_200);
-    std::fs::rename(kept, world.real("recorder-0/index".as_ref())).unwrap();
+    world.rename("kept".as_ref(), "recorder-0/index".as_ref()).unwrap();
     world.index();
     assert_eq!(files(&world).len(), 2);
 }
@@ -160,10 +146,7 @@ fn a_stream_whose_runs_are_lost_is_read_from_where_another_ends() {
     world.index();
     let files = files(&world);
     let from = |number| stream_of(&world, number).offset.0;
-    let path = world.real(&dir_of(RECORDER).join(&files[5]));
-    let mut damaged = std::fs::read(&path).unwrap();
-    damaged[5_000] ^= 1;
-    std::fs::write(&path, damaged).unwrap();
+    world.spoil(&dir_of(RECORDER).join(&files[5]), 5_000);
     assert_eq!([from(2_990), from(1_990)], [places[2_000], places[1_990]]);
     world.remove_file(&dir_of(RECORDER).join(&files[4])).unwrap();
     assert_eq!([from(2_990), from(1_990), from(500)], [places[1_000], places[1_000], places[500]]);

@@ -176,7 +176,8 @@ impl<W: World> CheckpointWriter<W> {
     fn begin(&mut self, source: Source, position: Position, piece: &[u8]) -> Result<(), NodeError> {
         let (venue, shard) = source;
         self.unfinished.remove(&source);
-        let new = UnfinishedCheckpoint::create(&self.world, &self.dir, (shard, position), venue, self.sync)?;
+        let new =
+            UnfinishedCheckpoint::create(&self.world, &self.dir, (shard, position), (&venue, self.sync))?;
         self.unfinished.insert(source, new);
         self.write(source, piece)
     }

@@ -1,11 +1,13 @@
 //! Records as nodes of a test write them.
 
+use std::ops::Range;
+
 use pares_book::FastBook;
 use pares_config::{Layout, NodeId, SystemConfig};
 use pares_log::Offset;
 use pares_types::{
-    ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Outcome, Position, Quantity,
-    Reason, RecorderId, Request, RequestId, ShardId, Status, Timestamp, VenueId,
+    ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, Outcome, Position,
+    Price, Quantity, Reason, RecorderId, Request, RequestId, ShardId, Side, Status, Timestamp, VenueId,
 };
 use pares_venue::{Recorded, Shard};
 use pares_wire::record::{self, ResultPlace};
@@ -13,6 +15,7 @@ use pares_wire::record::{self, ResultPlace};
 use super::TestWorld;
 use crate::checkpoints::UnfinishedCheckpoint;
 use crate::index::Indexer;
+use crate::shut_out::Note;
 use crate::world::World;
 
 pub fn config() -> SystemConfig {
@@ -26,16 +29,31 @@ pub fn result(epoch: u32, position: u64) -> Vec<u8> {
 
 /// What venue 0 says about a position in an epoch.
 pub fn result_of(shard: ShardId, epoch: u32, position: u64) -> Vec<u8> {
-    let request = Request {
-        id: RequestId::new(GatewayId(0), position + 1),
-        stamp: Timestamp(1),
-        member: MemberId(1),
-        client_order_id: ClientOrderId(1),
-        instrument: InstrumentId(1),
-        shard,
-        command: Command::TIME,
-    };
+    let request = Request { shard, ..request(GatewayId(0), position + 1) };
     result_to(&request, (Epoch(epoch), position), (Status::Accepted, Reason::None))
+}
+
+/// What venue 0 says about these positions of the first shard in the first epoch.
+pub fn results(positions: impl IntoIterator<Item = u64>) -> Vec<Vec<u8>> {
+    positions.into_iter().map(|position| result(1, position)).collect()
+}
+
+/// A gateway's request of that number: member 1 tells the first shard the time.
+pub fn request(gateway: GatewayId, sequence: u64) -> Request {
+    Request {
+        id: RequestId::new(gateway, sequence),
+        stamp: Timestamp(sequence),
+        member: MemberId(1),
+        client_order_id: ClientOrderId(sequence),
+        instrument: InstrumentId(1),
+        shard: ShardId(0),
+        command: Command::TIME,
+    }
+}
+
+/// An order that rests: one share, at the lowest price.
+pub fn bid() -> Command {
+    Command::Enter(NewOrder::limit(Side::Buy, Price(1), Quantity(1)))
 }
 
 /// What venue 0 says of a request at a position of an epoch; one share is left of the order.
@@ -61,6 +79,15 @@ pub fn payload(request: &Request) -> Vec<u8> {
 }
 
 impl TestWorld {
+    /// A world in which nodes have published results of the first shard in the first epoch, of these positions.
+    pub fn with(logs: &[(NodeId, Range<u64>)]) -> Self {
+        let world = Self::new();
+        for (log, positions) in logs {
+            world.publish(*log, &results(positions.clone()));
+        }
+        world
+    }
+
     /// A node publishes that in its log. Says where each of it lies.
     pub fn publish(&self, log: NodeId, payloads: &[Vec<u8>]) -> Vec<Offset> {
         let mut writer = self.write_log(log, crate::recorder::log_config(&config())).unwrap();
@@ -81,12 +108,23 @@ impl TestWorld {
 
     /// Where the records of a log begin.
     pub fn places(&self, log: NodeId) -> Vec<Offset> {
+        self.records(log).into_iter().map(|(offset, _)| offset).collect()
+    }
+
+    /// The beginning of a log is dropped, up to that place at most; says where it begins now.
+    pub fn release(&self, log: NodeId, before: Offset) -> Offset {
+        self.write_log(log, crate::recorder::log_config(&config())).unwrap().release_before(before)
+    }
+
+    /// What a log has published.
+    pub fn payloads(&self, log: NodeId) -> Vec<Vec<u8>> {
+        self.records(log).into_iter().map(|(_, payload)| payload).collect()
+    }
+
+    fn records(&self, log: NodeId) -> Vec<(Offset, Vec<u8>)> {
         let mut reader = self.read_log_from_start(log).unwrap();
-        let mut places = Vec::new();
-        while let Some(entry) = reader.next().unwrap() {
-            places.push(entry.offset);
-        }
-        places
+        let next = || reader.next().unwrap().map(|entry| (entry.offset, entry.payload.to_vec()));
+        std::iter::from_fn(next).collect()
     }
 
     /// Recorder 0 has a checkpoint of a shard behind these requests; replay starts at `from`. Its position.
@@ -104,21 +142,28 @@ impl TestWorld {
         }
         let mut state = Vec::new();
         let position = behind.checkpoint(&mut state);
-        let (dir, place) = (Layout::new("").checkpoints(RecorderId(0)), (shard, position));
-        let mut file = UnfinishedCheckpoint::create(self, &dir, place, VenueId(0), false).unwrap();
-        file.finish(&state).unwrap();
-        file.name(from).unwrap();
+        self.store(RecorderId(0), (shard, position), &state, from);
         position
     }
 
+    /// A recorder has that checkpoint; replay starts at `from`.
+    pub fn store(&self, recorder: RecorderId, place: (ShardId, Position), state: &[u8], from: Offset) {
+        let dir = Layout::new("").checkpoints(recorder);
+        let mut file = UnfinishedCheckpoint::create(self, &dir, place, (&0, false)).unwrap();
+        file.finish(state).unwrap();
+        file.name(from).unwrap();
+    }
+
+    /// A recorder notes that venue 0 is shut out.
+    pub fn note_shut_out(&self, recorder: u16) {
+        Note { venue: 0, recorder, found: None, disputed: Vec::new() }.write(self).unwrap();
+    }
+
     pub fn results(&self, log: NodeId) -> Vec<(u32, u64)> {
-        let mut reader = self.read_log_from_start(log).unwrap();
-        let mut found = Vec::new();
-        while let Some(entry) = reader.next().unwrap() {
-            if let Ok(result) = record::ResultRecord::read(entry.payload) {
-                found.push((result.epoch().0, result.position().0));
-            }
-        }
-        found
+        let place = |payload: Vec<u8>| {
+            let result = record::ResultRecord::read(&payload).ok()?;
+            Some((result.epoch().0, result.position().0))
+        };
+        self.payloads(log).into_iter().filter_map(place).collect()
     }
 }

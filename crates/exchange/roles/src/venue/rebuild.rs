@@ -21,7 +21,6 @@ use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId};
 use pares_venue::{Gap, Recorded, ResultAt, Shard, VenueSink};
 
 use super::restore::{from_checkpoint_beyond, restore_shard};
-use super::seat::OrderSource;
 use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::world::{Next, World};
@@ -214,10 +213,9 @@ impl<W: World> Building<W> {
     /// Puts the newest checkpoint on the site; says whether it leads on.
     fn lay_out(&mut self) -> Result<bool, NodeError> {
         let Plan { world, config, shard, instruments, failed_at, .. } = &self.plan;
-        let past = OrderSource::open(world, config, *shard)?.past();
         let restored = world.attempt(|| match self.beyond {
-            None => restore_shard(world, config, (*shard, instruments), past).map(Some),
-            Some(beyond) => Ok(from_checkpoint_beyond(world, config, (*shard, beyond), past)),
+            None => restore_shard(world, config, (*shard, instruments)).map(Some),
+            Some(beyond) => from_checkpoint_beyond(world, config, (*shard, beyond)),
         });
         let Some(mut restored) = restored.ok_or(NodeError::Panicked)?? else { return Ok(false) };
         let at = restored.state.position();
