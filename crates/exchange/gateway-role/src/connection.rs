@@ -63,7 +63,7 @@ pub(crate) struct Connection<T> {
     pub(crate) reading: bool,
     pub(crate) flushing: bool,
     pub(crate) broken: Option<Close>,
-    /// It was told why it ends: what it sent besides is not looked at.
+    /// It received why it ends: what it sent besides is not looked at.
     pub(crate) refused: bool,
     /// How long it may be silent, ns; 0: for as long as it likes.
     pub(crate) silence_max_ns: u64,

@@ -1,6 +1,6 @@
 //! All clients' connections of a gateway.
 //!
-//! Readiness is told once (edge-triggered), so a connection that has more than was read stays in the list of those to
+//! Readiness is reported once (edge-triggered), so a connection that has more than was read stays in the list of those to
 //! read. One that is to be read later leaves it for the *parked* until its time has come: however many there are, a
 //! turn of the duty cycle looks only at the first of them.
 //!
@@ -9,7 +9,7 @@
 //!              v                    |
 //!  ready --> reading --read later--> parked --its time--> reading
 //! ```
-//! That somebody waits to be accepted is told once too, so it is remembered until nobody does: when descriptors are out, those who
+//! That a client waits to be accepted is reported once too, so it is remembered until nobody does: when descriptors are out, those who
 //! wait are accepted as soon as there are some again.
 //!
 //! However many connect, sign on, hang up or fall silent at once, a turn takes in a few of them: those that trade wait for one turn's
@@ -77,7 +77,7 @@ pub(crate) struct Connections<S: Sockets> {
     parked: BTreeSet<(u64, usize)>,
     /// Connections with a heartbeat: when to look whether it was missed, and which.
     heartbeats: BTreeSet<(u64, usize)>,
-    /// How doors are made, if there is a port of another protocol; when which is told the time; what they ask.
+    /// How doors are made, if there is a port of another protocol; when which one gets the time; what they ask.
     doors: Option<Doors>,
     doors_due: BTreeSet<(u64, usize)>,
     heard: Heard,

@@ -4,8 +4,8 @@
 //!  socket --input--> door --Incoming--> rules
 //!  socket <--output- door <--frames---- rules     before each flush
 //! ```
-//! Everything else is as for everybody: a door asks for nothing that a client of the gateway's own protocol could not ask for,
-//! and is told what that client would be told.
+//! Everything else is as for every client: a door asks for nothing that a client of the gateway's own protocol could not ask for,
+//! and receives what that client would receive.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ pub(crate) struct ProtocolAdapter {
     port: DoorPort,
     /// What the gateway said, before it is translated.
     pub(crate) frames: Vec<u8>,
-    /// When the door is told the time.
+    /// When the door gets the time.
     pub(crate) due_ns: Option<u64>,
     /// What it was heard to want of the market.
     pub(crate) wish: MarketSubscription,

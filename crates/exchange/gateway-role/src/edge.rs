@@ -79,7 +79,7 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
         Some(offset.0)
     }
 
-    /// A log that takes nothing ever again is repaired as the gateway starts anew.
+    /// A log that takes nothing ever again is repaired as the gateway starts again.
     fn note_poisoned<T>(&mut self, appended: Result<T, AppendError>) -> Result<T, Reason> {
         appended.map_err(|error| {
             if matches!(error, AppendError::Poisoned { .. }) {
@@ -89,7 +89,7 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
         })
     }
 
-    /// Tells a session that a stream is told live from `next` on, or why it is not.
+    /// Tells a session that its stream is live from `next` on, or why it is not.
     pub(crate) fn resumed(&mut self, session: SessionId, shard: ShardId, next: u64, reason: Reason) {
         self.connections.write(session, |output| frame::write_resumed(output, shard, next, reason));
     }

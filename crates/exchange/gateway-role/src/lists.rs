@@ -13,9 +13,9 @@ use pares_wire::frame;
 use crate::edge::GatewayIo;
 use crate::frames::write_rejection;
 
-/// Lists looked at in one turn for one to go on with.
+/// Lists looked at in one turn for one to continue with.
 const LOOKS_MAX: usize = 64;
-/// Unread output beyond which a client is told nothing more for now.
+/// Unread output beyond which a client is sent nothing more for now.
 const UNREAD_MAX: usize = 64 << 10;
 
 /// All lists that are being told.
@@ -59,7 +59,7 @@ impl Lists {
                 self.queue.push_back(listing);
                 continue;
             }
-            // One that was told why it goes is told nothing more.
+            // One that received why it goes is sent nothing more.
             let is_heard = edge.connections.is_heard(session);
             match Some(listing).filter(|_| is_heard).and_then(|listing| listing.tell(rules, edge)) {
                 Some(listing) => self.queue.push_back(listing),

@@ -2,14 +2,14 @@
 //!
 //! The numbers of a session are kept nowhere but at the gateway that gives them, and that may die. So it gives no number that a
 //! mark in its log does not cover: one mark for each logon and each thousand messages, a copy of some hundred bytes. All gateways read
-//! each other's logs anyway, so each knows where a session goes on when its client comes.
+//! each other's logs anyway, so each knows where a session continues when its client comes.
 //!
-//! Two gateways may both have a connection that says it is the session's: a client that went on elsewhere while its old
+//! Two gateways may both have a connection that says it is the session's: a client that continued elsewhere while its old
 //! connection was not known to be dead. So marks bear a number, the *reign*: one more for each connection that takes a session. The higher one
 //! has the session, and who has a lower one and reads that ends its connection; what that still writes is older.
 //! A client that was sent a number had its mark published before, so who takes the session reads all logs to their ends first.
 //! A gateway may stand still between taking a session and publishing that: another one then takes the same reign. Neither knew of the other, so once
-//! one reads of the other no connection keeps that reign, and the next one goes on behind the numbers of both.
+//! one reads of the other no connection keeps that reign, and the next one continues behind the numbers of both.
 //!
 //! Logs are released as their requests are answered, and a mark is not answered ever. So nothing is released behind the oldest
 //! of this gateway's newest marks; and one that has fallen far behind is written again, so that the log is released at last.
@@ -64,7 +64,7 @@ impl SessionTenure {
         Self { number: record.reign, marks: [(record.gateway, record.mark)].into() }
     }
 
-    /// Where the session goes on: behind the numbers of all, and before what the peer of any may not have been told.
+    /// Where the session continues: behind the numbers of all, and before what the peer of any may not have been told.
     fn mark(&self) -> SessionMark {
         let all = self.marks.values();
         let merged = all.clone().cloned().reduce(|one, other| SessionMark {
@@ -157,7 +157,7 @@ impl Marks {
     }
 
     /// Writes a mark of a connection here into the log; other connections here that had the session have it no more. If the log does not
-    /// take it, or the session goes on elsewhere, this one has it no more.
+    /// take it, or the session continues elsewhere, this one has it no more.
     pub(crate) fn keep<W: World, S: Sockets>(
         &mut self,
         (session, mark): (SessionId, SessionMark),

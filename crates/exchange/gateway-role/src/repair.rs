@@ -1,9 +1,9 @@
-//! A gateway whose log is damaged or poisoned makes it anew, from what is whole of it.
+//! A gateway whose log is damaged or poisoned rebuilds it, from what is whole of it.
 //!
 //! A request that cannot be read is lost: no other log has it, unless a venue read it in time. So the members may be told
 //! nothing of it, and ask again. But its number may be known out there, and giving that to another request would have the
-//! venues drop the new one as ordered. So the numbers go on behind all that may have been there, and the first of them are
-//! spent at once, on telling each shard the time. They say where the numbers go on when the new log is opened; and once they
+//! venues drop the new one as ordered. So the numbers continue behind all that may have been there, and the first of them are
+//! spent at once, on telling each shard the time. They say where the numbers continue when the new log is opened; and once they
 //! are committed, all gateways know that what is lost never will be, and take it in when a member asks again.
 //!
 //! ```text
@@ -78,7 +78,7 @@ fn repair<W: World>(
     Ok(())
 }
 
-/// Records that say where the numbers go on.
+/// Records that say where the numbers continue.
 fn markers(world: &impl World, rules: &mut Gateway, lost: u64) -> Vec<Vec<u8>> {
     let record = |marker: &Request| {
         let mut payload = vec![0; request_bytes(marker)];

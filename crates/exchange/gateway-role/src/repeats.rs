@@ -10,7 +10,7 @@ use pares_wire::record::ResultRecord;
 
 use crate::edge::{AGAIN_MAX, GatewayIo};
 
-/// Repeats tried in one turn: while a recorder's log is filled again many may wait, and everybody else with them.
+/// Repeats tried in one turn: while a recorder's log is filled again many may wait, and all other clients with them.
 const TRIES_MAX: usize = 256;
 
 /// What lies where a first answer lay.
@@ -46,7 +46,7 @@ impl<W: World> FirstAnswers<W> {
     }
 
     /// Answers the repeats that wait. One whose record is not where it was, because a recorder's log is being filled again, or
-    /// cannot be read, because descriptors are out, is looked for later; in a log opened anew, since another may lie there.
+    /// cannot be read, because descriptors are out, is looked for later; in a log opened again, since another may lie there.
     pub(crate) fn answer<S: Sockets>(&mut self, rules: &mut Gateway, edge: &mut GatewayIo<W, S>) {
         self.tried.fill(false);
         for _ in 0..edge.again.len().min(TRIES_MAX) {

@@ -28,7 +28,7 @@ const TURN_MAX: usize = 1_024;
 const LOOKS_MAX: usize = 64;
 const READERS_MAX: usize = 64;
 
-/// A session, and the shard of which it is told.
+/// A session, and the shard whose messages it receives.
 type Stream = (SessionId, ShardId);
 
 /// All sessions that are being told what they missed.
@@ -36,7 +36,7 @@ pub(crate) struct Resuming<W: World> {
     /// The way to those of whom it is being looked for where to begin.
     starts: Starts,
     queue: VecDeque<Missed<W>>,
-    /// Both, by who is told what.
+    /// Both, by who receives what.
     under_way: BTreeMap<Stream, UnderWay>,
     recorders: u16,
     readers: usize,
@@ -46,7 +46,7 @@ pub(crate) struct Resuming<W: World> {
 /// What a session has said since it asked.
 #[derive(Clone, Copy, Default)]
 struct UnderWay {
-    /// It asks from there once that is told, or let go.
+    /// It asks from there once that is sent, or let go.
     again: Option<u64>,
     /// It wants no more of it.
     is_let_go: bool,
@@ -63,8 +63,8 @@ impl<W: World> Resuming<W> {
         self.under_way.len()
     }
 
-    /// A session asks for its member's stream of a shard from number `next` on. One that has asked before and is being told is told that first,
-    /// and no more, unless it lets go of that; one that waits for a number that nobody has used yet is told what it asks for now.
+    /// A session asks for its member's stream of a shard from number `next` on. One that has asked before and is being sent them is sent those first,
+    /// and no more, unless it lets go of that; one that waits for a number that nobody has used yet is sent what it asks for now.
     pub(crate) fn resume<S: Sockets>(
         &mut self,
         (session, shard, next): (SessionId, ShardId, u64),
@@ -97,7 +97,7 @@ impl<W: World> Resuming<W> {
         }
     }
 
-    /// A session wants nothing more of what it missed. Nothing more is told to it, until it asks again, and it is told that; what is read for it ends at its next turn.
+    /// A session wants nothing more of what it missed. Nothing more is sent to it, until it asks again, and it receives a message that says so; what is read for it ends at its next turn.
     fn let_go<S: Sockets>(&mut self, of: Stream, rules: &Gateway, edge: &mut GatewayIo<W, S>) {
         if let Some(under_way) = self.under_way.get_mut(&of) {
             *under_way = UnderWay { again: None, is_let_go: true };

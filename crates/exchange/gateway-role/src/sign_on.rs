@@ -4,11 +4,11 @@
 //!  stranger --SignOn--> challenged --Proof--> signed on           sign-on required
 //!  stranger --SignOn------------------------> signed on           sign-on open
 //! ```
-//! Who comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of its time and number, and an accepted one
-//! is worth nothing afterwards. Who comes by OUCH, whose passwords are short, sends a token, from which the key was made.
+//! A client that comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of its time and number, and an accepted one
+//! is worth nothing afterwards. A client that comes by OUCH, whose passwords are short, sends a token, from which the key was made.
 //!
-//! Everybody else is challenged, also who names a session that does not exist, and a wrong proof is told like that. A challenge is made
-//! up for one connection and used once, so a proof that somebody wrote down fits no other sign-on.
+//! Every other client is challenged, also who names a session that does not exist, and a wrong proof is answered like that. A challenge is made
+//! up for one connection and used once, so a proof that was written down fits no other sign-on.
 
 use pares_gateway::SessionId;
 use pares_keys::{PROOF_BYTES, Secret, Verifier};

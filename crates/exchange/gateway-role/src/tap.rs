@@ -131,7 +131,7 @@ impl Tap {
     }
 
     /// The gateway's tap, if the configuration wants one; `untold` is what an earlier process lost, and `doors` knows what is secret. A log that cannot be opened costs the tap, and the
-    /// operator is told.
+    /// operator is informed.
     pub(crate) fn open<W: World>(
         gateway: GatewayId,
         config: &SystemConfig,
@@ -259,7 +259,7 @@ impl<W: World> OnLog<W> {
         assert!(self.writer.is_none(), "a tap has one log");
         assert!(!self.has_begun, "nothing is in a tap's log before it is open");
         (self.life, self.writer, self.awaited) = (writer.tail().0, Some(writer), None);
-        // At once: what an earlier process left open is over, whether or not anybody comes.
+        // At once: what an earlier process left open is over, whether or not a client comes.
         self.settle();
     }
 
@@ -355,7 +355,7 @@ impl<W: World> TapLog for OnLog<W> {
             self.begin(writer);
         }
         assert!(self.writer.is_none() || self.awaited.is_none(), "a tap that has its log waits for none");
-        // What was lost is told as soon as there is room, whether or not anything else is.
+        // What was lost is recorded as soon as there is room, whether or not anything else is.
         self.settle();
         if let Some(writer) = &mut self.writer {
             let end = writer.publish();

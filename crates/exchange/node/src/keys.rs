@@ -113,7 +113,7 @@ pub fn replayer(
 
 fn serving(files: &TlsFiles, callers: Callers) -> Result<std::sync::Arc<ServerConfig>, NodeError> {
     let identity = Identity::load(files).map_err(not_usable)?;
-    // Those who connect would refuse it: better that the operator is told why.
+    // Those who connect would refuse it: better that the operator is informed why.
     identity.check_issued().map_err(not_usable)?;
     identity.server(callers).map_err(not_usable)
 }
@@ -148,7 +148,7 @@ fn names(of_all: &str, node: NodeId, address: IpAddr, config: &SystemConfig) -> 
     names
 }
 
-/// Why a certificate is to be issued, if it is. The operator is told, unless there was none.
+/// Why a certificate is to be issued, if it is. The operator is informed, unless there was none.
 fn lacking(files: &TlsFiles, names: &[String]) -> Option<String> {
     let file = files.certificate.display();
     if !files.exist() {

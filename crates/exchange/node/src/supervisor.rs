@@ -1,8 +1,8 @@
 //! `pares up`: starts a system's processes, restarts what dies, stops everything, leaves nothing behind.
 //!
 //! The supervisor is a convenience, not a part of the promise: nothing in the data path asks it anything, and
-//! it detects deaths only to start replacements, while the others go on. If it dies itself the nodes
-//! are told by the kernel and stop (no orphans); the next start finds logs that every node left whole.
+//! it detects deaths only to start replacements, while the others continue. If it dies itself the nodes
+//! are signalled by the kernel and stop (no orphans); the next start finds logs that every node left whole.
 //!
 //! One node's trouble is never the others': a node that cannot be started is tried again after a pause ([`crate::watched`]), and a
 //! start succeeds once the system can trade, whichever nodes are still missing.
@@ -199,7 +199,7 @@ impl Supervisor {
         let process = self.nodes.get_mut(&node).expect("just found");
         match process.watched.start(&mut program, &log) {
             Ok(id) => {
-                // The others go on trading meanwhile; a node leaves the background when it is open, a venue when it has caught up.
+                // The others continue to trade meanwhile; a node leaves the background when it is open, a venue when it has caught up.
                 let is_there = pares_os::scheduling::start_in_background(id);
                 process.background_until = is_there.then(|| Instant::now() + BACKGROUND_MAX);
                 process.environment.clear();

@@ -8,7 +8,7 @@
 //! +----------+-------+----------+------------+--------+--------------+--------------+-------+
 //! ```
 //! `log offset`: where in this recorder's log replay starts; every record of the shard at `position` or later
-//! lies behind it. A state may be larger than anybody wants to hold twice, so a file is written piece by piece as they come, under
+//! lies behind it. A state may be larger than a process should hold twice, so a file is written piece by piece as they come, under
 //! another name and with nothing for a head ([`UnfinishedCheckpoint`]); it is read back, and only then gets head and
 //! name, so that a checkpoint is whole or absent. Older ones go only after a newer one is verified. A venue reads heads
 //! first ([`checkpoints`]) and the state of one it wants into memory once.

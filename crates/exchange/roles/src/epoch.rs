@@ -1,7 +1,7 @@
 //! Starting the window's next life (design section 5).
 //!
 //! When everything restarts together, decisions that no recorder has are void: nobody was answered
-//! because of them, and after a power failure nobody could tell what they were. So the windows begin anew after
+//! because of them, and after a power failure nobody could tell what they were. So the windows begin again after
 //! the last recorded position, under a new epoch that no record and no window of the past carries. The
 //! requests behind the void decisions lie in the gateways' logs and are ordered again.
 //!
@@ -31,7 +31,7 @@ use crate::recorder::Contents;
 use crate::world::World;
 use crate::{NodeError, recorder, venue, whole_file};
 
-/// Creates every shard's window for the next epoch. Says which that is. Goes on without a recorder that cannot be read, as long
+/// Creates every shard's window for the next epoch. Says which that is. Continues without a recorder that cannot be read, as long
 /// as a quorum of them can.
 ///
 /// # Errors
@@ -171,7 +171,7 @@ impl Found {
         }
     }
 
-    /// Whether to go on with the others. Not if that surely gives up what somebody was told.
+    /// Whether to continue with the others. Not if that surely gives up what a member received.
     fn without_unread(
         self,
         world: &impl World,

@@ -2,7 +2,7 @@
 //!
 //! A gateway that must give a first answer once more knows the name and not the place. To read the log for it would take minutes, and to
 //! remember every place would need memory for ever. So each recorder keeps sorted *runs* beside its log: rows of 24 bytes, each run for one
-//! stretch of the log. They say nothing that the log does not, so one that is missing or damaged is made anew, and one that lies is found
+//! stretch of the log. They say nothing that the log does not, so one that is missing or damaged is rebuilt, and one that lies is found
 //! out by reading the record (docs/protocols/index.md).
 //!
 //! ```text

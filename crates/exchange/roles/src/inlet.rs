@@ -1,7 +1,7 @@
-//! Another node's log as a node reads it that can go on without: nothing that is wrong there stops anybody here.
+//! Another node's log as a node reads it that can continue without: nothing that is wrong there stops a node here.
 //!
 //! A flipped bit, a record of a newer build or a file that cannot be mapped would otherwise end every reader, and end it again
-//! as it starts anew. So it is passed over, counted, told to the operator, and the log's node is asked to repair it. A reader of
+//! as it starts again. So it is skipped, counted, told to the operator, and the log's node is asked to repair it. A reader of
 //! what others have too waits for those; what only this log had is asked for again.
 
 use std::fmt::Display;
@@ -20,7 +20,7 @@ pub struct LogCursor<W: World> {
     pub tail: Tail<W>,
     /// Records that this build does not understand, and times the log could not be read.
     strange: u64,
-    /// Whether anything was passed over since the log's beginning.
+    /// Whether anything was skipped since the log's beginning.
     broken: bool,
     /// Whether the operator knows that it cannot be read just now.
     told: bool,
@@ -58,7 +58,7 @@ impl<W: World> LogCursor<W> {
         }
     }
 
-    /// The next record cannot be read. Says whether it was passed over, so that there may be more. Anything but damage
+    /// The next record cannot be read. Says whether it was skipped, so that there may be more. Anything but damage
     /// passes by itself: the log is being replaced, or descriptors are out.
     pub fn on_unreadable(&mut self, error: ReadError) -> bool {
         let Err(error) = self.tail.pass_over(error) else {
@@ -78,7 +78,7 @@ impl<W: World> LogCursor<W> {
         !self.broken
     }
 
-    /// How often something in it was passed over.
+    /// How often something in it was skipped.
     #[must_use]
     pub fn damaged(&self) -> u64 {
         self.tail.damaged() + self.strange

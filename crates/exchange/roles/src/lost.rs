@@ -2,8 +2,8 @@
 //!
 //! A recorder names a checkpoint only when all below it lies in its log, and a venue raises the recorded mark of a window only to what a
 //! quorum has. So a checkpoint or a mark beyond what any log holds is evidence that the logs are older than they were: an operator brought back old ones, a disk was rolled back, or, with `os`, power was lost. To start
-//! without a word would hide that members were told what nobody knows any more. With `disk` the start is refused until an operator gives
-//! those positions up; with `os`, which promises less, it says so and goes on.
+//! without a word would hide that members received what nobody knows any more. With `disk` the start is refused until an operator gives
+//! those positions up; with `os`, which promises less, it says so and continues.
 //!
 //! ```text
 //!   logs           0 1 2 3 4 5|                      what any recorder has
@@ -26,7 +26,7 @@ use crate::world::{Counters, World};
 pub enum OnLoss {
     /// It is refused.
     Refuse,
-    /// It goes on: the operator gives them up.
+    /// It continues: the operator gives them up.
     GiveUp,
 }
 

@@ -1,7 +1,7 @@
 //! From which checkpoint of a shard to start, and where the committed stream must be read from then. For venues and gateways.
 //!
 //! The newest checkpoint may be of a future that did not happen: power was lost, or a backup brought back, and the logs ended
-//! before it. So one above what is recorded is passed over. Recorders name a checkpoint only once all below it is
+//! before it. So one above what is recorded is skipped. Recorders name a checkpoint only once all below it is
 //! recorded, hence none of this past is.
 
 use std::cmp::Reverse;
@@ -18,7 +18,7 @@ use crate::epoch::window;
 use crate::world::World;
 use crate::{NodeError, left_out, recorder};
 
-/// What was made of a shard's newest checkpoint at any recorder, with where each recorder's log must be read from to go on.
+/// What was made of a shard's newest checkpoint at any recorder, with where each recorder's log must be read from to continue.
 pub struct Resumed<T> {
     /// What was made of the checkpoint.
     pub state: T,
@@ -26,7 +26,7 @@ pub struct Resumed<T> {
     pub replay_from: BTreeMap<RecorderId, Offset>,
     /// How far into the committed stream the checkpoint reaches.
     pub reach: Offset,
-    /// Checkpoints that were passed over, of a future that did not happen.
+    /// Checkpoints that were skipped, of a future that did not happen.
     pub passed_over: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A world for the unit tests of roles: a directory, mapped logs in it, and the rest in memory. Time passes and a task goes on
+//! A world for the unit tests of roles: a directory, mapped logs in it, and the rest in memory. Time passes and a task continues
 //! when the test says so, and nobody dies.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
@@ -67,7 +67,7 @@ impl TestWorld {
         self.0.dir.path().join(path)
     }
 
-    /// All that the operator was told.
+    /// All that was said to the operator.
     pub fn complaints(&self) -> String {
         self.0.complaints.lock().unwrap().join("\n")
     }
@@ -96,7 +96,7 @@ impl TestWorld {
         self.0.crowded.store(crowded, Ordering::Relaxed);
     }
 
-    /// The system is started anew by somebody who removed what only lives while it does.
+    /// The system is started again after what only lives while it does was removed.
     pub fn lose_run(&self) {
         self.0.windows.lock().unwrap().clear();
         self.0.counters.lock().unwrap().clear();

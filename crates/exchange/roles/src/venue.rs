@@ -8,7 +8,7 @@
 //! A start is the paper's join (section 4), every time: listen, load the newest checkpoint of each shard,
 //! read the records after it, overlap with live traffic. The live venues notice nothing.
 //!
-//! In a [`turn`], nothing but the shard is in the hands of the thread that takes a shard's step, so that another thread can go on
+//! In a [`turn`], nothing but the shard is in the hands of the thread that takes a shard's step, so that another thread can continue
 //! with the rest when the matching engine does not come back ([`VenueNode::take_over`]). Where engines always come back one thread
 //! is enough, as in the simulator.
 //!
@@ -81,7 +81,7 @@ pub use watch::{Place, Watch};
 const BATCH_MAX: usize = 512;
 /// Bytes of own log between two marks of what could be released.
 const RELEASE_EVERY: u64 = 1 << 20;
-/// How long a venue sleeps at most while something is decided or pending that it cannot go on with.
+/// How long a venue sleeps at most while something is decided or pending that it cannot continue with.
 const STALLED: Duration = Duration::from_millis(1);
 /// Marks kept for a recorder that is behind: 256 MiB of results.
 const KEPT_MAX: usize = 256;

@@ -92,7 +92,7 @@ pub trait World: Clone + Send + Sync + 'static {
     /// If it cannot be opened.
     fn open_window(&self, shard: ShardId) -> io::Result<Option<Self::Window>>;
 
-    /// Makes the window of a new epoch in the place of the one that is there, whose venues are told that it is over.
+    /// Makes the window of a new epoch in the place of the one that is there, whose venues learn that it is over.
     ///
     /// # Errors
     /// If it cannot be made, or the one there is of that epoch or a later one.
@@ -179,10 +179,10 @@ pub trait MarketFeed: MarketView + Debug + Send + Sync {
 /// Something done beside the duty cycle, a piece at a time.
 pub type Task = Box<dyn FnMut() -> Next + Send>;
 
-/// Has a [`Task`] that sleeps go on.
+/// Has a [`Task`] that sleeps continue.
 pub type Waker = Box<dyn Fn() + Send + Sync>;
 
-/// When a task goes on.
+/// When a task continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// At once; others may have the processor first.
@@ -301,7 +301,7 @@ pub struct RejectedConnections {
 /// What became ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// Somebody wants to connect, at whichever port.
+    /// A client wants to connect, at whichever port.
     Listener,
     /// A connection can be read or written.
     Stream {

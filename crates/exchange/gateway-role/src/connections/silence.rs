@@ -7,7 +7,7 @@ use pares_roles::world::Sockets;
 
 /// A sign-on or a frame must be complete within this.
 const PATIENCE_NS: u64 = 10_000_000_000;
-/// A gateway that read nothing for so long, with somebody waiting, stood still.
+/// A gateway that read nothing for so long, with a client waiting, stood still.
 const STOOD_STILL_NS: u64 = 3_000_000_000;
 /// Heartbeats in which something has to come from a session that has one.
 const HEARTBEATS_MISSED: u64 = 3;

@@ -1,7 +1,7 @@
-//! Who wants to be told of the market, which a thread beside the duty cycle follows as long as anybody does.
+//! Sessions that want the market, which a thread beside the duty cycle follows as long as one does.
 //!
-//! A turn in which nobody has asked for market data looks at one empty set. Where somebody has, a turn tells each session once what
-//! changed since it was told last; one that does not read what it was told is passed over until it does.
+//! A turn in which no session has asked for market data looks at one empty set. Where one has, a turn tells each session once what
+//! changed since its last message; one that does not read what it was sent is skipped until it does.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use pares_roles::world::{MarketFeed, Sockets};
 use super::Connections;
 use crate::door_end::ProtocolAdapter;
 
-/// With so much unread a session is told no more of the market.
+/// With so much unread a session is sent no more of the market.
 const UNREAD_MAX: usize = 64 << 10;
 
 pub(super) struct Watchers {
     market: Option<Arc<dyn MarketFeed>>,
     slots: BTreeSet<usize>,
-    /// The market that was told last.
+    /// The market that was sent last.
     told: u64,
     /// Who has not been told of it: they have just asked, or did not read. The others are not looked at for them.
     behind: BTreeSet<usize>,
@@ -54,7 +54,7 @@ impl Watchers {
         }
     }
 
-    /// Has the market followed if anybody wants it.
+    /// Has the market followed if a session wants it.
     fn follow(&self) {
         if let Some(market) = &self.market {
             market.follow(!self.slots.is_empty());
@@ -76,7 +76,7 @@ impl<S: Sockets> Connections<S> {
     /// Tells those who watch the market what changed, if anything did.
     pub(super) fn tell_market(&mut self, at: DoorTime) {
         let Some((market, whom)) = self.watchers.news() else { return };
-        // Who waits for books that are not there is told once they are, which is news.
+        // Who waits for books that are not there is sent them once they are, which is news.
         for slot in whom {
             assert!(self.slots[slot].is_some(), "who watches the market is connected");
             if self.slots[slot].as_ref().is_some_and(|one| one.unsent() > UNREAD_MAX) {

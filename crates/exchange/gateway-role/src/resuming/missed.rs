@@ -56,7 +56,7 @@ enum Step {
 pub(super) enum Portion {
     /// So many records were read; there is more, or will be.
     Read(usize),
-    /// All was told; live from that number on.
+    /// All was sent; live from that number on.
     Live(u64),
     /// It waits for a number that nobody has used yet.
     Ahead,
@@ -123,7 +123,7 @@ impl<W: World> Missed<W> {
         Wanted { recorder: self.place.at.recorder, elsewhere: true, ..self.wanted }
     }
 
-    /// At the next recorder. What was told is not told again.
+    /// At the next recorder. What was sent is not sent again.
     pub(super) fn elsewhere(&self, recorders: u16) -> Wanted {
         let RecorderId(recorder) = self.place.at.recorder;
         assert!(recorder < recorders, "a log is read of a recorder of this system");

@@ -98,7 +98,7 @@ fn late_sign_on_or_half_frame_times_out_after_ten_s() {
 const CALLS_MAX: usize = 600;
 const CROWD: u32 = 1_000;
 
-/// Takes turns until so many connections are there and `client`, if any, was told something. A member asks in each of them, and is
+/// Takes turns until so many connections are there and `client`, if any, received something. A member asks in each of them, and is
 /// answered after so many turns at most.
 fn turns_until(rig: &mut Rig, member: usize, (sessions, client): (u32, Option<usize>), turns_max: u32) {
     let mut unanswered = 0;
@@ -144,7 +144,7 @@ fn however_many_fall_silent_at_once_a_turn_ends_a_few() {
     turns_until(&mut rig, member, (1, None), 1);
 }
 
-/// Sockets are told of as ready in the same order each time, and who is read first finds the most room.
+/// Sockets are reported as ready in the same order each time, and who is read first finds the most room.
 #[test]
 fn of_those_that_always_ask_each_is_read_first_in_its_turn() {
     let mut rig = Rig::new();

@@ -1,4 +1,4 @@
-//! A gateway's port for FIX: what comes there is translated, everything else is as for everybody.
+//! A gateway's port for FIX: what comes there is translated, everything else is as for every client.
 
 use pares_config::{NodeId, SignOnSetting, SystemConfig};
 use pares_fix::framing::{Cut, cut};

@@ -7,7 +7,7 @@ use super::rig::Rig;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Somebody whose request lies unread.
+/// A client whose request lies unread.
 fn asked(member: u32) -> (Rig, usize) {
     let mut rig = Rig::new();
     rig.world.pass(SECOND_NS);

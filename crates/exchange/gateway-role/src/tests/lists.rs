@@ -49,7 +49,7 @@ fn non_reading_client_delays_only_its_own_list() {
     rig.settle();
     assert_eq!(told(&rig, other), (own(9_000), vec![end(3_000, Reason::None)]));
     rig.net.set_full(slow, false);
-    // What waited is sent, then the rest is told.
+    // What waited is sent, then the rest.
     (0..2).for_each(|_| rig.settle());
     let ends = vec![end(0, Reason::AlreadyAsked), end(3_000, Reason::None)];
     assert_eq!(told(&rig, slow), (own(9_000), ends), "the second was asked while the first was told");
@@ -114,7 +114,7 @@ fn ask_of_order(rig: &mut Rig, client: usize) -> Vec<GatewayFrame> {
     rig.send(client, |out| frame::write_order_status_request(out, OrderKey::Name(ClientOrderId(1))))
 }
 
-/// The one thing that the client is told: an order's state, `None` if it is unknown.
+/// The one thing that the client receives: an order's state, `None` if it is unknown.
 fn state(told: &[GatewayFrame]) -> Option<OrderState> {
     match told[..] {
         [GatewayFrame::OrderStatus(_, status)] => status.map(|status| status.state),

@@ -26,7 +26,7 @@ impl Rig {
         self.settle();
     }
 
-    /// The last number that may have been used, as who comes next is told.
+    /// The last number that may have been used, as the next claimant learns.
     fn out_max(&mut self) -> Option<u64> {
         self.gateway.marks.claim(SessionId(99), WHO).map(|mark| mark.out_max)
     }
@@ -183,7 +183,7 @@ fn log_released_to_oldest_mark_which_is_rewritten() {
     assert_eq!(rig.out_max(), Some(1_024));
 }
 
-/// What it went on to meanwhile would be used twice.
+/// What it used meanwhile would be used twice.
 #[test]
 fn who_claimed_a_session_that_went_on_meanwhile_does_not_get_it() {
     let (mut rig, old) = keeping(1_024);

@@ -51,7 +51,7 @@ fn settle(rig: &mut Rig) {
     rig.settle();
 }
 
-/// The numbers and names of the answers that a client is told, and from which number on it is told the rest live; `None` if it is not.
+/// The numbers and names of the answers that a client receives, and from which number on the rest is live; `None` if it is not.
 fn told(rig: &Rig, client: usize) -> (Vec<(u64, u64)>, Option<u64>) {
     let (mut answers, mut live) = (Vec::new(), None);
     for frame in rig.told(client) {
@@ -89,7 +89,7 @@ fn sessions_that_wait_for_more_than_a_turn_reads_are_told_all() {
     assert_eq!(rig.counter("resuming"), 0);
 }
 
-/// As after a restore of an older record: its member was told more before.
+/// As after a restore of an older record: its member received more before.
 #[test]
 fn waiter_for_unused_number_may_ask_lower() {
     let records = 500;
@@ -131,13 +131,13 @@ fn reader_skips_missed_part_and_gets_next() {
     let let_go = GatewayFrame::Resumed { shard: SHARD, next: 0, reason: Reason::Requested };
     assert_eq!(rig.told(client).last(), Some(&let_go), "and nothing behind it");
     assert_eq!((rig.counter("records_resumed"), rig.counter("resuming")), (before, 0));
-    // In one go, while it is told, and while it is looked for where to begin.
+    // In one go, while it is sent, and while it is looked for where to begin.
     [1, frame::RESUME_NOTHING, 2, frame::RESUME_NOTHING, 1_600]
         .into_iter()
         .for_each(|next| resume(&rig, client, next));
     settle(&mut rig);
     assert!(told(&rig, client) == expected(1, 1_600, records));
-    // One that is told live goes on; what is behind is told again.
+    // One that is live continues; what is behind is sent again.
     [frame::RESUME_NOTHING, 1_650].into_iter().for_each(|next| resume(&rig, client, next));
     settle(&mut rig);
     assert!(told(&rig, client) == expected(1, 1_650, records));
@@ -226,7 +226,7 @@ fn truncated_log_reports_kept_part_and_oldest_number() {
             let not_kept = GatewayFrame::Resumed { shard: SHARD, next: oldest, reason: Reason::NotKept };
             assert_eq!(rig.told(client), [not_kept], "from {next} on");
         }
-        // The recorder's process starts anew.
+        // The recorder's process starts again.
         if again == 0 {
             rig.world.index();
         }

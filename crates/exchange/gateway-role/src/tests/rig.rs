@@ -41,7 +41,7 @@ pub(super) struct Rig {
     pub(super) config: SystemConfig,
 }
 
-/// The system is started anew, in that epoch; each shard goes on at `first`.
+/// The system is started again, in that epoch; each shard continues at `first`.
 pub(super) fn start_anew(world: &TestWorld, epoch: Epoch, first: u64) {
     world.lose_run();
     for &shard in config().shards().unwrap().keys() {
@@ -100,12 +100,12 @@ impl Rig {
         names.into_iter().for_each(|name| _ = self.ask(client, &buy(name, 1)));
     }
 
-    /// A client asks. What it is told at once.
+    /// A client asks. What it receives at once.
     pub(super) fn ask(&mut self, client: usize, request: &ClientRequest) -> Vec<GatewayFrame> {
         self.send(client, |out| frame::write_request(out, request))
     }
 
-    /// A client sends what is written. What it is told at once.
+    /// A client sends what is written. What it receives at once.
     pub(super) fn send(&mut self, client: usize, write: impl FnOnce(&mut Vec<u8>)) -> Vec<GatewayFrame> {
         self.net.write(client, write);
         self.settle();

@@ -1,4 +1,4 @@
-//! The clock is set back a day. What waits, waits as long as it was to: it goes by a clock that is never set. What is stamped goes on rising.
+//! The clock is set back a day. What waits, waits as long as it was to: it goes by a clock that is never set. What is stamped continues to rise.
 
 use pares_config::SystemConfig;
 use pares_roles::duty::Duty;

@@ -18,7 +18,7 @@ struct State {
     backlog: VecDeque<usize>,
     /// The same at the port for FIX.
     fix_backlog: VecDeque<usize>,
-    /// Somebody came since the listener was last told of.
+    /// A client came since the listener was last told of.
     come: bool,
     /// Calls of the gateway: connections accepted, read, written, ended.
     calls: usize,

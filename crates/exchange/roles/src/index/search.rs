@@ -1,7 +1,7 @@
 //! Looking for the records of names, beside a gateway's duty cycle.
 //!
 //! Any recorder's runs will do, and what is not indexed yet is read from its log. Many names are looked for at once, so that the log's
-//! end is read once for all of them. A recorder whose log or index cannot be read is passed over; what is not found at any is not
+//! end is read once for all of them. A recorder whose log or index cannot be read is skipped; what is not found at any is not
 //! known to be there, which is no more than it says: its shard decides.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::{NodeError, left_out};
 const NAMES_MAX: usize = 256;
 /// Records of a log's end read at once.
 const BATCH_MAX: usize = 4_096;
-/// Bytes of a log without an index that are read through for a name. Beyond that its index is just being made anew.
+/// Bytes of a log without an index that are read through for a name. Beyond that its index is just being rebuilt.
 const UNINDEXED_MAX: u64 = 256 << 20;
 /// Names on their way.
 const SOUGHT_MAX: usize = 16_384;

@@ -192,7 +192,7 @@ fn row<F: crate::world::File>(run: &Run, file: &F, to: u64, wanted: &Wanted) -> 
     if let Some(row) = found.filter(|row| row.key[0] == stream) {
         return Some(row);
     }
-    // Who was told nothing up to the run's end is told number 1 later.
+    // A member that received nothing up to the run's end receives number 1 later.
     let is_counted = run.last(file, positions(wanted.shard)).ok()?.is_some();
     let is_told = run.last(file, stream).ok()?.is_some();
     (is_counted && !is_told).then_some(Row { key: [stream, 1], offset: to })

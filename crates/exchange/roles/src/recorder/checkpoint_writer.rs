@@ -113,7 +113,7 @@ pub(super) struct CheckpointWriter<W: World> {
 }
 
 impl<W: World> CheckpointWriter<W> {
-    /// Writes into the recorder's directory what it is told, syncing it if `sync`.
+    /// Writes into the recorder's directory what it receives, syncing it if `sync`.
     pub(super) fn new(
         world: &W,
         config: &SystemConfig,
@@ -147,7 +147,7 @@ impl<W: World> CheckpointWriter<W> {
         }
     }
 
-    /// Says whether anybody listens still.
+    /// Says whether the recorder listens still.
     fn obey(&mut self, order: WriterCommand) -> bool {
         let done = match order {
             WriterCommand::Begin { source, position, piece } => {
@@ -163,7 +163,7 @@ impl<W: World> CheckpointWriter<W> {
         done.unwrap_or(Some(Done::Became(Stored::Failed))).is_none_or(|done| self.done.send(done).is_ok())
     }
 
-    /// A piece whose checkpoint is not there belongs to one that failed, which was told when it did.
+    /// A piece whose checkpoint is not there belongs to one that failed, which was reported when it did.
     fn write(&mut self, source: Source, piece: &[u8]) -> Result<(), NodeError> {
         let Some(unfinished) = self.unfinished.get_mut(&source) else { return Ok(()) };
         let written = unfinished.write(piece);
@@ -206,7 +206,7 @@ impl<W: World> CheckpointWriter<W> {
         position: Position,
         replay_from: Offset,
     ) -> Result<Option<Done>, NodeError> {
-        // A newer one may have come in its place, of which the duty cycle is told.
+        // A newer one may have come in its place, of which the duty cycle learns.
         if self.whole.get(&shard).is_none_or(|whole| whole.place().1 != position) {
             return Ok(None);
         }

@@ -96,7 +96,7 @@ pub(super) fn offer<W: World>(
     Ok(Offer { source, venue, epoch: record.epoch(), position, said })
 }
 
-/// Reads a recorder's log through and learns what it holds. A kind of record that this build does not know is passed over.
+/// Reads a recorder's log through and learns what it holds. A kind of record that this build does not know is skipped.
 pub(super) fn recover<W: World>(
     log: &mut W::Reader,
     shards: &mut BTreeMap<ShardId, ShardRecord>,

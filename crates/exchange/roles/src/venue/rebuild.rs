@@ -33,7 +33,7 @@ const PAUSE_LONG: Duration = Duration::from_millis(50);
 /// Long pauses in which there was no such checkpoint, before the record is tried again.
 const TRIES: u32 = 40;
 
-/// Tries that led nowhere, of which the operator is told: with pauses, a part of a second.
+/// Tries that led nowhere, of which the operator is informed: with pauses, a part of a second.
 const TOLD_FROM: u64 = 8;
 
 /// What is restored, and how.
@@ -73,7 +73,7 @@ fn lock(site: &Mutex<Site>) -> MutexGuard<'_, Site> {
 struct Failures(Arc<AtomicU64>);
 
 impl Failures {
-    /// Counts one. The operator is told once there are some, and then ever more rarely.
+    /// Counts one. The operator is informed once there are some, and then ever more rarely.
     fn note<W: World>(&self, plan: &Plan<W>, why: &dyn Display) {
         let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         if count >= TOLD_FROM && count.is_power_of_two() {

@@ -135,7 +135,7 @@ fn nothing_more_is_dropped_while_a_checkpoint_is_missing() {
     let world = world(5..9, &[]);
     let node = &mut open(&world);
     settle(&world, node);
-    // Of a shard that a venue began anew at position 0, as builds before this one let it.
+    // Of a shard that a venue began again at position 0, as builds before this one let it.
     store(&world, OWN, 0);
     let mut note = world.create_file(&super::super::drop_note(OWN)).unwrap();
     File::append(&mut note, node.writer.tail().to_string().as_bytes()).unwrap();
