@@ -59,7 +59,7 @@ impl Rig {
         let gateways = vec!["127.0.0.1:0".parse().unwrap()];
         let config = SystemConfig { segment_mib: 2, gateways, ..SystemConfig::default() };
         let layout = Layout::new(self.system());
-        Supervisor::start(&self.program(), layout, &config, OnLoss::Refuse, &AtomicBool::new(stop))
+        Supervisor::start(&self.program(), layout, &config, (OnLoss::Refuse, &[]), &AtomicBool::new(stop))
             .err()
             .unwrap()
             .to_string()

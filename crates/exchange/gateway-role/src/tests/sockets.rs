@@ -15,9 +15,8 @@ pub(super) struct Net(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     peers: Vec<Peer>,
-    backlog: VecDeque<usize>,
-    /// The same at the port for FIX.
-    fix_backlog: VecDeque<usize>,
+    /// At the gateway's own port, and at that for FIX.
+    backlogs: [VecDeque<usize>; 2],
     /// A client came since the listener was last told of.
     come: bool,
     /// Calls of the gateway: connections accepted, read, written, ended.
@@ -48,20 +47,34 @@ impl Net {
     }
 
     pub(super) fn connect(&self) -> usize {
+        self.connect_at(0)
+    }
+
+    pub(super) fn connect_fix(&self) -> usize {
+        self.connect_at(1)
+    }
+
+    fn connect_at(&self, port: usize) -> usize {
         let mut state = self.state();
         let peer = state.peers.len();
         state.peers.push(Peer::default());
-        state.backlog.push_back(peer);
+        state.backlogs[port].push_back(peer);
         state.come = true;
         peer
     }
 
-    pub(super) fn connect_fix(&self) -> usize {
-        let peer = self.connect();
+    /// Takes in the next that waits at a port.
+    fn accept_at(&self, port: usize) -> io::Result<Stream> {
         let mut state = self.state();
-        state.backlog.pop_back();
-        state.fix_backlog.push_back(peer);
-        peer
+        let Some(&peer) = state.backlogs[port].front() else { return Err(ErrorKind::WouldBlock.into()) };
+        let open = state.peers.iter().filter(|peer| peer.open).count();
+        if state.descriptors.is_some_and(|descriptors| open >= descriptors) {
+            return Err(io::Error::other("too many open files"));
+        }
+        state.calls += 1;
+        state.backlogs[port].pop_front();
+        state.peers[peer].open = true;
+        Ok(Stream { net: self.clone(), peer })
     }
 
     pub(super) fn send(&self, peer: usize, bytes: &[u8]) {
@@ -161,26 +174,14 @@ impl Sockets for Net {
     type Stream = Stream;
 
     fn accept(&mut self) -> io::Result<Stream> {
-        let mut state = self.state();
-        let Some(&peer) = state.backlog.front() else { return Err(ErrorKind::WouldBlock.into()) };
-        let open = state.peers.iter().filter(|peer| peer.open).count();
-        if state.descriptors.is_some_and(|descriptors| open >= descriptors) {
-            return Err(io::Error::other("too many open files"));
-        }
-        state.calls += 1;
-        state.backlog.pop_front();
-        state.peers[peer].open = true;
-        Ok(Stream { net: self.clone(), peer })
+        self.accept_at(0)
     }
 
     fn accept_by(&mut self, protocol: DoorPort) -> io::Result<Stream> {
-        if protocol == DoorPort::Ouch {
-            return Err(ErrorKind::WouldBlock.into());
+        match protocol {
+            DoorPort::Fix => self.accept_at(1),
+            DoorPort::Ouch => Err(ErrorKind::WouldBlock.into()),
         }
-        let mut state = self.state();
-        let peer = state.fix_backlog.pop_front().ok_or(ErrorKind::WouldBlock)?;
-        state.peers[peer].open = true;
-        Ok(Stream { net: self.clone(), peer })
     }
 
     fn register(&mut self, stream: &mut Stream, slot: usize) -> io::Result<()> {

@@ -34,13 +34,13 @@ fn run(world: &TestWorld, id: u16, epoch: u32) {
 
 /// What keeps a log from being opened: a file is where its directory should be.
 fn break_disk(world: &TestWorld, log: NodeId) {
-    world.rename(log.to_string().as_ref(), "broken".as_ref()).unwrap();
+    take_away(world, log);
     world.create_file(log.to_string().as_ref()).unwrap();
 }
 
 fn mend_disk(world: &TestWorld, log: NodeId) {
     world.remove_file(log.to_string().as_ref()).unwrap();
-    world.rename("broken".as_ref(), log.to_string().as_ref()).unwrap();
+    world.rename(format!("away-{log}").as_ref(), log.to_string().as_ref()).unwrap();
 }
 
 /// A recorder's disk is not there: its directory is empty.

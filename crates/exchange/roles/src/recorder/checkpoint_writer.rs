@@ -68,6 +68,9 @@ impl Missing {
     }
 }
 
+/// What there is to say of a command that was done.
+type Outcome = Result<Option<Done>, NodeError>;
+
 pub(super) enum Done {
     /// A checkpoint is whole; it waits for its name. From where replay starts, if it is a venue's.
     Whole(ShardId, Position, Option<Offset>),
@@ -182,12 +185,7 @@ impl<W: World> CheckpointWriter<W> {
         self.write(source, piece)
     }
 
-    fn finish(
-        &mut self,
-        source: Source,
-        replay_from: Offset,
-        piece: &[u8],
-    ) -> Result<Option<Done>, NodeError> {
+    fn finish(&mut self, source: Source, replay_from: Offset, piece: &[u8]) -> Outcome {
         let Some(mut unfinished) = self.unfinished.remove(&source) else { return Ok(None) };
         unfinished.finish(piece)?;
         let (shard, position) = unfinished.place();
@@ -200,12 +198,7 @@ impl<W: World> CheckpointWriter<W> {
         Ok(Some(Done::Whole(shard, position, Some(replay_from))))
     }
 
-    fn name(
-        &mut self,
-        shard: ShardId,
-        position: Position,
-        replay_from: Offset,
-    ) -> Result<Option<Done>, NodeError> {
+    fn name(&mut self, shard: ShardId, position: Position, replay_from: Offset) -> Outcome {
         // A newer one may have come in its place, of which the duty cycle learns.
         if self.whole.get(&shard).is_none_or(|whole| whole.place().1 != position) {
             return Ok(None);

@@ -119,6 +119,15 @@ fn settle(venue: &mut VenueNode<TestWorld>) {
     }
 }
 
+/// A venue executes three requests and ends; `meanwhile` happens, and another begins.
+fn restarted(meanwhile: impl FnOnce(&Rig)) -> Rig {
+    let rig = Rig::asked(1..4);
+    drop(rig.run());
+    meanwhile(&rig);
+    settle(&mut rig.run());
+    rig
+}
+
 #[test]
 fn what_gateways_ask_is_executed_and_handed_out() {
     let rig = Rig::asked(1..4);
@@ -184,20 +193,15 @@ fn what_is_no_request_of_this_system_is_passed_over() {
 
 #[test]
 fn a_venue_whose_own_log_is_damaged_begins_another() {
-    let rig = Rig::asked(1..4);
-    drop(rig.run());
-    rig.damage(NodeId::Venue(VENUE));
-    rig.run();
+    let rig = restarted(|rig| rig.damage(NodeId::Venue(VENUE)));
     assert_eq!(rig.handed_out(), [1, 2, 3]);
     assert!(rig.world.complaints().contains("damaged-1"), "{}", rig.world.complaints());
 }
 
 #[test]
 fn a_venue_whose_log_is_none_begins_another() {
-    let rig = Rig::asked(1..4);
-    drop(rig.run());
-    std::fs::write(rig.world.real("venue-0/marks".as_ref()), [7; 8192]).unwrap();
-    rig.run();
+    let marks = "venue-0/marks".as_ref();
+    let rig = restarted(|rig| std::fs::write(rig.world.real(marks), [7; 8192]).unwrap());
     assert_eq!(rig.handed_out(), [1, 2, 3]);
     assert!(rig.world.real("venue-0/damaged-1/marks".as_ref()).exists());
 }
@@ -217,11 +221,10 @@ fn venue_asked_to_repair_ends_and_rebuilds_at_start() {
 
 #[test]
 fn a_venue_whose_log_lacks_a_segment_begins_another() {
-    let rig = Rig::asked(1..4);
-    drop(rig.run());
-    std::fs::remove_file(rig.world.real("venue-0/00000000000000000000.seg".as_ref())).unwrap();
-    repair_asked::ask(&rig.world, NodeId::Venue(VENUE));
-    settle(&mut rig.run());
+    let rig = restarted(|rig| {
+        rig.world.remove_file("venue-0/00000000000000000000.seg".as_ref()).unwrap();
+        repair_asked::ask(&rig.world, NodeId::Venue(VENUE));
+    });
     assert_eq!(rig.handed_out(), [1, 2, 3]);
 }
 
@@ -239,10 +242,7 @@ fn panic_outside_engine_ends_venue_blames_no_request() {
 
 #[test]
 fn a_venue_asked_to_repair_a_log_that_is_whole_keeps_it() {
-    let rig = Rig::asked(1..4);
-    drop(rig.run());
-    repair_asked::ask(&rig.world, NodeId::Venue(VENUE));
-    settle(&mut rig.run());
+    let rig = restarted(|rig| repair_asked::ask(&rig.world, NodeId::Venue(VENUE)));
     assert_eq!((rig.handed_out(), rig.world.complaints().as_str()), (vec![1, 2, 3, 1, 2, 3], ""));
 }
 
