@@ -38,6 +38,8 @@ impl<W: World> LogCursor<W> {
     ///
     /// # Errors
     /// As [`Tail::next`].
+    // Not an Iterator: the record borrows the reader.
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         self.told &= self.tail.is_unreadable();
         if self.tail.take_replaced() {

@@ -2,6 +2,7 @@
 //! when the test says so, and nobody dies.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
+#![allow(clippy::new_without_default)] // no test makes one by default
 
 pub mod records;
 
