@@ -15,8 +15,12 @@ use super::rust::lines;
 const AIM: usize = 250;
 
 /// What each crate has reached: at least so many assertions for each thousand functions. Raise the figure when a crate has more.
-const LEAST: &[(&str, usize)] =
-    &[("crates/broker/front/", 250), ("crates/exchange/roles/", 250), ("crates/sites/site/", 236)];
+const LEAST: &[(&str, usize)] = &[
+    ("crates/broker/front/", 250),
+    ("crates/exchange/gateway-role/", 250),
+    ("crates/exchange/roles/", 250),
+    ("crates/sites/site/", 236),
+];
 
 /// The assertions that count, and how many arguments come before the message.
 const ASSERTIONS: &[(&str, usize)] = &[("assert!(", 1), ("assert_eq!(", 2), ("assert_ne!(", 2)];
@@ -62,7 +66,7 @@ fn count_crate(files: &[File], folder: &str) -> Count {
 fn is_code_of(path: &str, folder: &str) -> bool {
     let in_crate = path.strip_prefix(folder).unwrap_or_default();
     let is_code = in_crate.starts_with("src/") && in_crate.ends_with(".rs");
-    is_code && !is_test_file(path) && !path.ends_with("/testing.rs")
+    is_code && !is_test_file(path) && !path.ends_with("/testing.rs") && !path.contains("/testing/")
 }
 
 /// What a file has outside of its tests.

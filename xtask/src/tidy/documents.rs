@@ -185,7 +185,9 @@ fn check_counters(files: &[File], violations: &mut Vec<String>) {
     let documented = names_after(text_of(files, COUNTERS_PAGE), "| `");
     // The counters of a venue's watch are not for people.
     let is_node = |file: &&File| {
-        (file.path.starts_with("crates/exchange/roles/src/") || file.path.starts_with("crates/feed/"))
+        ["crates/exchange/roles/src/", "crates/exchange/gateway-role/src/", "crates/feed/"]
+            .iter()
+            .any(|folder| file.path.starts_with(folder))
             && file.text.contains(COUNTERS)
             && !file.path.ends_with("watch.rs")
     };

@@ -10,7 +10,7 @@
 //!   sites      operator | site  sql | cluster  store | wice                  replication between clusters
 //!   doors      api  acceptor | doors  door  fix  ouch  resources  tap | dictionary    how members reach the exchange by protocols of others
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
-//!   exchange   node  history  archive | roles  config  window  client  exercise | book  sequencer  register  stream  recorder  port  gateway  venue | types  wire
+//!   exchange   node  history  archive | gateway-role  roles  config  window  client  exercise | book  sequencer  register  stream  recorder  port  gateway  venue | types  wire
 //!   base       http  keys  link  log  chart | text  pages | os  tls | table  random  calendar                what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
@@ -99,6 +99,7 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-client", 2, &[]),
     place("exchange", "pares-config", 2, &[]),
     place("exchange", "pares-roles", 2, &["pares-config"]), // whose settings say what they are
+    place("exchange", "pares-gateway-role", 2, &["pares-config", "pares-roles"]), // one of them, in the same world
     place("exchange", "pares-archive", 3, &[]),
     place("exchange", "pares-history", 3, &[]),
     place("exchange", "pares-node", 3, &["pares-archive"]),

@@ -3,15 +3,16 @@
 
 use std::process::Command;
 
-/// The variables that arm the laboratory's nodes, and a place where one of them dies. `pares` depends on nothing that has these
+/// The variables that arm the laboratory's nodes, a place where one of them dies, and what panics in the world of roles' tests. `pares` depends on nothing that has these
 /// names, so they are written out.
-const TEST_EQUIPMENT: [&str; 6] = [
+const TEST_EQUIPMENT: [&str; 7] = [
     "PARES_CRASH_AT",
     "PARES_WRONG",
     "PARES_POISON",
     "PARES_SLOW_SYNC_MS",
     "PARES_FAIL_SYNC_AT",
     "venue-half-decided",
+    "the matching engine met a poisonous request",
 ];
 
 #[test]

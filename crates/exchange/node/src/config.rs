@@ -24,13 +24,16 @@ pub fn load(path: &Path) -> Result<SystemConfig, NodeError> {
 /// # Errors
 /// As [`save`]; and if it is not legal.
 pub(crate) fn save_if_missing(config: &SystemConfig, path: &Path) -> Result<(), NodeError> {
-    match path.exists() {
-        true => Ok(()),
-        false => {
-            config.check()?;
-            save(config, path)
-        }
+    if path.exists() {
+        return Ok(());
     }
+    config.check()?;
+    save(config, path)
+}
+
+/// The configuration of a system that has one.
+fn there(path: &Path) -> Result<Option<SystemConfig>, NodeError> {
+    path.exists().then(|| load(path)).transpose()
 }
 
 /// Where the replayers of a system answer, by UDP and TCP, as far as they have said so.
@@ -52,11 +55,7 @@ pub fn feed_authority(layout: &Layout, feed: &FeedConfig) -> Option<PathBuf> {
 /// If its configuration cannot be read or written, or would not be legal.
 pub fn add_feed(layout: &Layout, feed: &FeedConfig) -> Result<(), NodeError> {
     let path = layout.config();
-    if !path.exists() {
-        return Ok(());
-    }
-    let config = load(&path)?;
-    if config.feed.is_some() {
+    if there(&path)?.is_none_or(|config| config.feed.is_some()) {
         return Ok(());
     }
     let text = std::fs::read_to_string(&path).map_err(NodeError::io("reading the configuration"))?;
@@ -72,10 +71,7 @@ pub fn add_feed(layout: &Layout, feed: &FeedConfig) -> Result<(), NodeError> {
 /// As [`add_feed`].
 pub fn add_ports(layout: &Layout, protocol: DoorPort) -> Result<(), NodeError> {
     let path = layout.config();
-    if !path.exists() {
-        return Ok(());
-    }
-    let config = load(&path)?;
+    let Some(config) = there(&path)? else { return Ok(()) };
     let (key, ports) = match protocol {
         DoorPort::Fix => ("fix", &config.fix),
         DoorPort::Ouch => ("ouch", &config.ouch),
@@ -93,7 +89,7 @@ pub fn add_ports(layout: &Layout, protocol: DoorPort) -> Result<(), NodeError> {
 /// As [`add_feed`].
 pub fn set_tap(layout: &Layout) -> Result<(), NodeError> {
     let path = layout.config();
-    if !path.exists() || load(&path)?.tap {
+    if there(&path)?.is_none_or(|config| config.tap) {
         return Ok(());
     }
     set(&path, "tap", "true")

@@ -42,22 +42,15 @@ pub(crate) fn look_after(id: RecorderId, config: &SystemConfig, layout: &Layout)
             };
             match look() {
                 Ok(()) => told = false,
-                Err(error) if !std::mem::replace(&mut told, true) => complain(day, &error),
+                Err(error) if !std::mem::replace(&mut told, true) => world::complain(&format_args!(
+                    "closing the files of {day}, or dropping older ones, failed: {error}; trying again"
+                )),
                 Err(_) => {}
             }
         }
     };
     let thread = std::thread::Builder::new().name("days".into()).spawn(look_after);
     thread.map(|_| ()).map_err(NodeError::io("starting the thread that closes days"))
-}
-
-fn complain(day: BusinessDay, error: &ArchiveError) {
-    use std::io::Write;
-    // Standard error is a file, and its disk may be full.
-    let _ = writeln!(
-        std::io::stderr(),
-        "closing the files of {day}, or dropping older ones, failed: {error}; trying again"
-    );
 }
 
 /// The last day that ended in all shards, as the duty cycle tells it; `None` before the first.

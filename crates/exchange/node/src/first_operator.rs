@@ -1,6 +1,6 @@
 //! The operator that a new system begins with.
 //!
-//! Somebody has to let the first member in. So before the first start a key is made: the secret for the operator's eyes, the public key
+//! An operator has to let the first member in. So before the first start a key is made: the secret for the operator's eyes, the public key
 //! for the configuration, from which each shard's register begins. Later the record says who is an operator, and another key in the
 //! configuration would have no effect but to make the record unreadable; so it is made only where nothing was started yet.
 

@@ -1,6 +1,6 @@
 //! TLS handshakes of those who connect to a gateway or a replayer, on a thread of their own.
 //!
-//! A handshake costs a tenth of a millisecond of the processor, a thousand orders' worth, and anybody may ask for one. In the duty cycle
+//! A handshake costs a tenth of a millisecond of the processor, a thousand orders' worth, and any client may ask for one. In the duty cycle
 //! a flood of them would make every member wait. Here it takes what others leave: the thread has a low priority, and a
 //! gateway meets a connection when its handshake is over.
 //!
@@ -136,12 +136,12 @@ struct Hall {
     listeners: Vec<TcpListener>,
     tls: Arc<ServerConfig>,
     count_max: usize,
-    /// What those are told who come without TLS.
+    /// What clients receive that connect without TLS.
     refusal: Vec<u8>,
     /// By the order in which they came.
     halves: BTreeMap<usize, Half>,
     accepted: usize,
-    /// Where somebody may be waiting to be accepted: it is told once.
+    /// Where a client may be waiting to be accepted: it is reported once.
     may_accept: Vec<bool>,
     complaints: Complaints,
     done: Vec<Sender<Stream<TcpStream>>>,
@@ -273,7 +273,7 @@ struct Half {
 }
 
 impl Half {
-    /// Goes on as far as that goes now. Says whether it is over.
+    /// Continues as far as that goes now. Says whether it is over.
     fn go_on(&mut self, refusal: &[u8]) -> io::Result<bool> {
         if !self.is_tls {
             let mut first = [0];

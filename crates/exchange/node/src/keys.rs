@@ -19,8 +19,8 @@ use pares_tls::{
 use pares_types::{GatewayId, ReplayerId};
 use pares_wire::{GATEWAYS_NAME, REPLAYERS_NAME};
 
-use crate::NodeError;
 use crate::world::complain;
+use crate::{NodeError, NodeId};
 
 /// The system's name in its certificates.
 const SYSTEM: &str = "pares";
@@ -35,15 +35,20 @@ const OPERATOR: &str = "operator";
 pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
     let mut needed = Vec::new();
     if config.tls == TlsSetting::On {
-        needed.extend(config.gateway_ids().map(|id| (files_of(layout, id), names(id, config))));
-        needed.push((TlsFiles::named(&layout.keys(), OPERATOR), vec![format!("{OPERATOR}.{SYSTEM}")]));
+        needed.extend(config.gateway_ids().map(|id| {
+            let address = config.gateways[usize::from(id.0)].ip();
+            (NodeId::Gateway(id).to_string(), names(GATEWAYS_NAME, NodeId::Gateway(id), address, config))
+        }));
+        needed.push((OPERATOR.to_owned(), vec![format!("{OPERATOR}.{SYSTEM}")]));
     }
     if let Some(feed) = config.feed.as_ref().filter(|feed| feed.tls == TlsSetting::On) {
-        let address = |id: ReplayerId| feed.replayers[usize::from(id.0)].ip();
-        let names = |id| names_at([REPLAYERS_NAME, &replayer_name(id)], address(id), config);
-        needed.extend(config.replayer_ids().map(|id| (files_of_replayer(layout, id), names(id))));
+        needed.extend(config.replayer_ids().map(|id| {
+            let address = feed.replayers[usize::from(id.0)].ip();
+            (NodeId::Replayer(id).to_string(), names(REPLAYERS_NAME, NodeId::Replayer(id), address, config))
+        }));
     }
-    for (files, names) in needed {
+    for (owner, names) in needed {
+        let files = TlsFiles::named(&layout.keys(), &owner);
         let Some(why) = lacking(&files, &names) else { continue };
         let failed = |error| NodeError::Refused(format!("{why}, and a new one cannot be issued: {error}"));
         let authority = Authority::in_dir(&layout.keys(), SYSTEM).map_err(failed)?;
@@ -86,7 +91,7 @@ pub(crate) fn server(
         ClientCertificates::None => Callers::Anybody,
         ClientCertificates::Required => Callers::Certified,
     };
-    serving(&files_of(layout, id), callers).map(Some)
+    serving(&files_of(layout, NodeId::Gateway(id)), callers).map(Some)
 }
 
 /// What a replayer of market data shows. None if its port is not TLS.
@@ -100,7 +105,7 @@ pub fn replayer(
 ) -> Result<Option<std::sync::Arc<ServerConfig>>, NodeError> {
     match &config.feed {
         Some(feed) if feed.tls == TlsSetting::On => {
-            serving(&files_of_replayer(layout, id), Callers::Anybody).map(Some)
+            serving(&files_of(layout, NodeId::Replayer(id)), Callers::Anybody).map(Some)
         }
         _ => Ok(None),
     }
@@ -108,7 +113,7 @@ pub fn replayer(
 
 fn serving(files: &TlsFiles, callers: Callers) -> Result<std::sync::Arc<ServerConfig>, NodeError> {
     let identity = Identity::load(files).map_err(not_usable)?;
-    // Those who connect would refuse it: better that the operator is told why.
+    // Those who connect would refuse it: better that the operator is informed why.
     identity.check_issued().map_err(not_usable)?;
     identity.server(callers).map_err(not_usable)
 }
@@ -125,27 +130,14 @@ pub fn operator(layout: &Layout, config: &SystemConfig) -> Result<Option<Trust>,
     identity.trust().map(Some).map_err(not_usable)
 }
 
-fn files_of(layout: &Layout, id: GatewayId) -> TlsFiles {
-    TlsFiles::named(&layout.keys(), &format!("gateway-{id}"))
+fn files_of(layout: &Layout, node: NodeId) -> TlsFiles {
+    TlsFiles::named(&layout.keys(), &node.to_string())
 }
 
-fn files_of_replayer(layout: &Layout, id: ReplayerId) -> TlsFiles {
-    TlsFiles::named(&layout.keys(), &format!("replayer-{id}"))
-}
-
-fn replayer_name(id: ReplayerId) -> String {
-    format!("replayer-{id}.{SYSTEM}")
-}
-
-/// What a gateway's certificate must bear: the name of all gateways first, since members ask for that.
-fn names(id: GatewayId, config: &SystemConfig) -> Vec<String> {
-    let address = config.gateways[usize::from(id.0)].ip();
-    names_at([GATEWAYS_NAME, &format!("gateway-{id}.{SYSTEM}")], address, config)
-}
-
-/// Those names, those of the address, and those that the configuration adds.
-fn names_at(own: [&str; 2], address: IpAddr, config: &SystemConfig) -> Vec<String> {
-    let mut names = own.map(str::to_owned).to_vec();
+/// What a node's certificate must bear: the name of all nodes of its kind first, since members ask for that; its own, those of its address, and
+/// those that the configuration adds.
+fn names(of_all: &str, node: NodeId, address: IpAddr, config: &SystemConfig) -> Vec<String> {
+    let mut names = vec![of_all.to_owned(), format!("{node}.{SYSTEM}")];
     if address.is_loopback() {
         names.push("localhost".into());
     }
@@ -156,7 +148,7 @@ fn names_at(own: [&str; 2], address: IpAddr, config: &SystemConfig) -> Vec<Strin
     names
 }
 
-/// Why a certificate is to be issued, if it is. The operator is told, unless there was none.
+/// Why a certificate is to be issued, if it is. The operator is informed, unless there was none.
 fn lacking(files: &TlsFiles, names: &[String]) -> Option<String> {
     let file = files.certificate.display();
     if !files.exist() {
@@ -192,7 +184,7 @@ mod tests {
     }
 
     fn certificate(layout: &Layout) -> Vec<u8> {
-        std::fs::read(files_of(layout, GatewayId(0)).certificate).unwrap()
+        std::fs::read(files_of(layout, NodeId::Gateway(GatewayId(0))).certificate).unwrap()
     }
 
     #[test]
@@ -212,7 +204,7 @@ mod tests {
     fn damaged_certificate_reissued_damaged_ca_named() {
         let (_dir, layout, config) = system();
         ensure(&layout, &config).unwrap();
-        let files = files_of(&layout, GatewayId(0));
+        let files = files_of(&layout, NodeId::Gateway(GatewayId(0)));
         for file in [&files.certificate, &files.key] {
             let whole = std::fs::read(file).unwrap();
             std::fs::write(file, &whole[..whole.len() / 2]).unwrap();

@@ -12,7 +12,7 @@ use crate::{NodeError, NodeId};
 
 /// How long nodes of an earlier start, whose supervisor was killed, may take to be gone.
 const LEFTOVERS_MAX: Duration = Duration::from_secs(10);
-/// One that is still there after this may be a node that nobody killed: the operator is told.
+/// One that is still there after this may be a node that nobody killed: the operator is informed.
 const LEFTOVERS_QUIET: Duration = Duration::from_millis(500);
 /// Tells a node which process started it.
 pub const PARENT: &str = "PARES_PARENT";

@@ -4,7 +4,7 @@
 //!  clients --TCP--> gateway log --> venue logs --> recorder logs --> gateways --TCP--> clients
 //!                        \___________ bells wake what sleeps _____________/
 //! ```
-//! What a role does lies in `pares-roles`; here it becomes a process of its own: poll inputs, step the rules, flush outputs,
+//! What a role does lies in `pares-roles` and `pares-gateway-role`; here it becomes a process of its own: poll inputs, step the rules, flush outputs,
 //! ring, and when there is nothing to do yield for a while and then sleep until a bell rings ([`duty`]). No role ever waits for
 //! another: what it reads lies in files the others append to.
 //!

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pares_config::{Layout, SystemConfig, bells};
+use pares_gateway_role::GatewayNode;
 use pares_os::{Bell, BellKind, Bells};
 use pares_port::DoorFactory;
 use pares_roles::World;
-use pares_roles::gateway::GatewayNode;
 use pares_roles::recorder::RecorderNode;
 use pares_roles::world::Sockets;
 use pares_types::GatewayId;
@@ -20,7 +20,7 @@ use crate::{HostWorld, NodeError, NodeId, days, duty, epoch, venue, world};
 /// few milliseconds of it. Large checkpoints add to a venue's.
 pub(crate) const BACKGROUND: std::time::Duration = std::time::Duration::from_millis(25);
 
-/// Runs a venue or a recorder in this process until it is told to stop.
+/// Runs a venue or a recorder in this process until it receives a signal to stop.
 ///
 /// # Errors
 /// Whatever keeps it from starting or going on.
@@ -49,7 +49,7 @@ pub fn run_in<W: World>(node: NodeId, layout: &Layout, world: W) -> Result<(), N
     }
 }
 
-/// Runs a gateway in this process until it is told to stop, in a world of the caller's, which also wraps its sockets. The program says
+/// Runs a gateway in this process until it receives a signal to stop, in a world of the caller's, which also wraps its sockets. The program says
 /// by `doors` what stands in front of its connections.
 ///
 /// # Errors
@@ -109,7 +109,7 @@ pub fn start<W: World, N>(
 /// The node's bell.
 ///
 /// # Errors
-/// If there is none to be had.
+/// If none is available.
 pub fn listen(node: NodeId, layout: &Layout, kind: BellKind) -> Result<Bell, NodeError> {
     let bells = Bells::create(&layout.run()).map_err(std::io::Error::other);
     let listening = bells.and_then(|all| all.listen(bells::of(node), kind));

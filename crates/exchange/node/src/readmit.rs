@@ -1,11 +1,11 @@
-//! The operator's command that lets a venue take part again.
+//! The operator's command that lets a venue participate again.
 
 use pares_config::{Layout, SystemConfig};
 use pares_types::VenueId;
 
 use crate::{HostWorld, NodeError, NodeId, shut_out};
 
-/// Lets a venue take part again that was shut out: its log and its notes go aside.
+/// Lets a venue participate again that was shut out: its log and its notes go aside.
 ///
 /// # Errors
 /// If it still runs, or as [`shut_out::readmit`].

@@ -17,9 +17,9 @@ use mio::net::{TcpListener, TcpStream};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use pares_config::{Layout, SystemConfig, TlsSetting};
+use pares_gateway_role::strangers_max;
 use pares_os::{Bell, BellKind, descriptors};
 use pares_port::DoorPort;
-use pares_roles::gateway::strangers_max;
 use pares_roles::world::{Ready, RejectedConnections, Sockets};
 use pares_tls::{ServerConfig, Stream};
 use pares_types::{ClientOrderId, GatewayId, Reason, Reply};
@@ -63,7 +63,7 @@ pub(crate) fn within_limits(config: SystemConfig) -> SystemConfig {
 }
 
 /// How many of `wanted` connections there are descriptors for, beside `besides` that the process has for other things than its files. Has the
-/// system give this process as many as it may have; the operator is told, by `name`, if they are too few.
+/// system give this process as many as it may have; the operator is informed, by `name`, if they are too few.
 #[must_use]
 pub fn connections_within_limits(wanted: usize, besides: usize, name: &str) -> usize {
     let limit = descriptors::raise_limit();
@@ -97,7 +97,7 @@ pub struct Handshaking {
     pub tls: Arc<ServerConfig>,
     /// How many at a time.
     pub count_max: usize,
-    /// What somebody who comes without TLS is told, in the protocol of the first port.
+    /// What a client receives that connects without TLS, in the protocol of the first port.
     pub refusal: Vec<u8>,
 }
 
@@ -219,7 +219,7 @@ fn write_down(path: &Path, address: SocketAddr) -> Result<(), NodeError> {
         .map_err(NodeError::io("writing the gateway's address down"))
 }
 
-/// A socket that listens. What it is told before, its connections inherit.
+/// A socket that listens. What is set before, its connections inherit.
 fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     sockopt::set_socket_recv_buffer_size(&listener, RECEIVE_BYTES)?;

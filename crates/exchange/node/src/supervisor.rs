@@ -1,8 +1,8 @@
 //! `pares up`: starts a system's processes, restarts what dies, stops everything, leaves nothing behind.
 //!
 //! The supervisor is a convenience, not a part of the promise: nothing in the data path asks it anything, and
-//! it detects deaths only to start replacements, while the others go on. If it dies itself the nodes
-//! are told by the kernel and stop (no orphans); the next start finds logs that every node left whole.
+//! it detects deaths only to start replacements, while the others continue. If it dies itself the nodes
+//! are signalled by the kernel and stop (no orphans); the next start finds logs that every node left whole.
 //!
 //! One node's trouble is never the others': a node that cannot be started is tried again after a pause ([`crate::watched`]), and a
 //! start succeeds once the system can trade, whichever nodes are still missing.
@@ -73,7 +73,8 @@ pub struct Death {
 
 impl Supervisor {
     /// Starts the system in `layout`, which is created with `config` if it does not exist yet; otherwise
-    /// the configuration there is used. `program` is run as `program node ROLE --dir DIR` for each node.
+    /// the configuration there is used. `program` is run as `program node ROLE --dir DIR` for each node, with the variables `arms` in its
+    /// environment, also after restarts: for drills.
     ///
     /// It has succeeded once the system can trade: a quorum of recorders, a venue and a gateway are up. Of nodes that are not,
     /// [`Supervisor::missing`] tells, and the next [`Supervisor::tick`] why. `stop` breaks the start off.
@@ -82,29 +83,6 @@ impl Supervisor {
     /// If another supervisor runs the system, its nodes die whenever they are started, it cannot trade within a minute, `stop` is
     /// set before, or recorded positions are lost that `on_loss` does not give up.
     pub fn start(
-        program: &Path,
-        layout: Layout,
-        config: &SystemConfig,
-        on_loss: OnLoss,
-        stop: &AtomicBool,
-    ) -> Result<Self, NodeError> {
-        Self::launch(program, layout, config, (on_loss, &[]), stop)
-    }
-
-    /// As [`Supervisor::start`], with these variables in every node's environment, also after restarts: for drills.
-    ///
-    /// # Errors
-    /// As [`Supervisor::start`].
-    pub fn start_armed(
-        program: &Path,
-        layout: Layout,
-        config: &SystemConfig,
-        arms: &[(&'static str, String)],
-    ) -> Result<Self, NodeError> {
-        Self::launch(program, layout, config, (OnLoss::Refuse, arms), &AtomicBool::new(false))
-    }
-
-    fn launch(
         program: &Path,
         layout: Layout,
         config: &SystemConfig,
@@ -132,6 +110,19 @@ impl Supervisor {
         supervisor.restarts = 0;
         supervisor.wait_until_it_trades(stop)?;
         Ok(supervisor)
+    }
+
+    /// As [`Supervisor::start`], with those variables, giving up nothing.
+    ///
+    /// # Errors
+    /// As [`Supervisor::start`].
+    pub fn start_armed(
+        program: &Path,
+        layout: Layout,
+        config: &SystemConfig,
+        arms: &[(&'static str, String)],
+    ) -> Result<Self, NodeError> {
+        Self::start(program, layout, config, (OnLoss::Refuse, arms), &AtomicBool::new(false))
     }
 
     /// The configuration in force.
@@ -170,15 +161,20 @@ impl Supervisor {
         std::mem::take(&mut self.deaths)
     }
 
+    fn process(&mut self, node: NodeId) -> &mut Process {
+        self.nodes.get_mut(&node).expect("asked for a node of the system")
+    }
+
     fn reap(&mut self, node: NodeId) {
-        let watched = &mut self.nodes.get_mut(&node).expect("asked for a node of the system").watched;
+        let log = self.layout.complaints(node);
+        let watched = &mut self.process(node).watched;
         let Some(how) = watched.reap() else { return };
-        let complaint = watched.last_words(&self.layout.complaints(node));
+        let complaint = watched.last_words(&log);
         self.deaths.push(Death { node, how, complaint });
     }
 
     fn end_background(&mut self, node: NodeId) {
-        let process = self.nodes.get_mut(&node).expect("asked for a node of the system");
+        let process = self.process(node);
         if process.background_until.is_some_and(|until| until <= Instant::now()) {
             process.background_until = None;
             process.watched.id().map(pares_os::scheduling::end_background);
@@ -194,7 +190,7 @@ impl Supervisor {
         let process = self.nodes.get_mut(&node).expect("just found");
         match process.watched.start(&mut program, &log) {
             Ok(id) => {
-                // The others go on trading meanwhile; a node leaves the background when it is open, a venue when it has caught up.
+                // The others continue to trade meanwhile; a node leaves the background when it is open, a venue when it has caught up.
                 let is_there = pares_os::scheduling::start_in_background(id);
                 process.background_until = is_there.then(|| Instant::now() + BACKGROUND_MAX);
                 process.environment.clear();
@@ -228,7 +224,7 @@ impl Supervisor {
     /// # Panics
     /// If the system has no such node.
     pub fn hold(&mut self, node: NodeId, held: bool) {
-        self.nodes.get_mut(&node).expect("a node of the system").held = held;
+        self.process(node).held = held;
     }
 
     /// Puts variables into the environment of the process that replaces the node's current one, and only of that one: for
@@ -237,7 +233,7 @@ impl Supervisor {
     /// # Panics
     /// If the system has no such node.
     pub fn arm(&mut self, node: NodeId, environment: Vec<(&'static str, String)>) {
-        self.nodes.get_mut(&node).expect("a node of the system").environment = environment;
+        self.process(node).environment = environment;
     }
 
     /// Whether the node is a venue that is shut out: it stays down until it is readmitted. Where the notes cannot be listed the

@@ -28,7 +28,7 @@ const INFANT: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// A process that was asked to end for so long is killed.
 const END_MAX: Duration = Duration::from_secs(5);
-/// A pipe in the place of a log would wait for somebody at its other end.
+/// A pipe in the place of a log would wait for a process at its other end.
 const NEVER_WAITS: i32 = OFlags::NONBLOCK.bits().cast_signed();
 /// The end of a log in which last words are looked for.
 const LAST_WORDS_BYTES_MAX: u64 = 4_096;
@@ -130,7 +130,7 @@ impl Watched {
     /// If it cannot be waited for.
     pub fn stop(&mut self) -> Result<(), NodeError> {
         let Some(mut child) = self.child.take() else { return Ok(()) };
-        // A stopped (SIGSTOP) process must go on to be able to end; one that is gone needs no signal.
+        // A stopped (SIGSTOP) process must continue to be able to end; one that is gone needs no signal.
         let _ = kill_process(Pid::from_child(&child), Signal::CONT);
         let _ = kill_process(Pid::from_child(&child), Signal::TERM);
         let asked = Instant::now();
@@ -155,7 +155,7 @@ fn spawn(program: &mut Command, log: &Path) -> Result<Child, NodeError> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(opened.map_or_else(|_| Stdio::null(), Stdio::from))
-        // Ctrl-C in a terminal goes to a whole process group: these processes end when they are told to.
+        // Ctrl-C in a terminal goes to a whole process group: these processes end when they receive a signal to.
         .process_group(0)
         .spawn()
         .map_err(NodeError::io("starting a process"))

@@ -5,7 +5,6 @@
 use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +14,7 @@ use pares_config::{Layout, bells};
 use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
 use pares_os::scheduling::{self, Background};
 use pares_os::{Bells, CountersReader, CountersWriter, clock, open_file};
-use pares_roles::world::{Counters, File, MarketFeed, Next, Ring, Task, Waker, World};
+use pares_roles::world::{Counters, MarketFeed, Next, Ring, Task, Waker, World};
 use pares_types::{Epoch, GatewayId, Position, ShardId};
 use pares_window::{SharedWindow, WindowError};
 
@@ -74,7 +73,7 @@ impl World for HostWorld {
     type Window = SharedWindow;
     type Counters = HostCounters;
     type Ringer = HostRinger;
-    type File = HostFile;
+    type File = fs::File;
 
     fn write_log(&self, log: NodeId, config: Config) -> Result<Writer, OpenError> {
         Writer::open(&self.log(log), config).map(|(writer, _)| writer)
@@ -148,17 +147,17 @@ impl World for HostWorld {
         clock::mono_ns()
     }
 
-    fn create_file(&self, path: &Path) -> io::Result<HostFile> {
+    fn create_file(&self, path: &Path) -> io::Result<fs::File> {
         let path = self.path(path);
         if let Some(dir) = path.parent() {
             fs::create_dir_all(dir)?;
         }
         let mut options = fs::File::options();
-        open_file(options.read(true).write(true).create(true).truncate(true), &path).map(HostFile)
+        open_file(options.read(true).write(true).create(true).truncate(true), &path)
     }
 
-    fn open_file(&self, path: &Path) -> io::Result<HostFile> {
-        open_file(fs::File::options().read(true), &self.path(path)).map(HostFile)
+    fn open_file(&self, path: &Path) -> io::Result<fs::File> {
+        open_file(fs::File::options().read(true), &self.path(path))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -266,31 +265,5 @@ impl Ring for HostRinger {
     #[inline]
     fn ring(&mut self, node: NodeId) {
         self.0.ring(bells::of(node));
-    }
-}
-
-/// A file of the host.
-#[derive(Debug)]
-pub struct HostFile(fs::File);
-
-impl File for HostFile {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
-    }
-
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, at)
-    }
-
-    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize> {
-        self.0.read_at(bytes, at)
-    }
-
-    fn bytes(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.0.sync_all()
     }
 }

@@ -8,7 +8,7 @@
 //! +----------+-------+----------+------------+--------+--------------+--------------+-------+
 //! ```
 //! `log offset`: where in this recorder's log replay starts; every record of the shard at `position` or later
-//! lies behind it. A state may be larger than anybody wants to hold twice, so a file is written piece by piece as they come, under
+//! lies behind it. A state may be larger than a process should hold twice, so a file is written piece by piece as they come, under
 //! another name and with nothing for a head ([`UnfinishedCheckpoint`]); it is read back, and only then gets head and
 //! name, so that a checkpoint is whole or absent. Older ones go only after a newer one is verified. A venue reads heads
 //! first ([`checkpoints`]) and the state of one it wants into memory once.
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use pares_config::Layout;
 use pares_log::Offset;
-use pares_types::{Position, RecorderId, ShardId, VenueId};
+use pares_types::{Position, RecorderId, ShardId};
 
 use crate::world::{File, World};
 use crate::{NodeError, left_out};
@@ -87,22 +87,12 @@ pub struct UnfinishedCheckpoint<W: World> {
 }
 
 impl<W: World> UnfinishedCheckpoint<W> {
-    /// Begins a file in `dir`, for the checkpoint of a shard that a venue took; syncs it now and then if `sync`.
+    /// Begins a file in `dir`, for a checkpoint of a shard; syncs it now and then if `sync`. `who` is the venue that took it, or what
+    /// else distinguishes it: no other file has that name.
     ///
     /// # Errors
     /// If it cannot be made.
     pub fn create(
-        world: &W,
-        dir: &Path,
-        (shard, position): (ShardId, Position),
-        venue: VenueId,
-        sync: bool,
-    ) -> Result<Self, NodeError> {
-        Self::create_as(world, dir, (shard, position), (&venue, sync))
-    }
-
-    /// `who` writes it: nobody else has a file of that name.
-    fn create_as(
         world: &W,
         dir: &Path,
         (shard, position): (ShardId, Position),
@@ -277,7 +267,7 @@ impl StoredCheckpoint {
     ) -> Result<Option<UnfinishedCheckpoint<W>>, NodeError> {
         let file = world.open_file(&self.path).map_err(NodeError::io("opening a checkpoint"))?;
         let place = (self.head.shard, self.head.position);
-        let mut copy = UnfinishedCheckpoint::create_as(world, dir, place, (&"copy", sync))?;
+        let mut copy = UnfinishedCheckpoint::create(world, dir, place, (&"copy", sync))?;
         let on_piece = |piece: &[u8]| copy.write(piece).map_err(io::Error::other);
         read_state(&file, on_piece).map_err(NodeError::io("copying a checkpoint"))?;
         copy.finish(&[])?;
@@ -316,7 +306,7 @@ pub fn checkpoints(
 fn open(world: &impl World, path: PathBuf) -> Option<StoredCheckpoint> {
     let file = world.open_file(&path).ok()?;
     let mut bytes = [0; HEAD_BYTES];
-    file.fill(&mut bytes).ok()?;
+    file.fill(&mut bytes, 0).ok()?;
     Some(StoredCheckpoint { path, head: Head::from_bytes(&bytes)? })
 }
 

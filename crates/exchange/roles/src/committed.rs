@@ -141,7 +141,8 @@ impl<W: World> CommittedStream<W> {
     }
 
     /// Whether the shard has committed that position.
-    pub(crate) fn has_committed(&self, shard: ShardId, position: Position) -> bool {
+    #[must_use]
+    pub fn has_committed(&self, shard: ShardId, position: Position) -> bool {
         self.quorums.get(usize::from(shard.0)).is_some_and(|quorum| position < quorum.committed())
     }
 
@@ -314,7 +315,7 @@ fn take<'a>(
     })
 }
 
-/// A log that cannot be read is its recorder's trouble; the others go on. What follows damage is not believed: which positions are
+/// A log that cannot be read is its recorder's trouble; the others continue. What follows damage is not believed: which positions are
 /// missing only its recorder can tell. Anything else passes by itself.
 fn tell<W: World>(world: &W, log: NodeId, error: &ReadError) {
     if error.is_damage() {

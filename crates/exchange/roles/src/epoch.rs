@@ -1,7 +1,7 @@
 //! Starting the window's next life (design section 5).
 //!
 //! When everything restarts together, decisions that no recorder has are void: nobody was answered
-//! because of them, and after a power failure nobody could tell what they were. So the windows begin anew after
+//! because of them, and after a power failure nobody could tell what they were. So the windows begin again after
 //! the last recorded position, under a new epoch that no record and no window of the past carries. The
 //! requests behind the void decisions lie in the gateways' logs and are ordered again.
 //!
@@ -29,9 +29,9 @@ use crate::left_out::LeftOut;
 use crate::lost::{self, OnLoss};
 use crate::recorder::Contents;
 use crate::world::World;
-use crate::{NodeError, gateway, recorder, venue, whole_file};
+use crate::{NodeError, recorder, venue, whole_file};
 
-/// Creates every shard's window for the next epoch. Says which that is. Goes on without a recorder that cannot be read, as long
+/// Creates every shard's window for the next epoch. Says which that is. Continues without a recorder that cannot be read, as long
 /// as a quorum of them can.
 ///
 /// # Errors
@@ -69,7 +69,7 @@ pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Res
 fn make_logs<W: World>(world: &W, config: &SystemConfig, recorded: &Contents) {
     for id in config.gateway_ids() {
         let had_one = recorded.gateways.contains(&id);
-        make_log(world, NodeId::Gateway(id), &gateway::log_config(config), had_one);
+        make_log(world, NodeId::Gateway(id), &recorder::log_config(config), had_one);
     }
     for id in config.venue_ids() {
         make_log(world, NodeId::Venue(id), &venue::log_config(config), false);
@@ -171,7 +171,7 @@ impl Found {
         }
     }
 
-    /// Whether to go on with the others. Not if that surely gives up what somebody was told.
+    /// Whether to continue with the others. Not if that surely gives up what a member received.
     fn without_unread(
         self,
         world: &impl World,
@@ -267,7 +267,7 @@ pub fn current(world: &impl World, config: &SystemConfig) -> Result<Epoch, NodeE
 ///
 /// # Errors
 /// [`NodeError::NotStarted`] if there is none.
-pub(crate) fn window<W: World>(world: &W, shard: ShardId) -> Result<W::Window, NodeError> {
+pub fn window<W: World>(world: &W, shard: ShardId) -> Result<W::Window, NodeError> {
     world.open_window(shard).map_err(NodeError::io("opening a window"))?.ok_or(NodeError::NotStarted(shard))
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pares_config::ConfigError;
 use pares_types::{GatewayId, Position, ShardId, VenueId};
 
-/// Why a node cannot start or go on.
+/// Why a node cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// A file of the system (its configuration, a note) cannot be read, or says nothing that this build understands.
@@ -39,7 +39,7 @@ pub enum NodeError {
     /// The nodes of a system die whenever they are started, or take too long.
     #[error("the system did not come up: {0}")]
     NotUp(String),
-    /// The start was told to stop.
+    /// The start received a signal to stop.
     #[error("the start was stopped")]
     BrokenOff,
     /// A log cannot be opened for writing.
@@ -149,7 +149,7 @@ pub enum NodeError {
     /// A venue leaves a thread behind that does not come back from the matching engine.
     #[error("a thread is stuck in the matching engine; this process ends, and its supervisor restarts it")]
     Encumbered,
-    /// Somebody met damage in this node's log; it is repaired as the node starts again.
+    /// Another node met damage in this node's log; it is repaired as the node starts again.
     #[error(
         "other nodes found this node's log damaged; this process ends, and repairs its log at the next start"
     )]

@@ -2,7 +2,7 @@
 //!
 //! A gateway that must give a first answer once more knows the name and not the place. To read the log for it would take minutes, and to
 //! remember every place would need memory for ever. So each recorder keeps sorted *runs* beside its log: rows of 24 bytes, each run for one
-//! stretch of the log. They say nothing that the log does not, so one that is missing or damaged is made anew, and one that lies is found
+//! stretch of the log. They say nothing that the log does not, so one that is missing or damaged is rebuilt, and one that lies is found
 //! out by reading the record (docs/protocols/index.md).
 //!
 //! ```text
@@ -37,8 +37,8 @@ use pares_wire::record::ResultRecord;
 use crate::world::World;
 
 pub(crate) use indexer::Indexer;
-pub(crate) use search::{Search, Sought};
-pub(crate) use starts::{Start, Starts, Wanted};
+pub use search::{Search, Sought};
+pub use starts::{Start, Starts, Wanted};
 
 /// What a record is asked for by: any two numbers, compared as such.
 type Key = [u64; 2];

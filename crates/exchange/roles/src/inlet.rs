@@ -1,7 +1,7 @@
-//! Another node's log as a node reads it that can go on without: nothing that is wrong there stops anybody here.
+//! Another node's log as a node reads it that can continue without: nothing that is wrong there stops a node here.
 //!
 //! A flipped bit, a record of a newer build or a file that cannot be mapped would otherwise end every reader, and end it again
-//! as it starts anew. So it is passed over, counted, told to the operator, and the log's node is asked to repair it. A reader of
+//! as it starts again. So it is skipped, counted, told to the operator, and the log's node is asked to repair it. A reader of
 //! what others have too waits for those; what only this log had is asked for again.
 
 use std::fmt::Display;
@@ -13,14 +13,14 @@ use crate::tail::Tail;
 use crate::world::World;
 
 /// A log that a node reads for what it can have of it.
-pub(crate) struct LogCursor<W: World> {
+pub struct LogCursor<W: World> {
     world: W,
     log: NodeId,
     /// Where in it the node is.
-    pub(crate) tail: Tail<W>,
+    pub tail: Tail<W>,
     /// Records that this build does not understand, and times the log could not be read.
     strange: u64,
-    /// Whether anything was passed over since the log's beginning.
+    /// Whether anything was skipped since the log's beginning.
     broken: bool,
     /// Whether the operator knows that it cannot be read just now.
     told: bool,
@@ -28,13 +28,19 @@ pub(crate) struct LogCursor<W: World> {
 
 impl<W: World> LogCursor<W> {
     /// That node's log, from there on.
-    pub(crate) fn new(world: &W, log: NodeId, from: Offset) -> Self {
+    #[must_use]
+    pub fn new(world: &W, log: NodeId, from: Offset) -> Self {
         let tail = Tail::new(world, log, from);
         Self { world: world.clone(), log, tail, strange: 0, broken: from > Offset::START, told: false }
     }
 
     /// As [`Tail::next`].
-    pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+    ///
+    /// # Errors
+    /// As [`Tail::next`].
+    // Not an Iterator: the record borrows the reader.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         self.told &= self.tail.is_unreadable();
         if self.tail.take_replaced() {
             self.broken = false;
@@ -43,7 +49,7 @@ impl<W: World> LogCursor<W> {
     }
 
     /// The record just read is none that this build understands, or has no business there.
-    pub(crate) fn on_strange(&mut self, what: &dyn Display) {
+    pub fn on_strange(&mut self, what: &dyn Display) {
         assert!(self.tail.offset() > Offset::START, "a record is skipped only after it was read");
         self.strange += 1;
         self.broken = true;
@@ -54,9 +60,9 @@ impl<W: World> LogCursor<W> {
         }
     }
 
-    /// The next record cannot be read. Says whether it was passed over, so that there may be more. Anything but damage
+    /// The next record cannot be read. Says whether it was skipped, so that there may be more. Anything but damage
     /// passes by itself: the log is being replaced, or descriptors are out.
-    pub(crate) fn on_unreadable(&mut self, error: ReadError) -> bool {
+    pub fn on_unreadable(&mut self, error: ReadError) -> bool {
         let Err(error) = self.tail.pass_over(error) else {
             self.broken = true;
             return true;
@@ -69,12 +75,14 @@ impl<W: World> LogCursor<W> {
     }
 
     /// Whether all was read that the log has from its beginning.
-    pub(crate) fn is_whole(&self) -> bool {
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
         !self.broken
     }
 
-    /// How often something in it was passed over.
-    pub(crate) fn damaged(&self) -> u64 {
+    /// How often something in it was skipped.
+    #[must_use]
+    pub fn damaged(&self) -> u64 {
         self.tail.damaged() + self.strange
     }
 }

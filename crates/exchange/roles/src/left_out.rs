@@ -2,7 +2,7 @@
 //!
 //! One whose disk fails must not keep its peers from trading. But what it alone had recorded is not recorded any more then: the
 //! windows begin behind what the others have, and other requests get its positions. Were it to come back as it was, there would be
-//! two histories. So the start leaves a note first, and the recorder, whose log can be opened again, makes it anew without
+//! two histories. So the start leaves a note first, and the recorder, whose log can be opened again, rebuilds it without
 //! what it was left alone with. While the note is there nobody else reads that recorder's log or its checkpoints.
 //!
 //! ```text
@@ -74,7 +74,7 @@ impl LeftOut {
         lives.map(|life| Position(life.first)).min()
     }
 
-    /// Whether a record was passed over by a start.
+    /// Whether a record was skipped by a start.
     pub(crate) fn concerns(&self, record: &ResultRecord<'_>) -> bool {
         let (shard, epoch, position) = (record.shard().0, record.epoch().0, record.position().0);
         self.lives.iter().any(|life| life.shard == shard && epoch < life.epoch && position >= life.first)
@@ -90,11 +90,11 @@ impl Display for LeftOut {
 }
 
 /// Whether the recorder is left out, or may be: the note is there, or nobody can tell. Its log and its checkpoints are not read.
-pub(crate) fn is_noted(world: &impl World, recorder: RecorderId) -> bool {
+pub fn is_noted(world: &impl World, recorder: RecorderId) -> bool {
     !world.open_file(&path(recorder)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Removes the note: the recorder's log is made anew.
+/// Removes the note: the recorder's log is rebuilt.
 ///
 /// # Errors
 /// If it stays. Nobody reads that recorder's log then.

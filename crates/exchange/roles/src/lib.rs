@@ -1,4 +1,5 @@
-//! The roles of an exchange: the duty cycles of gateway, venue and recorder, generic over the [`world`] they run in.
+//! The roles of an exchange, generic over the [`world`] they run in: the duty cycles of venue and recorder, and what that of a gateway
+//! (`pares-gateway-role`) has in common with them.
 //!
 //! A role joins rules (`pares-gateway`, `pares-venue`, `pares-recorder`) to logs, windows, sockets and clocks that it knows by
 //! traits only. What ships and what the simulator runs is the same code; only the world differs.
@@ -12,13 +13,13 @@
 //! |---|---|
 //! | [`world`] | all that a role touches |
 //! | [`duty`] | one turn of a role |
-//! | [`gateway`] | clients in, one numbered stream of requests out, answers back |
 //! | [`tail`] | a log read from before it exists |
+//! | [`inlet`] | another node's log, for what can be read of it |
 //! | [`repair_asked`] | asking a node to repair its log |
 //! | [`committed`] | the recorders' logs merged into the one committed stream |
 //! | [`checkpoints`] | checkpoint files |
-//! | `index` | where in a recorder's log the records of a name lie |
-//! | `resume` | from which checkpoint to start |
+//! | [`index`] | where in a recorder's log the records of a name lie |
+//! | [`resume`] | from which checkpoint to start |
 //! | [`venue`] | the role of a venue |
 //! | [`epoch`] | starting the windows' next life |
 //! | [`lost`] | positions that are known to be lost |
@@ -31,18 +32,18 @@ mod counters;
 pub mod duty;
 pub mod epoch;
 mod error;
-pub mod gateway;
-mod index;
-mod inlet;
-mod left_out;
+pub mod index;
+pub mod inlet;
+pub mod left_out;
 pub mod lost;
 pub mod recorder;
 pub mod repair_asked;
-mod resume;
+pub mod resume;
 pub mod shut_out;
 pub mod tail;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;
 pub mod venue;
 mod whole_file;
 pub mod world;

@@ -2,8 +2,8 @@
 //!
 //! A recorder names a checkpoint only when all below it lies in its log, and a venue raises the recorded mark of a window only to what a
 //! quorum has. So a checkpoint or a mark beyond what any log holds is evidence that the logs are older than they were: an operator brought back old ones, a disk was rolled back, or, with `os`, power was lost. To start
-//! without a word would hide that members were told what nobody knows any more. With `disk` the start is refused until an operator gives
-//! those positions up; with `os`, which promises less, it says so and goes on.
+//! without a word would hide that members received what nobody knows any more. With `disk` the start is refused until an operator gives
+//! those positions up; with `os`, which promises less, it says so and continues.
 //!
 //! ```text
 //!   logs           0 1 2 3 4 5|                      what any recorder has
@@ -26,7 +26,7 @@ use crate::world::{Counters, World};
 pub enum OnLoss {
     /// It is refused.
     Refuse,
-    /// It goes on: the operator gives them up.
+    /// It continues: the operator gives them up.
     GiveUp,
 }
 
@@ -125,21 +125,16 @@ fn forget<W: World>(world: &W, config: &SystemConfig, first: &BTreeMap<ShardId, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoints::UnfinishedCheckpoint;
     use crate::epoch;
     use crate::testing::TestWorld;
-    use crate::testing::records::{config, result};
+    use crate::testing::records::config;
     use pares_log::Offset;
-    use pares_types::{Epoch, VenueId};
+    use pares_types::Epoch;
 
     /// Recorder 0 has two positions of shard 0, and recorder 1 a checkpoint at that position.
     fn world(checkpoint: u64) -> TestWorld {
-        let world = TestWorld::new();
-        world.publish(NodeId::Recorder(RecorderId(0)), &[result(1, 0), result(1, 1)]);
-        let (dir, place) = (Layout::new("").checkpoints(RecorderId(1)), (ShardId(0), Position(checkpoint)));
-        let mut unfinished = UnfinishedCheckpoint::create(&world, &dir, place, VenueId(0), true).unwrap();
-        unfinished.finish(&[7; 50]).unwrap();
-        unfinished.name(Offset::START).unwrap();
+        let world = TestWorld::with(&[(NodeId::Recorder(RecorderId(0)), 0..2)]);
+        world.store(RecorderId(1), (ShardId(0), Position(checkpoint)), &[7; 50], Offset::START);
         world
     }
 
@@ -181,17 +176,13 @@ mod tests {
         let world = TestWorld::new();
         world.create_file(&Layout::new("").checkpoints(RecorderId(1))).unwrap();
         begin(&world, DurabilitySetting::Disk, OnLoss::Refuse).unwrap();
-        assert!(
-            world
-                .complaints()
-                .contains("the checkpoints of recorder-1 cannot be read, so lost positions may go unnoticed")
-        );
+        let told = "the checkpoints of recorder-1 cannot be read, so lost positions may go unnoticed";
+        assert!(world.complaints().contains(told));
     }
 
     #[test]
     fn what_a_window_knows_to_be_recorded_is_missed_too() {
-        let world = TestWorld::new();
-        world.publish(NodeId::Recorder(RecorderId(0)), &[result(1, 0), result(1, 1)]);
+        let world = TestWorld::with(&[(NodeId::Recorder(RecorderId(0)), 0..2)]);
         begin(&world, DurabilitySetting::Disk, OnLoss::Refuse).unwrap();
         std::fs::remove_dir_all(world.real("recorder-0".as_ref())).unwrap();
         let refused = begin(&world, DurabilitySetting::Disk, OnLoss::Refuse).unwrap_err().to_string();

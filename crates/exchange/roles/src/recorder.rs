@@ -51,13 +51,13 @@ use shard::{ShardRecord, offer, recover};
 
 pub use counters::DAY_COUNTER;
 pub use retention::drop_note;
-pub use shard::beginnings;
-pub(crate) use shard::{Contents, beginning, recorded, salvaged};
+pub(crate) use shard::{Contents, recorded, salvaged};
+pub use shard::{beginning, beginnings};
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;
 /// Duty cycles a recorder that is asked to stop still spends on what lies ready: enough for millions of records, and
-/// an end even if the venues go on.
+/// an end even if the venues continue.
 const STOP_CYCLES: usize = 10_000;
 
 /// A recorder's state.
@@ -157,7 +157,7 @@ impl<W: World> RecorderNode<W> {
                     self.act_on_findings();
                     return Ok((read + 1, false));
                 }
-                // One node's log is not the only one that has it: whatever is wrong there, the recorder goes on.
+                // One node's log is not the only one that has it: whatever is wrong there, the recorder continues.
                 Err(NodeError::Wire(error)) => self.inlet(source, index).on_strange(&error),
                 Err(NodeError::Log(error)) => {
                     let passed_over = self.inlet(source, index).on_unreadable(error);
@@ -283,7 +283,7 @@ impl<W: World> Duty for RecorderNode<W> {
     }
 }
 
-/// How a recorder's log is kept.
+/// How the log of a recorder is kept, and that of a gateway: as durable as the settings say.
 #[must_use]
 pub fn log_config(config: &SystemConfig) -> Config {
     Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())

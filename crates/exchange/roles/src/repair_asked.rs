@@ -1,10 +1,10 @@
 //! Asking a node to repair its log.
 //!
-//! A node does not read its own log while it runs, so damage in it is found by others. They go on with what is whole, and leave
+//! A node does not read its own log while it runs, so damage in it is found by others. They continue with what is whole, and leave
 //! a note; the node finds it, ends, and repairs its log as it starts again, as any node does whose log it cannot open.
 //!
 //! ```text
-//! DIR/run/repair-recorder-0        somebody asks recorder 0 to repair its log
+//! DIR/run/repair-recorder-0        a node asks recorder 0 to repair its log
 //! ```
 
 use std::io::ErrorKind;
@@ -37,7 +37,7 @@ pub fn is_asked<W: World>(world: &W, node: NodeId) -> bool {
 
 /// Removes the note: the node has read its log through, and repaired it if need be. The node then looks for the next one.
 ///
-/// One that cannot be removed would end the node at its first look, and every process after it. So the operator is told, and
+/// One that cannot be removed would end the node at its first look, and every process after it. So the operator is informed, and
 /// this process looks for it no more.
 pub fn done<W: World>(world: &W, node: NodeId) -> RepairWatch {
     let removed = world.remove_file(&note(node));

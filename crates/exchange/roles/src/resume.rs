@@ -1,7 +1,7 @@
 //! From which checkpoint of a shard to start, and where the committed stream must be read from then. For venues and gateways.
 //!
 //! The newest checkpoint may be of a future that did not happen: power was lost, or a backup brought back, and the logs ended
-//! before it. So one above what is recorded is passed over. Recorders name a checkpoint only once all below it is
+//! before it. So one above what is recorded is skipped. Recorders name a checkpoint only once all below it is
 //! recorded, hence none of this past is.
 
 use std::cmp::Reverse;
@@ -9,34 +9,49 @@ use std::collections::BTreeMap;
 
 use pares_config::{NodeId, SystemConfig};
 use pares_log::Offset;
+use pares_sequencer::Sequencer;
 use pares_types::{Position, RecorderId, ShardId};
 use pares_venue::CheckpointError;
 
 use crate::checkpoints::{self, StoredCheckpoint};
+use crate::epoch::window;
 use crate::world::World;
 use crate::{NodeError, left_out, recorder};
 
-/// What was made of a shard's newest checkpoint at any recorder, with where each recorder's log must be read from to go on.
-pub(crate) struct Resumed<T> {
-    pub(crate) state: T,
-    pub(crate) replay_from: BTreeMap<RecorderId, Offset>,
+/// What was made of a shard's newest checkpoint at any recorder, with where each recorder's log must be read from to continue.
+pub struct Resumed<T> {
+    /// What was made of the checkpoint.
+    pub state: T,
+    /// Where each recorder's log must be read from.
+    pub replay_from: BTreeMap<RecorderId, Offset>,
     /// How far into the committed stream the checkpoint reaches.
-    pub(crate) reach: Offset,
-    /// Checkpoints that were passed over, of a future that did not happen.
-    pub(crate) passed_over: usize,
+    pub reach: Offset,
+    /// Checkpoints that were skipped, of a future that did not happen.
+    pub passed_over: usize,
 }
 
 impl<T> Resumed<T> {
     /// The same, with something else made of it.
-    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Resumed<U> {
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Resumed<U> {
         let Self { state, replay_from, reach, passed_over } = self;
         Resumed { state: make(state), replay_from, reach, passed_over }
     }
 }
 
+/// At most how far a checkpoint of this past can be. In order of arrival nobody says what is recorded now.
+///
+/// # Errors
+/// If there is no window to ask.
+pub fn past<W: World>(world: &W, config: &SystemConfig, shard: ShardId) -> Result<Position, NodeError> {
+    match config.sequencer {
+        true => Ok(window(world, shard)?.recorded()),
+        false => Ok(Position(u64::MAX)),
+    }
+}
+
 /// A recorder's checkpoints of a shard whose heads are intact, newest first. If they cannot be listed, others' have to do, or a longer
 /// replay.
-pub(crate) fn stored<W: World>(world: &W, recorder: RecorderId, shard: ShardId) -> Vec<StoredCheckpoint> {
+pub fn stored<W: World>(world: &W, recorder: RecorderId, shard: ShardId) -> Vec<StoredCheckpoint> {
     let stored = checkpoints::stored_by(world, recorder, shard);
     let told = |error: &NodeError| {
         world.complain(&format_args!(
@@ -47,7 +62,7 @@ pub(crate) fn stored<W: World>(world: &W, recorder: RecorderId, shard: ShardId) 
 }
 
 /// The newest checkpoint of the shard, at most at `past`, of which `read` makes something: that, and the position it says.
-pub(crate) fn resume<T, W: World>(
+pub fn resume<T, W: World>(
     world: &W,
     config: &SystemConfig,
     (shard, past): (ShardId, Position),
@@ -77,7 +92,7 @@ pub(crate) fn resume<T, W: World>(
 
 /// Whether nothing shows a shard's first position though `past` of them or less are recorded: then nothing can be known of it without a
 /// checkpoint, and a state that begins empty would be another shard's. `past` may be the highest there is, if nobody knows.
-pub(crate) fn is_beginning_lost<W: World>(
+pub fn is_beginning_lost<W: World>(
     world: &W,
     config: &SystemConfig,
     (shard, past): (ShardId, Position),

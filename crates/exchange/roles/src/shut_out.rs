@@ -13,7 +13,7 @@
 //! A recorder writes its own note last, when the checkpoints that the venue may have spoilt are gone; one that dies in
 //! between finds the others' notes, misses its own, and does it again. The log goes aside because it is full of
 //! results of the wrong build, which a recorder that starts later would read and find wrong once more. For the same reason the notes
-//! are kept: a recorder's own log goes on holding what the wrong build had recorded.
+//! are kept: a recorder's own log continues to hold what the wrong build had recorded.
 
 use std::io;
 use std::path::PathBuf;
@@ -145,7 +145,7 @@ pub(crate) fn is_noted_by(world: &impl World, venue: VenueId, by: RecorderId) ->
     world.open_file(&path(venue, by)).is_ok()
 }
 
-/// Lets a venue take part again: its log and its notes go aside. It starts by itself then, under a supervisor, and
+/// Lets a venue participate again: its log and its notes go aside. It starts by itself then, under a supervisor, and
 /// restores what is believed. The caller has seen that no process writes the venue's log.
 ///
 /// # Errors
@@ -214,7 +214,7 @@ pub(crate) struct ShutOutWatch {
 
 impl ShutOutWatch {
     /// Whether the venue is shut out. `None` if the notes cannot be listed for now, because descriptors are out or the disk fails:
-    /// that stops no node and readmits no venue, and the operator is told once.
+    /// that stops no node and readmits no venue, and the operator is informed once.
     pub(crate) fn is_shut_out(&mut self, world: &impl World, venue: VenueId) -> Option<bool> {
         let listed = is_shut_out(world, venue);
         let told = std::mem::replace(&mut self.told, listed.is_err());

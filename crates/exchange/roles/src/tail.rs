@@ -1,11 +1,11 @@
-//! A log that is tailed from before it exists, and goes on in another one that takes its place.
+//! A log that is tailed from before it exists, and continues in another one that takes its place.
 //!
 //! Nodes start in any order and any of them may be dead, so a log that is not there yet is no error: it
 //! is an empty one. A node whose disk was replaced begins a new log where the old one lay, and a reader that still has the old
 //! one mapped would wait there for ever. Looking for either costs system calls, so it is done only now and then, and only by a
 //! reader that has nothing to read.
 //!
-//! A recorder that a start left out has no log either, until it has made its log anew: what the start gave up is in it.
+//! A recorder that a start left out has no log either, until it has rebuilt its log: what the start gave up is in it.
 
 use std::fmt::Display;
 
@@ -38,7 +38,7 @@ pub struct Tail<W: World> {
     /// Whether the last record was of no use yet.
     back: bool,
     replaced: bool,
-    /// Stretches that could not be read and were passed over.
+    /// Stretches that could not be read and were skipped.
     damaged: u64,
     /// Whether the operator knows that it cannot be opened.
     told: bool,
@@ -129,7 +129,7 @@ impl<W: World> Tail<W> {
     /// what others have too, or what can be asked for again: one node's damaged log must not stop the others.
     ///
     /// # Errors
-    /// The error itself, unless it is damage that was passed over: what lies behind may be out of sight just now, and a caller that reads on at
+    /// The error itself, unless it is damage that was skipped: what lies behind may be out of sight just now, and a caller that reads on at
     /// once would meet the damage again, for ever.
     pub fn pass_over(&mut self, error: ReadError) -> Result<(), ReadError> {
         if !error.is_damage() {
@@ -156,11 +156,12 @@ impl<W: World> Tail<W> {
     }
 
     /// Whether it could not be read when that was last tried: damage, no descriptors, no memory.
-    pub(crate) fn is_unreadable(&self) -> bool {
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
         self.unreadable
     }
 
-    /// Stretches that could not be read and were passed over.
+    /// Stretches that could not be read and were skipped.
     #[must_use]
     pub fn damaged(&self) -> u64 {
         self.damaged
@@ -242,7 +243,7 @@ impl<W: World> Tail<W> {
         self.reader.as_mut().map_or(Ok(()), |reader| reader.seek(offset))
     }
 
-    /// Whether records were passed over, since this was last asked, because they were released.
+    /// Whether records were skipped, since this was last asked, because they were released.
     pub fn take_skipped(&mut self) -> bool {
         std::mem::take(&mut self.skipped)
     }
@@ -259,11 +260,11 @@ impl<W: World> Tail<W> {
         if !std::mem::take(&mut self.due) && self.polls % LOOK_EVERY != 1 {
             return Ok(false);
         }
-        // Asked before: the log may be made anew, and the note removed, while it is being opened.
+        // Asked before: the log may be rebuilt, and the note removed, while it is being opened.
         let is_left_out = matches!(self.log, NodeId::Recorder(id) if left_out::is_noted(&self.world, id));
         let opened = match self.world.read_log(self.log, self.from) {
             Err(ReadError::Released { .. }) => self.world.read_log_from_start(self.log),
-            // Made anew since the place was written down.
+            // Rebuilt since the place was written down.
             Err(ReadError::BeyondEnd { .. }) => {
                 self.begin_anew();
                 return Ok(false);

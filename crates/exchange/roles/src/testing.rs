@@ -1,12 +1,15 @@
-//! A world for the unit tests of roles: a directory, mapped logs in it, and the rest in memory. Time passes and a task goes on
+//! A world for the unit tests of roles: a directory, mapped logs in it, and the rest in memory. Time passes and a task continues
 //! when the test says so, and nobody dies.
 
-pub(crate) mod records;
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+#![allow(clippy::new_without_default)] // no test makes one by default
+
+pub mod records;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -18,7 +21,7 @@ use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salva
 use pares_sequencer::{LocalWindow, Sequencer};
 use pares_types::{Epoch, GatewayId, Position, Request, RequestId, ShardId};
 
-use crate::world::{Counters, File, Next, Ring, Task, Waker, World};
+use crate::world::{Counters, Next, Ring, Task, Waker, World};
 
 /// What all handles share.
 struct Shared {
@@ -41,10 +44,10 @@ struct Shared {
 }
 
 #[derive(Clone)]
-pub(crate) struct TestWorld(Arc<Shared>);
+pub struct TestWorld(Arc<Shared>);
 
 impl TestWorld {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self(Arc::new(Shared {
             dir: tempfile::tempdir().unwrap(),
             counters: Mutex::default(),
@@ -61,47 +64,47 @@ impl TestWorld {
     }
 
     /// Where a file of the world really lies.
-    pub(crate) fn real(&self, path: &Path) -> PathBuf {
+    pub fn real(&self, path: &Path) -> PathBuf {
         self.0.dir.path().join(path)
     }
 
-    /// All that the operator was told.
-    pub(crate) fn complaints(&self) -> String {
+    /// All that was said to the operator.
+    pub fn complaints(&self) -> String {
         self.0.complaints.lock().unwrap().join("\n")
     }
 
     /// The matching engine panics at that request from now on; or at none any more.
-    pub(crate) fn poison(&self, request: Option<RequestId>) {
+    pub fn poison(&self, request: Option<RequestId>) {
         *self.0.poison.lock().unwrap() = request;
     }
 
     /// That file cannot be removed from now on; or every file can.
-    pub(crate) fn hold(&self, path: Option<&'static str>) {
+    pub fn hold(&self, path: Option<&'static str>) {
         *self.0.held.lock().unwrap() = path;
     }
 
     /// Time passes.
-    pub(crate) fn pass(&self, ns: u64) {
+    pub fn pass(&self, ns: u64) {
         self.0.mono_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    pub(crate) fn set_back(&self, ns: u64) {
+    pub fn set_back(&self, ns: u64) {
         self.0.back_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
     /// Whether there is room for another task.
-    pub(crate) fn crowd(&self, crowded: bool) {
+    pub fn crowd(&self, crowded: bool) {
         self.0.crowded.store(crowded, Ordering::Relaxed);
     }
 
-    /// The system is started anew by somebody who removed what only lives while it does.
-    pub(crate) fn lose_run(&self) {
+    /// The system is started again after what only lives while it does was removed.
+    pub fn lose_run(&self) {
         self.0.windows.lock().unwrap().clear();
         self.0.counters.lock().unwrap().clear();
     }
 
     /// Has every task do what there is to do.
-    pub(crate) fn run_tasks(&self) {
+    pub fn run_tasks(&self) {
         let mut tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap());
         tasks.retain_mut(|task| {
             loop {
@@ -116,12 +119,21 @@ impl TestWorld {
     }
 
     /// A bit of the record at `offset` flips.
-    pub(crate) fn flip(&self, log: NodeId, offset: Offset) {
-        let segment = self.log(log).join(format!("{:020}.seg", 0));
-        let file = fs::File::options().read(true).write(true).open(segment).unwrap();
-        let (mut byte, at) = ([0], offset.0 + 40);
+    pub fn flip(&self, log: NodeId, offset: Offset) {
+        self.spoil(Path::new(&format!("{log}/{:020}.seg", 0)), offset.0 + 40);
+    }
+
+    /// A bit of a file's byte flips.
+    pub fn spoil(&self, path: &Path, at: u64) {
+        let file = fs::File::options().read(true).write(true).open(self.real(path)).unwrap();
+        let mut byte = [0];
         file.read_exact_at(&mut byte, at).unwrap();
         file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+    }
+
+    /// A directory is gone with all that is in it.
+    pub fn remove_dir(&self, path: impl AsRef<Path>) {
+        fs::remove_dir_all(self.real(path.as_ref())).unwrap();
     }
 
     fn log(&self, log: NodeId) -> PathBuf {
@@ -277,7 +289,7 @@ impl World for TestWorld {
     }
 }
 
-pub(crate) struct Numbers(Vec<(String, AtomicU64)>);
+pub struct Numbers(Vec<(String, AtomicU64)>);
 
 impl Counters for Arc<Numbers> {
     fn set(&self, counter: impl Into<usize>, value: u64) {
@@ -294,30 +306,8 @@ impl Counters for Arc<Numbers> {
 }
 
 /// Wakes nobody: the test takes every turn itself.
-pub(crate) struct Deaf;
+pub struct Deaf;
 
 impl Ring for Deaf {
     fn ring(&mut self, _node: NodeId) {}
-}
-
-impl File for fs::File {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write_all(bytes)
-    }
-
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.write_all_at(bytes, at)
-    }
-
-    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize> {
-        FileExt::read_at(self, bytes, at)
-    }
-
-    fn bytes(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_all()
-    }
 }

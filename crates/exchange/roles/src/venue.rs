@@ -8,7 +8,7 @@
 //! A start is the paper's join (section 4), every time: listen, load the newest checkpoint of each shard,
 //! read the records after it, overlap with live traffic. The live venues notice nothing.
 //!
-//! In a [`turn`], nothing but the shard is in the hands of the thread that takes a shard's step, so that another thread can go on
+//! In a [`turn`], nothing but the shard is in the hands of the thread that takes a shard's step, so that another thread can continue
 //! with the rest when the matching engine does not come back ([`VenueNode::take_over`]). Where engines always come back one thread
 //! is enough, as in the simulator.
 //!
@@ -57,12 +57,11 @@ use pares_log::{Config, Offset};
 use pares_types::{Position, ShardId, VenueId};
 use pares_venue::Shard;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub(crate) use rebuild::Silence;
 
 use crate::committed::CommittedStream;
 use crate::counters::counters;
-use crate::duty::SLEEP_MAX;
 use crate::repair_asked::{self, RepairWatch};
 use crate::shut_out;
 use crate::world::{Counters, World};
@@ -72,6 +71,7 @@ use leaving::Leaving;
 use out::{Draft, Out};
 use rebuild::{Plan, Rebuild};
 use requests::Requests;
+pub use requests::{ANSWERED_OFFSET_COUNTER, EPOCH_COUNTER};
 pub use restore::time_to_load;
 use seat::ShardSeat;
 pub use turn::{Hold, turn};
@@ -81,7 +81,7 @@ pub use watch::{Place, Watch};
 const BATCH_MAX: usize = 512;
 /// Bytes of own log between two marks of what could be released.
 const RELEASE_EVERY: u64 = 1 << 20;
-/// How long a venue sleeps at most while something is decided or pending that it cannot go on with.
+/// How long a venue sleeps at most while something is decided or pending that it cannot continue with.
 const STALLED: Duration = Duration::from_millis(1);
 /// Marks kept for a recorder that is behind: 256 MiB of results.
 const KEPT_MAX: usize = 256;
@@ -206,21 +206,6 @@ impl<W: World> VenueNode<W> {
     #[must_use]
     pub fn pending_len(&self) -> usize {
         self.seats.iter().map(ShardSeat::pending_len).sum()
-    }
-
-    /// As [`Duty::look_everywhere`](crate::duty::Duty::look_everywhere).
-    pub fn look_everywhere(&mut self) {
-        self.requests.look();
-        self.committed.look();
-    }
-
-    /// How long the venue may sleep.
-    #[must_use]
-    pub fn sleep_max(&self) -> Duration {
-        // Nobody rings when a record makes room in the window, or brings what is awaited.
-        let is_stalled = self.seats.iter().any(|seat| seat.active && seat.bench.is_some());
-        let most = if is_stalled { STALLED } else { SLEEP_MAX };
-        self.checkpointing.sleep_max(most)
     }
 
     /// The matching engine failed at a position of that shard, or what it did is not what was agreed: the shard is restored.

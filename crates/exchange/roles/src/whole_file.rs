@@ -29,7 +29,7 @@ pub(crate) fn write(world: &impl World, path: &Path, text: &str) -> io::Result<(
 pub(crate) fn read(world: &impl World, path: &Path) -> io::Result<String> {
     let file = world.open_file(path)?;
     let mut bytes = vec![0; usize::try_from(file.bytes()?).map_err(io::Error::other)?];
-    file.fill(&mut bytes)?;
+    file.fill(&mut bytes, 0)?;
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 

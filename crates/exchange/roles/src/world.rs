@@ -13,6 +13,8 @@
 //!              per record: static calls        per batch or turn: may be dynamic
 //! ```
 
+mod host_file;
+
 use std::fmt::{Debug, Display};
 use std::io;
 use std::net::SocketAddr;
@@ -90,7 +92,7 @@ pub trait World: Clone + Send + Sync + 'static {
     /// If it cannot be opened.
     fn open_window(&self, shard: ShardId) -> io::Result<Option<Self::Window>>;
 
-    /// Makes the window of a new epoch in the place of the one that is there, whose venues are told that it is over.
+    /// Makes the window of a new epoch in the place of the one that is there, whose venues learn that it is over.
     ///
     /// # Errors
     /// If it cannot be made, or the one there is of that epoch or a later one.
@@ -177,10 +179,10 @@ pub trait MarketFeed: MarketView + Debug + Send + Sync {
 /// Something done beside the duty cycle, a piece at a time.
 pub type Task = Box<dyn FnMut() -> Next + Send>;
 
-/// Has a [`Task`] that sleeps go on.
+/// Has a [`Task`] that sleeps continue.
 pub type Waker = Box<dyn Fn() + Send + Sync>;
 
-/// When a task goes on.
+/// When a task continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// At once; others may have the processor first.
@@ -223,14 +225,14 @@ pub trait File: Send + 'static {
     fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
     /// Reads at most `bytes.len()` bytes; 0 at the end.
     fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize>;
-    /// Reads as many bytes as there is room for, from the beginning.
+    /// Reads as many bytes as there is room for, from `at` on.
     ///
     /// # Errors
     /// As the system says; `UnexpectedEof` if it has fewer.
-    fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
+    fn fill(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         let mut read = 0;
         while read < bytes.len() {
-            match self.read_at(&mut bytes[read..], read as u64)? {
+            match self.read_at(&mut bytes[read..], at + read as u64)? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 more => read += more,
             }
@@ -299,7 +301,7 @@ pub struct RejectedConnections {
 /// What became ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// Somebody wants to connect, at whichever port.
+    /// A client wants to connect, at whichever port.
     Listener,
     /// A connection can be read or written.
     Stream {

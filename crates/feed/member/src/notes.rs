@@ -31,7 +31,7 @@ pub(crate) fn write(world: &impl World, name: &str, number: u64) -> io::Result<(
 pub(crate) fn read(world: &impl World, name: &str) -> Option<u64> {
     let file = world.open_file(Path::new(name)).ok()?;
     let mut bytes = vec![0; usize::try_from(file.bytes().ok()?).ok().filter(|&bytes| bytes < 64)?];
-    file.fill(&mut bytes).ok()?;
+    file.fill(&mut bytes, 0).ok()?;
     let said = String::from_utf8(bytes).ok()?;
     let number = said.split_once(' ')?.0.parse().ok()?;
     (text(number) == said).then_some(number)

@@ -6,7 +6,7 @@
 //! thread has really used the processor meanwhile by its own clock (one that was stopped, or had to wait for its turn, has not), the other takes the
 //! venue over: everything but the shard that is being executed lies under a lock that is not held during execution.
 //!
-//! **A host that takes a processor away.** The kernel of a virtual machine counts a thread as running while the host runs somebody else on
+//! **A host that takes a processor away.** The kernel of a virtual machine counts a thread as running while the host runs another guest on
 //! that processor. So who has used up a part of its budget by the kernel's word is only suspected. The watcher then looks on from the suspect's own
 //! processor, where it gets no turn either while the host has taken it, and each look counts no more than the pause before it. Only a
 //! budget used up under those eyes is believed.
@@ -14,7 +14,7 @@
 //! ```text
 //!  turns:   lock | read, choose a shard | unlock | begin r1 .. begin r2 ........................... (never ends)
 //!  watch:                        look        look: r2   has run for 1 ms: suspected   and for 4 ms more, seen from beside it: takes over
-//!  new turns:                                                                               lock | the shard is lost: restore it | go on
+//!  new turns:                                                                               lock | the shard is lost: restore it | continue
 //! ```
 
 use std::time::Duration;
@@ -28,7 +28,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// Between two looks while requests are executed, and while there are none.
 const LOOK: Duration = Duration::from_millis(1);
 const LOOK_IDLE: Duration = Duration::from_millis(20);
-/// What one look may add to the time that a request has taken: nobody looks while the whole machine stands still.
+/// What one look may add to the time that a request has taken: nobody looks while the whole machine stalls.
 const STEP_MAX: Duration = Duration::from_millis(2);
 /// Which part of the budget makes a suspect: what the venue loses by a hanging engine is this and the budget.
 const SUSPECTED_AFTER: u32 = 4;
@@ -93,7 +93,7 @@ impl Case {
         seen.took += ran.saturating_sub(seen.ran).min(if self.beside { LOOK } else { STEP_MAX });
         seen.ran = ran;
         if !self.beside && seen.took >= self.budget / SUSPECTED_AFTER {
-            // From here on it counts anew.
+            // From here on it counts from zero.
             (seen.took, self.beside) = (Duration::ZERO, true);
             return Verdict::Suspect;
         }
@@ -143,7 +143,7 @@ impl Watcher {
         None
     }
 
-    /// Goes to the suspect's processor; if that is not to be had, the kernel's word is all there is.
+    /// Goes to the suspect's processor; if that is not available, the kernel's word is all there is.
     fn go_beside(&mut self, thread: i32) {
         let (Ok(anywhere), Some(processor)) = (sched_getaffinity(None), processor(thread)) else { return };
         let mut beside = CpuSet::new();

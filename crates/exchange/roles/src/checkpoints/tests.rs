@@ -14,7 +14,7 @@ fn state(position: u64) -> Vec<u8> {
 }
 
 fn begin(world: &TestWorld, position: u64) -> UnfinishedCheckpoint<TestWorld> {
-    UnfinishedCheckpoint::create(world, dir(), (SHARD, Position(position)), VenueId(1), true).unwrap()
+    UnfinishedCheckpoint::create(world, dir(), (SHARD, Position(position)), (&1, true)).unwrap()
 }
 
 fn store(world: &TestWorld, position: u64) {
@@ -74,10 +74,7 @@ fn copied_checkpoint_replays_damaged_one_is_not_copied() {
     let stored = at(&world, dir(), SHARD, Position(9)).unwrap().unwrap();
     stored.copy(&world, to, Offset(72)).unwrap();
     assert_eq!(readable(&world, to, SHARD), [9]);
-    let path = world.real(&dir().join("3-9.ckpt"));
-    let mut bytes = std::fs::read(&path).unwrap();
-    bytes[HEAD_BYTES + 5] ^= 1;
-    std::fs::write(&path, &bytes).unwrap();
+    world.spoil(&dir().join("3-9.ckpt"), HEAD_BYTES as u64 + 5);
     stored.copy(&world, other, Offset(72)).unwrap();
     assert_eq!(positions(&world, other, SHARD).unwrap(), []);
 }

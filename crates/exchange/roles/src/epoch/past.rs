@@ -8,7 +8,7 @@
 //!   recorder 0     1 1 1 1          was away when life 2 began at position 1: all but the first is given up
 //!   recorder 1     1 2 2
 //! ```
-//! Where the recorder has a life later still, it went on from what had been given up, and members were answered from both
+//! Where the recorder has a life later still, it continued from what had been given up, and members were answered from both
 //! histories. Which of them counts only an operator can say.
 
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ fn left_out(past: &[Past]) -> BTreeMap<RecorderId, LeftOut> {
 /// Notes what was given up, by what can be read of the logs.
 ///
 /// # Errors
-/// If two recorders each went on without the other: then nothing is noted. If a note cannot be written.
+/// If two recorders each continued without the other: then nothing is noted. If a note cannot be written.
 pub(super) fn note(
     world: &impl World,
     config: &SystemConfig,

@@ -16,6 +16,10 @@ fn next(world: &TestWorld) -> u32 {
     begin(world, &config(), OnLoss::Refuse).unwrap().0
 }
 
+fn refused(world: &TestWorld) -> String {
+    begin(world, &config(), OnLoss::Refuse).unwrap_err().to_string()
+}
+
 fn begins(world: &TestWorld) -> u64 {
     world.open_window(ShardId(0)).unwrap().unwrap().recorded().0
 }
@@ -30,13 +34,13 @@ fn run(world: &TestWorld, id: u16, epoch: u32) {
 
 /// What keeps a log from being opened: a file is where its directory should be.
 fn break_disk(world: &TestWorld, log: NodeId) {
-    world.rename(log.to_string().as_ref(), "broken".as_ref()).unwrap();
+    take_away(world, log);
     world.create_file(log.to_string().as_ref()).unwrap();
 }
 
 fn mend_disk(world: &TestWorld, log: NodeId) {
     world.remove_file(log.to_string().as_ref()).unwrap();
-    world.rename("broken".as_ref(), log.to_string().as_ref()).unwrap();
+    world.rename(format!("away-{log}").as_ref(), log.to_string().as_ref()).unwrap();
 }
 
 /// A recorder's disk is not there: its directory is empty.
@@ -45,7 +49,7 @@ fn take_away(world: &TestWorld, log: NodeId) {
 }
 
 fn bring_back(world: &TestWorld, log: NodeId) {
-    std::fs::remove_dir_all(world.real(log.to_string().as_ref())).unwrap();
+    world.remove_dir(log.to_string());
     world.rename(format!("away-{log}").as_ref(), log.to_string().as_ref()).unwrap();
 }
 
@@ -90,7 +94,7 @@ fn a_gateway_s_log_is_made_by_the_start_and_its_loss_is_told() {
     next(&world);
     assert!(world.read_log_from_start(log).is_ok() && world.complaints().is_empty());
     world.publish(FIRST, &[result(1, 0)]);
-    std::fs::remove_dir_all(world.real("gateway-0".as_ref())).unwrap();
+    world.remove_dir("gateway-0");
     next(&world);
     assert!(world.read_log_from_start(log).is_ok());
     assert!(world.complaints().contains("the log of gateway-0 is missing"), "{}", world.complaints());
@@ -118,9 +122,7 @@ fn old_life_counters_are_not_taken_as_current() {
 
 #[test]
 fn start_continues_without_failing_recorder_and_says_so() {
-    let world = TestWorld::new();
-    world.publish(FIRST, &[result(1, 0), result(1, 1)]);
-    world.publish(SECOND, &[result(1, 0)]);
+    let world = TestWorld::with(&[(FIRST, 0..2), (SECOND, 0..1)]);
     break_disk(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (2, 1));
     assert!(world.complaints().contains("starting without recorder-0"), "{}", world.complaints());
@@ -141,19 +143,16 @@ fn a_start_is_refused_without_a_quorum_of_recorders() {
 
 #[test]
 fn start_refused_if_only_failing_recorder_has_records() {
-    let world = TestWorld::new();
-    world.publish(FIRST, &[result(1, 0), result(1, 1)]);
+    let world = TestWorld::with(&[(FIRST, 0..2)]);
     next(&world);
     break_disk(&world, FIRST);
-    let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
+    let refused = refused(&world);
     assert!(refused.contains("shard 0: positions 0 to 1"), "{refused}");
 }
 
 #[test]
 fn left_out_recorder_returns_without_its_sole_records() {
-    let world = TestWorld::new();
-    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
-    world.publish(SECOND, &[result(1, 0)]);
+    let world = TestWorld::with(&[(FIRST, 0..3), (SECOND, 0..1)]);
     break_disk(&world, FIRST);
     next(&world);
     world.publish(SECOND, &[result(2, 1)]);
@@ -166,9 +165,7 @@ fn left_out_recorder_returns_without_its_sole_records() {
 /// Life 2 began at position 1 without the first recorder, whose disk was away with two records more; the second one has these
 /// positions of it, and where each lies.
 fn begun_without_the_first(since: std::ops::Range<u64>) -> (TestWorld, Vec<Offset>) {
-    let world = TestWorld::new();
-    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
-    world.publish(SECOND, &[result(1, 0)]);
+    let world = TestWorld::with(&[(FIRST, 0..3), (SECOND, 0..1)]);
     take_away(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (2, 1));
     let offsets = world.publish(SECOND, &since.map(|position| result(2, position)).collect::<Vec<_>>());
@@ -220,21 +217,15 @@ fn given_up_records_unread_until_log_is_rebuilt() {
 
 #[test]
 fn a_recorder_whose_note_stays_is_one_that_cannot_be_read() {
-    let world = TestWorld::new();
-    world.publish(FIRST, &[result(1, 0), result(1, 1)]);
-    world.publish(SECOND, &[result(1, 0)]);
+    let world = TestWorld::with(&[(FIRST, 0..2), (SECOND, 0..1)]);
     break_disk(&world, FIRST);
     next(&world);
     mend_disk(&world, FIRST);
     world.hold(Some("left-out/recorder-0"));
     world.publish(SECOND, &[result(2, 1)]);
     assert_eq!((next(&world), begins(&world)), (3, 2));
-    assert_eq!(
-        world.complaints().matches("starting without recorder-0").count(),
-        2,
-        "{}",
-        world.complaints()
-    );
+    let told = world.complaints();
+    assert_eq!(told.matches("starting without recorder-0").count(), 2, "{told}");
     world.hold(None);
     assert_eq!((next(&world), begins(&world)), (4, 2));
     assert_eq!(world.results(FIRST), [(1, 0), (2, 1)]);
@@ -260,11 +251,7 @@ fn have_the_later_life(world: &TestWorld, logs: &[NodeId]) {
 
 #[test]
 fn returning_recorders_do_not_exchange_given_up_records() {
-    let world = TestWorld::new();
-    for log in [FIRST, SECOND] {
-        world.publish(log, &[result(1, 0), result(1, 1), result(1, 2)]);
-    }
-    world.publish(THIRD, &[result(1, 0)]);
+    let world = TestWorld::with(&[(FIRST, 0..3), (SECOND, 0..3), (THIRD, 0..1)]);
     [FIRST, SECOND].into_iter().for_each(|log| take_away(&world, log));
     assert_eq!(next_of_three(&world), 2);
     world.publish(THIRD, &[result(2, 1), result(2, 2), result(2, 3)]);
@@ -275,11 +262,7 @@ fn returning_recorders_do_not_exchange_given_up_records() {
 
 #[test]
 fn damaged_recorder_takes_no_given_up_records() {
-    let world = TestWorld::new();
-    world.publish(SECOND, &[result(1, 0), result(1, 1), result(1, 2)]);
-    for log in [FIRST, THIRD] {
-        world.publish(log, &[result(1, 0)]);
-    }
+    let world = TestWorld::with(&[(SECOND, 0..3), (FIRST, 0..1), (THIRD, 0..1)]);
     take_away(&world, SECOND);
     assert_eq!(next_of_three(&world), 2);
     let offsets = world.publish(FIRST, &[result(2, 1), result(2, 2)]);
@@ -302,13 +285,11 @@ fn only_later_recorder_may_be_damaged_on_return() {
 
 #[test]
 fn records_of_several_lives_are_given_to_returner() {
-    let world = TestWorld::new();
-    world.publish(FIRST, &(0..9).map(|position| result(1, position)).collect::<Vec<_>>());
-    world.publish(SECOND, &[result(1, 0)]);
+    let world = TestWorld::with(&[(FIRST, 0..9), (SECOND, 0..1)]);
     take_away(&world, FIRST);
     next(&world);
     world.publish(SECOND, &[result(2, 1), result(2, 2)]);
-    std::fs::remove_dir_all(world.real("recorder-0".as_ref())).unwrap();
+    world.remove_dir("recorder-0");
     next(&world);
     world.publish(SECOND, &[result(3, 3), result(3, 4)]);
     bring_back(&world, FIRST);
@@ -325,11 +306,9 @@ fn start_refused_if_only_repair_shows_given_up_records() {
     std::fs::write(&marks, std::fs::read(&marks).unwrap().iter().map(|byte| !byte).collect::<Vec<_>>())
         .unwrap();
     bring_back(&world, FIRST);
-    let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
-    assert!(
-        refused.contains("recorder-0 has records that an earlier start gave up: shard 0 from 1 on"),
-        "{refused}"
-    );
+    let refused = refused(&world);
+    let gave_up = "recorder-0 has records that an earlier start gave up: shard 0 from 1 on";
+    assert!(refused.contains(gave_up), "{refused}");
     assert_eq!((next(&world), begins(&world)), (3, 4));
     have_the_later_life(&world, &[FIRST, SECOND]);
 }
@@ -367,7 +346,7 @@ fn start_refused_if_recorders_diverged_alone() {
         bring_back(&world, SECOND);
         let had = [FIRST, SECOND].map(|log| world.results(log));
         for _ in 0..2 {
-            let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
+            let refused = refused(&world);
             let named = ["recorder-0", "recorder-1", "shard 0", "from 1 on"];
             assert!(named.iter().all(|named| refused.contains(named)), "{refused}");
             assert_eq!([FIRST, SECOND].map(|log| world.results(log)), had, "nothing is changed");

@@ -1,6 +1,6 @@
-//! Counting what members are told, as a recorder's log is read.
+//! Counting what members receive, as a recorder's log is read.
 //!
-//! A record says to whom something is told, and not which number that has. So whatever makes rows counts, from a place where the numbers
+//! A record says to whom something is sent, and not which number that has. So whatever makes rows counts, from a place where the numbers
 //! are known: the log's beginning, the end of the run before, or a checkpoint.
 
 use std::collections::BTreeMap;

@@ -63,7 +63,7 @@ struct Stretch<W: World> {
 }
 
 impl<W: World> Indexer<W> {
-    /// Starts it for a recorder whose log ends at `end`; it goes on for as long as what is returned is kept.
+    /// Starts it for a recorder whose log ends at `end`; it continues for as long as what is returned is kept.
     pub(crate) fn start(
         world: &W,
         (id, shards): (RecorderId, Vec<ShardId>),
@@ -104,7 +104,7 @@ impl<W: World> Indexer<W> {
                     let log = NodeId::Recorder(self.id);
                     self.world.complain(&format_args!("the index of {log} is not made for now: {error}"));
                 }
-                // All of it is made anew from what the files say.
+                // All of it is rebuilt from what the files say.
                 (self.runs, self.stretch) = (None, None);
                 Next::After(FAILED_PAUSE)
             }
@@ -148,7 +148,7 @@ impl<W: World> Indexer<W> {
         Ok(())
     }
 
-    /// Reads one run through that this process has not yet; one that is damaged is made anew.
+    /// Reads one run through that this process has not yet; one that is damaged is rebuilt.
     fn check_next(&mut self) -> Result<(), NodeError> {
         let Some(stretch) = self.unchecked.pop() else { return Ok(()) };
         let is_whole = |kind| {
@@ -161,7 +161,7 @@ impl<W: World> Indexer<W> {
         Ok(())
     }
 
-    /// What cannot be read is made anew.
+    /// What cannot be read is rebuilt.
     fn forget(&mut self, stretch: (u64, u64)) {
         self.remove(stretch);
         self.stretch = None;
@@ -205,7 +205,7 @@ impl<W: World> Indexer<W> {
         Ok(true)
     }
 
-    /// The numbers at a place of the log, `before` being the run that ends there; if that cannot be read it is made anew first. In a log
+    /// The numbers at a place of the log, `before` being the run that ends there; if that cannot be read it is rebuilt first. In a log
     /// that begins later than its shards they are not known before all shards have checkpoints.
     fn counting(&mut self, from: u64, before: Option<(u64, u64)>) -> Option<Counting> {
         let Some(stretch) = before else {

@@ -145,7 +145,7 @@ impl Run {
     ) -> Option<(Self, W::File)> {
         let file = world.open_file(&file_of(dir, kind, stretch)).ok()?;
         let mut bytes = [0; HEAD_BYTES];
-        file.fill(&mut bytes).ok()?;
+        file.fill(&mut bytes, 0).ok()?;
         let head = Head::from_bytes(&bytes, kind).filter(|head| (head.from, head.to) == stretch)?;
         let fences_at = HEAD_BYTES as u64 + head.rows * ROW_BYTES as u64;
         let length = head.pages() * ROW_BYTES;
@@ -223,12 +223,7 @@ impl Run {
 }
 
 fn read(file: &impl File, at: u64, length: usize) -> io::Result<Vec<u8>> {
-    let (mut bytes, mut read) = (vec![0; length], 0);
-    while read < length {
-        match file.read_at(&mut bytes[read..], at + read as u64)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            more => read += more,
-        }
-    }
+    let mut bytes = vec![0; length];
+    file.fill(&mut bytes, at)?;
     Ok(bytes)
 }

@@ -1,7 +1,7 @@
 //! Looking for the records of names, beside a gateway's duty cycle.
 //!
 //! Any recorder's runs will do, and what is not indexed yet is read from its log. Many names are looked for at once, so that the log's
-//! end is read once for all of them. A recorder whose log or index cannot be read is passed over; what is not found at any is not
+//! end is read once for all of them. A recorder whose log or index cannot be read is skipped; what is not found at any is not
 //! known to be there, which is no more than it says: its shard decides.
 
 use std::collections::BTreeMap;
@@ -23,15 +23,17 @@ use crate::{NodeError, left_out};
 const NAMES_MAX: usize = 256;
 /// Records of a log's end read at once.
 const BATCH_MAX: usize = 4_096;
-/// Bytes of a log without an index that are read through for a name. Beyond that its index is just being made anew.
+/// Bytes of a log without an index that are read through for a name. Beyond that its index is just being rebuilt.
 const UNINDEXED_MAX: u64 = 256 << 20;
 /// Names on their way.
 const SOUGHT_MAX: usize = 16_384;
 
 /// A name, and what was found of it.
-pub(crate) struct Sought {
-    pub(crate) look_up: LookUp,
-    pub(crate) found: Vec<FoundRecord>,
+pub struct Sought {
+    /// The name.
+    pub look_up: LookUp,
+    /// Its records, one of each shard at most.
+    pub found: Vec<FoundRecord>,
 }
 
 impl Sought {
@@ -53,7 +55,8 @@ impl Sought {
     }
 }
 
-pub(crate) struct Search {
+/// The way to the task that looks for names.
+pub struct Search {
     to_task: Sender<LookUp>,
     from_task: Receiver<Sought>,
     waker: Waker,
@@ -62,7 +65,10 @@ pub(crate) struct Search {
 
 impl Search {
     /// Starts the task, for the gateway `bell`.
-    pub(crate) fn start<W: World>(world: &W, config: &SystemConfig, bell: NodeId) -> Result<Self, NodeError> {
+    ///
+    /// # Errors
+    /// If there is no room for its thread, or the settings make no shards.
+    pub fn start<W: World>(world: &W, config: &SystemConfig, bell: NodeId) -> Result<Self, NodeError> {
         let (to_task, asked) = channel();
         let (done, from_task) = channel();
         let mut task = SearchTask::new(world, config, (asked, done), bell)?;
@@ -72,7 +78,7 @@ impl Search {
     }
 
     /// Has as many looked for as there is room for.
-    pub(crate) fn begin(&mut self, next: impl FnMut() -> Option<LookUp>) {
+    pub fn begin(&mut self, next: impl FnMut() -> Option<LookUp>) {
         let before = self.under_way;
         assert!(before <= SOUGHT_MAX, "no more names are on their way than may be");
         for look_up in std::iter::from_fn(next).take(SOUGHT_MAX - before) {
@@ -86,7 +92,7 @@ impl Search {
     }
 
     /// The next one that was looked for.
-    pub(crate) fn next(&mut self) -> Option<Sought> {
+    pub fn take_found(&mut self) -> Option<Sought> {
         let sought = self.from_task.try_recv().ok()?;
         assert!(self.under_way > 0, "what was found was looked for");
         self.under_way -= 1;

@@ -20,27 +20,34 @@ use crate::{NodeError, checkpoints, left_out};
 
 /// What a session missed of a shard, to be found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) session: SessionId,
-    pub(crate) member: MemberId,
-    pub(crate) shard: ShardId,
+pub struct Wanted {
+    /// Who asks.
+    pub session: SessionId,
+    /// Whose stream it is.
+    pub member: MemberId,
+    /// Of which shard.
+    pub shard: ShardId,
     /// The number of the next message to tell.
-    pub(crate) next: u64,
-    /// Whose runs are looked into first; whether others' are looked into, too.
-    pub(crate) recorder: RecorderId,
-    pub(crate) elsewhere: bool,
+    pub next: u64,
+    /// Whose runs are looked into first.
+    pub recorder: RecorderId,
+    /// Whether others' are looked into, too.
+    pub elsewhere: bool,
     /// How many recorders' logs begin behind it, as far as is known.
-    pub(crate) later: u16,
+    pub later: u16,
 }
 
 /// A place of a recorder's log that is not behind the wanted message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
-    pub(crate) recorder: RecorderId,
-    pub(crate) offset: Offset,
-    /// The next position of the shard, and how many messages of the member lie below it.
-    pub(crate) position: Position,
-    pub(crate) counted: u64,
+pub struct Start {
+    /// Whose log it is.
+    pub recorder: RecorderId,
+    /// Where in it.
+    pub offset: Offset,
+    /// The next position of the shard.
+    pub position: Position,
+    /// How many messages of the member lie below it.
+    pub counted: u64,
 }
 
 impl Start {
@@ -51,7 +58,7 @@ impl Start {
 }
 
 /// The way to the task that looks.
-pub(crate) struct Starts {
+pub struct Starts {
     to_task: Sender<Wanted>,
     from_task: Receiver<(Wanted, Result<Start, u64>)>,
     waker: Waker,
@@ -59,7 +66,10 @@ pub(crate) struct Starts {
 
 impl Starts {
     /// Starts the task, for the gateway `bell`.
-    pub(crate) fn start<W: World>(world: &W, config: &SystemConfig, bell: NodeId) -> Result<Self, NodeError> {
+    ///
+    /// # Errors
+    /// If there is no room for its thread.
+    pub fn start<W: World>(world: &W, config: &SystemConfig, bell: NodeId) -> Result<Self, NodeError> {
         let (to_task, asked) = channel();
         let (done, from_task) = channel();
         let (own, recorders, mut ringer) = (world.clone(), config.recorders, world.ringer());
@@ -78,14 +88,15 @@ impl Starts {
     }
 
     /// Has the place looked for.
-    pub(crate) fn begin(&self, wanted: Wanted) {
+    pub fn begin(&self, wanted: Wanted) {
         // A task that is gone has taken its process with it.
         let _ = self.to_task.send(wanted);
         (self.waker)();
     }
 
     /// The next one that was looked for; without a place, the number of the oldest message that is kept, 0 if none is known.
-    pub(crate) fn next(&self) -> Option<(Wanted, Result<Start, u64>)> {
+    #[must_use]
+    pub fn next(&self) -> Option<(Wanted, Result<Start, u64>)> {
         self.from_task.try_recv().ok()
     }
 }
@@ -181,7 +192,7 @@ fn row<F: crate::world::File>(run: &Run, file: &F, to: u64, wanted: &Wanted) -> 
     if let Some(row) = found.filter(|row| row.key[0] == stream) {
         return Some(row);
     }
-    // Who was told nothing up to the run's end is told number 1 later.
+    // A member that received nothing up to the run's end receives number 1 later.
     let is_counted = run.last(file, positions(wanted.shard)).ok()?.is_some();
     let is_told = run.last(file, stream).ok()?.is_some();
     (is_counted && !is_told).then_some(Row { key: [stream, 1], offset: to })

@@ -1,20 +1,16 @@
 //! Runs of a recorder's log, made and looked into.
 
 use pares_config::NodeId;
-use pares_types::{
-    Command, Epoch, GatewayId, InstrumentId, NewOrder, Position, Price, Quantity, Request, RequestId,
-    ShardId, Side, Status, Timestamp,
-};
+use pares_types::{Epoch, GatewayId, Position, Request, ShardId, Status};
 
 use super::run::Run;
 use super::starts::start;
 use super::*;
 use crate::testing::TestWorld;
-use crate::testing::records::{config, result_to};
+use crate::testing::records::{bid, request, result_to};
 
 const RECORDER: RecorderId = RecorderId(0);
 const LOG: NodeId = NodeId::Recorder(RECORDER);
-const ROWS: usize = 1_000;
 
 /// Names of several members, scattered.
 fn name(number: u64) -> (MemberId, ClientOrderId) {
@@ -23,15 +19,7 @@ fn name(number: u64) -> (MemberId, ClientOrderId) {
 
 fn order(number: u64, reason: Reason) -> Vec<u8> {
     let (member, client_order_id) = name(number);
-    let request = Request {
-        id: RequestId::new(GatewayId(0), number + 1),
-        stamp: Timestamp(number),
-        member,
-        client_order_id,
-        instrument: InstrumentId(1),
-        shard: ShardId(0),
-        command: Command::Enter(NewOrder::limit(Side::Buy, Price(1), Quantity(1))),
-    };
+    let request = Request { member, client_order_id, command: bid(), ..request(GatewayId(0), number + 1) };
     let status = if reason == Reason::None { Status::Resting } else { Status::Refused };
     result_to(&request, (Epoch(1), number), (status, reason))
 }
@@ -40,15 +28,6 @@ fn order(number: u64, reason: Reason) -> Vec<u8> {
 fn recorded(world: &TestWorld, numbers: std::ops::Range<u64>) -> Vec<u64> {
     let orders: Vec<_> = numbers.map(|number| order(number, Reason::None)).collect();
     world.publish(LOG, &orders).into_iter().map(|offset| offset.0).collect()
-}
-
-/// A recorder's process indexes until there is nothing to do.
-fn index(world: &TestWorld) {
-    let end = world.write_log(LOG, crate::recorder::log_config(&config())).unwrap().tail();
-    let life = Indexer::start(world, (RECORDER, vec![ShardId(0)]), (ROWS, false), end).unwrap();
-    (0..200).for_each(|_| world.run_tasks());
-    drop(life);
-    world.run_tasks();
 }
 
 fn found(world: &TestWorld, number: u64) -> Vec<u64> {
@@ -69,7 +48,7 @@ fn files(world: &TestWorld) -> Vec<String> {
 fn whatever_is_in_a_whole_run_is_found_where_it_lies() {
     let world = TestWorld::new();
     let places = recorded(&world, 0..3_500);
-    index(&world);
+    world.index();
     assert_eq!(files(&world).len(), 6, "the rest is not a run yet");
     for (number, &place) in (0..3_000).zip(&places) {
         assert_eq!(found(&world, number), [place], "{number}");
@@ -81,9 +60,9 @@ fn whatever_is_in_a_whole_run_is_found_where_it_lies() {
 fn the_log_grows_and_so_does_the_index() {
     let world = TestWorld::new();
     recorded(&world, 0..1_500);
-    index(&world);
+    world.index();
     let places = recorded(&world, 1_500..2_100);
-    index(&world);
+    world.index();
     assert_eq!((files(&world).len(), found(&world, 1_600)), (4, vec![places[100]]));
 }
 
@@ -91,21 +70,20 @@ fn the_log_grows_and_so_does_the_index() {
 fn lost_or_damaged_run_is_rebuilt_others_stay() {
     let world = TestWorld::new();
     let places = recorded(&world, 0..3_500);
-    index(&world);
+    world.index();
     let before = files(&world);
     // One of names, one of streams.
     for (file, at) in [(1, 20), (1, 5_000), (4, 5_000), (4, 24_120)] {
-        let path = world.real(&dir_of(RECORDER).join(&before[file]));
-        let whole = std::fs::read(&path).unwrap();
-        let mut damaged = whole.clone();
-        damaged[at] ^= 1;
-        std::fs::write(&path, damaged).unwrap();
-        index(&world);
-        assert_eq!((files(&world), std::fs::read(&path).unwrap()), (before.clone(), whole), "{at}");
+        let path = dir_of(RECORDER).join(&before[file]);
+        let bytes = || std::fs::read(world.real(&path)).unwrap();
+        let whole = bytes();
+        world.spoil(&path, at);
+        world.index();
+        assert_eq!((files(&world), bytes()), (before.clone(), whole), "{at}");
     }
     for file in [1, 4] {
         world.remove_file(&dir_of(RECORDER).join(&before[file])).unwrap();
-        index(&world);
+        world.index();
         assert_eq!((files(&world), found(&world, 1_500)), (before.clone(), vec![places[1_500]]));
     }
 }
@@ -114,14 +92,12 @@ fn lost_or_damaged_run_is_rebuilt_others_stay() {
 fn runs_of_what_the_log_lost_go() {
     let world = TestWorld::new();
     recorded(&world, 0..2_500);
-    index(&world);
-    std::fs::remove_dir_all(world.real("recorder-0".as_ref()).join("other")).ok();
-    let kept = world.real("kept".as_ref());
-    std::fs::rename(world.real("recorder-0/index".as_ref()), &kept).unwrap();
-    std::fs::remove_dir_all(world.real("recorder-0".as_ref())).unwrap();
+    world.index();
+    world.rename("recorder-0/index".as_ref(), "kept".as_ref()).unwrap();
+    world.remove_dir("recorder-0");
     recorded(&world, 0..1_200);
-    std::fs::rename(kept, world.real("recorder-0/index".as_ref())).unwrap();
-    index(&world);
+    world.rename("kept".as_ref(), "recorder-0/index".as_ref()).unwrap();
+    world.index();
     assert_eq!(files(&world).len(), 2);
 }
 
@@ -146,7 +122,7 @@ fn stream_of(world: &TestWorld, number: u64) -> Start {
 fn stream_read_from_wanted_message_or_unindexed_part() {
     let world = TestWorld::new();
     let places = recorded(&world, 0..3_500);
-    index(&world);
+    world.index();
     for (number, &place) in (0..).zip(&places) {
         let from = number.min(3_000);
         let offset = if number < 3_000 { place } else { places[3_000] };
@@ -167,19 +143,16 @@ fn stream_read_from_wanted_message_or_unindexed_part() {
 fn a_stream_whose_runs_are_lost_is_read_from_where_another_ends() {
     let world = TestWorld::new();
     let places = recorded(&world, 0..3_500);
-    index(&world);
+    world.index();
     let files = files(&world);
     let from = |number| stream_of(&world, number).offset.0;
-    let path = world.real(&dir_of(RECORDER).join(&files[5]));
-    let mut damaged = std::fs::read(&path).unwrap();
-    damaged[5_000] ^= 1;
-    std::fs::write(&path, damaged).unwrap();
+    world.spoil(&dir_of(RECORDER).join(&files[5]), 5_000);
     assert_eq!([from(2_990), from(1_990)], [places[2_000], places[1_990]]);
     world.remove_file(&dir_of(RECORDER).join(&files[4])).unwrap();
     assert_eq!([from(2_990), from(1_990), from(500)], [places[1_000], places[1_000], places[500]]);
     files[3..].iter().for_each(|file| _ = world.remove_file(&dir_of(RECORDER).join(file)));
     assert_eq!(from(2_990), 0);
-    index(&world);
+    world.index();
     assert_eq!(from(2_990), places[2_990]);
 }
 

@@ -68,6 +68,9 @@ impl Missing {
     }
 }
 
+/// What there is to say of a command that was done.
+type Outcome = Result<Option<Done>, NodeError>;
+
 pub(super) enum Done {
     /// A checkpoint is whole; it waits for its name. From where replay starts, if it is a venue's.
     Whole(ShardId, Position, Option<Offset>),
@@ -113,7 +116,7 @@ pub(super) struct CheckpointWriter<W: World> {
 }
 
 impl<W: World> CheckpointWriter<W> {
-    /// Writes into the recorder's directory what it is told, syncing it if `sync`.
+    /// Writes into the recorder's directory what it receives, syncing it if `sync`.
     pub(super) fn new(
         world: &W,
         config: &SystemConfig,
@@ -147,7 +150,7 @@ impl<W: World> CheckpointWriter<W> {
         }
     }
 
-    /// Says whether anybody listens still.
+    /// Says whether the recorder listens still.
     fn obey(&mut self, order: WriterCommand) -> bool {
         let done = match order {
             WriterCommand::Begin { source, position, piece } => {
@@ -163,7 +166,7 @@ impl<W: World> CheckpointWriter<W> {
         done.unwrap_or(Some(Done::Became(Stored::Failed))).is_none_or(|done| self.done.send(done).is_ok())
     }
 
-    /// A piece whose checkpoint is not there belongs to one that failed, which was told when it did.
+    /// A piece whose checkpoint is not there belongs to one that failed, which was reported when it did.
     fn write(&mut self, source: Source, piece: &[u8]) -> Result<(), NodeError> {
         let Some(unfinished) = self.unfinished.get_mut(&source) else { return Ok(()) };
         let written = unfinished.write(piece);
@@ -176,17 +179,13 @@ impl<W: World> CheckpointWriter<W> {
     fn begin(&mut self, source: Source, position: Position, piece: &[u8]) -> Result<(), NodeError> {
         let (venue, shard) = source;
         self.unfinished.remove(&source);
-        let new = UnfinishedCheckpoint::create(&self.world, &self.dir, (shard, position), venue, self.sync)?;
+        let new =
+            UnfinishedCheckpoint::create(&self.world, &self.dir, (shard, position), (&venue, self.sync))?;
         self.unfinished.insert(source, new);
         self.write(source, piece)
     }
 
-    fn finish(
-        &mut self,
-        source: Source,
-        replay_from: Offset,
-        piece: &[u8],
-    ) -> Result<Option<Done>, NodeError> {
+    fn finish(&mut self, source: Source, replay_from: Offset, piece: &[u8]) -> Outcome {
         let Some(mut unfinished) = self.unfinished.remove(&source) else { return Ok(None) };
         unfinished.finish(piece)?;
         let (shard, position) = unfinished.place();
@@ -199,13 +198,8 @@ impl<W: World> CheckpointWriter<W> {
         Ok(Some(Done::Whole(shard, position, Some(replay_from))))
     }
 
-    fn name(
-        &mut self,
-        shard: ShardId,
-        position: Position,
-        replay_from: Offset,
-    ) -> Result<Option<Done>, NodeError> {
-        // A newer one may have come in its place, of which the duty cycle is told.
+    fn name(&mut self, shard: ShardId, position: Position, replay_from: Offset) -> Outcome {
+        // A newer one may have come in its place, of which the duty cycle learns.
         if self.whole.get(&shard).is_none_or(|whole| whole.place().1 != position) {
             return Ok(None);
         }

@@ -128,7 +128,7 @@ impl CheckpointIntake {
     }
 
     /// Has those named for which `replay_from` says where that starts: every position below them is recorded durably, and none
-    /// newer is there. The others go on waiting.
+    /// newer is there. The others continue to wait.
     pub(super) fn store_recorded(&mut self, replay_from: impl Fn(ShardId, Position) -> Option<Offset>) {
         self.whole.retain(|&shard, &mut (position, known)| {
             let Some(found) = replay_from(shard, position) else { return true };
@@ -174,7 +174,7 @@ impl CheckpointIntake {
         self.distrusted.append(&mut self.left);
     }
 
-    /// Says whether the operator was told before, without a success since, that there is none to be had.
+    /// Says whether the operator was informed before, without a success since, that none is available.
     fn end_fetching(&mut self, shard: ShardId, told: bool) -> bool {
         let fetching = Fetching { is_under_way: false, told };
         self.fetching.insert(shard, fetching).is_some_and(|before| before.told)
@@ -256,7 +256,7 @@ mod tests {
             }
         }
 
-        /// Goes on, with everything below `recorded` recorded, until something became of a checkpoint.
+        /// Continues, with everything below `recorded` recorded, until something became of a checkpoint.
         fn outcome(&mut self, recorded: u64) -> Stored {
             loop {
                 self.intake.store_recorded(|_, position| (position.0 <= recorded).then_some(Offset::START));
@@ -267,7 +267,7 @@ mod tests {
             }
         }
 
-        /// Goes on until a whole checkpoint of that position waits for its records.
+        /// Continues until a whole checkpoint of that position waits for its records.
         fn await_whole(&mut self, position: u64) {
             while self.intake.whole.get(&SHARD).is_none_or(|(at, _)| at.0 != position) {
                 self.world.run_tasks();

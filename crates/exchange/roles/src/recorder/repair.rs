@@ -1,4 +1,4 @@
-//! A recorder whose log is damaged or poisoned makes it anew, from what is whole of it and from the others' logs.
+//! A recorder whose log is damaged or poisoned rebuilds it, from what is whole of it and from the others' logs.
 //!
 //! Refusing to start and waiting for an operator costs a copy of the record for as long as the operator sleeps, although
 //! all that is missing lies next door. So the process that opens a recorder's log (its recorder, or the supervisor before any node
@@ -322,7 +322,7 @@ fn is_void(left_out: Option<&LeftOut>, record: &ResultRecord<'_>) -> bool {
     left_out.is_some_and(|left_out| left_out.concerns(record))
 }
 
-/// The result in a record of another log, if it is one that this build understands: there is nothing else to be had from it.
+/// The result in a record of another log, if it is one that this build understands: nothing else is available from it.
 fn foreign<'a>(entry: &Record<'a>) -> Option<ResultRecord<'a>> {
     result(entry).ok().flatten().filter(|record| record.check().is_ok())
 }

@@ -10,10 +10,8 @@ use pares_log::Offset;
 use pares_types::{RecorderId, ShardId};
 
 use crate::checkpoints::{self, StoredCheckpoint};
-use crate::world::{File, World};
-
-/// No note is longer.
-const NOTE_BYTES: usize = 32;
+use crate::whole_file;
+use crate::world::World;
 
 /// Where it is noted up to where a recorder may drop its log: an offset, in digits.
 #[must_use]
@@ -23,10 +21,7 @@ pub fn drop_note(id: RecorderId) -> PathBuf {
 
 /// What the note says, if there is one.
 pub(super) fn noted(world: &impl World, id: RecorderId) -> Option<Offset> {
-    let file = world.open_file(&drop_note(id)).ok()?;
-    let mut bytes = [0; NOTE_BYTES];
-    let read = file.read_at(&mut bytes, 0).ok()?;
-    std::str::from_utf8(&bytes[..read]).ok()?.trim().parse().ok().map(Offset)
+    whole_file::read(world, &drop_note(id)).ok()?.trim().parse().ok().map(Offset)
 }
 
 /// Where replay begins for the oldest checkpoint that is kept; `None` if a shard has none.

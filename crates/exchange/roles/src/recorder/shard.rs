@@ -96,7 +96,7 @@ pub(super) fn offer<W: World>(
     Ok(Offer { source, venue, epoch: record.epoch(), position, said })
 }
 
-/// Reads a recorder's log through and learns what it holds. A kind of record that this build does not know is passed over.
+/// Reads a recorder's log through and learns what it holds. A kind of record that this build does not know is skipped.
 pub(super) fn recover<W: World>(
     log: &mut W::Reader,
     shards: &mut BTreeMap<ShardId, ShardRecord>,
@@ -126,9 +126,22 @@ pub(super) fn recover<W: World>(
 /// With which position of each of so many shards a recorder's log begins, as far as it can be read without a gap.
 #[must_use]
 pub fn beginnings(world: &impl World, log: NodeId, shards: usize) -> BTreeMap<ShardId, Position> {
+    beginnings_until(world, log, |first| first.len() >= shards)
+}
+
+/// With which position of a shard a recorder's log begins, as far as it can be read without a gap.
+pub fn beginning(world: &impl World, log: NodeId, shard: ShardId) -> Option<Position> {
+    beginnings_until(world, log, |first| first.contains_key(&shard)).remove(&shard)
+}
+
+fn beginnings_until(
+    world: &impl World,
+    log: NodeId,
+    is_enough: impl Fn(&BTreeMap<ShardId, Position>) -> bool,
+) -> BTreeMap<ShardId, Position> {
     let mut first = BTreeMap::new();
     let Ok(mut log) = world.read_log_from_start(log) else { return first };
-    while first.len() < shards {
+    while !is_enough(&first) {
         let Ok(Some(entry)) = log.next() else { break };
         if record::schema(entry.payload) == Some(record::RESULT) {
             let Ok(record) = ResultRecord::read(entry.payload) else { break };
@@ -136,20 +149,6 @@ pub fn beginnings(world: &impl World, log: NodeId, shards: usize) -> BTreeMap<Sh
         }
     }
     first
-}
-
-/// With which position of a shard a recorder's log begins, as far as it can be read without a gap.
-pub(crate) fn beginning(world: &impl World, log: NodeId, shard: ShardId) -> Option<Position> {
-    let mut log = world.read_log_from_start(log).ok()?;
-    while let Ok(Some(entry)) = log.next() {
-        if record::schema(entry.payload) == Some(record::RESULT) {
-            let record = ResultRecord::read(entry.payload).ok()?;
-            if record.shard() == shard {
-                return Some(record.position());
-            }
-        }
-    }
-    None
 }
 
 /// What a recorder's log holds.

@@ -13,7 +13,7 @@
 //! ```
 //! It is treated like one that a venue has just handed out: it is written beside the duty cycle, read back, and named once all
 //! below its position is recorded here. Until then the shard counts as incomplete, nothing more of the log is dropped, and an operator
-//! is told to leave the other disks alone.
+//! is asked to leave the other disks alone.
 
 use pares_log::{AppendError, LogWriter};
 use pares_sequencer::Sequencer;

@@ -6,7 +6,7 @@ use pares_types::{Epoch, RecorderId, VenueId};
 
 use super::*;
 use crate::testing::TestWorld;
-use crate::testing::records::{config, result};
+use crate::testing::records::{config, result, results};
 
 const OWN: NodeId = NodeId::Recorder(RecorderId(0));
 const PEER: NodeId = NodeId::Recorder(RecorderId(1));
@@ -31,27 +31,19 @@ fn record(world: &TestWorld) -> (Vec<(u32, u64)>, u64) {
     (world.results(OWN), world.counter("recorder-0", "damaged").unwrap())
 }
 
-fn results(positions: impl IntoIterator<Item = u64>) -> Vec<Vec<u8>> {
-    positions.into_iter().map(|position| result(1, position)).collect()
-}
-
 fn recorded(to: u64) -> Vec<(u32, u64)> {
     (0..to).map(|position| (1, position)).collect()
 }
 
 #[test]
 fn a_result_is_recorded_once_however_many_venues_hand_it_out() {
-    let world = TestWorld::new();
-    world.publish(VENUE, &results(0..5));
-    world.publish(OTHER, &results(0..8));
+    let world = TestWorld::with(&[(VENUE, 0..5), (OTHER, 0..8)]);
     assert_eq!(record(&world), (recorded(8), 0));
 }
 
 #[test]
 fn empty_recorder_begins_where_peer_log_does() {
-    let world = TestWorld::new();
-    world.publish(PEER, &results(5..9));
-    world.publish(VENUE, &results(7..12));
+    let world = TestWorld::with(&[(PEER, 5..9), (VENUE, 7..12)]);
     assert_eq!(record(&world), (recorded(12)[5..].to_vec(), 0));
     settle(&mut open(&world));
     assert_eq!(world.results(OWN), recorded(12)[5..], "and goes on there when it starts again");
@@ -165,10 +157,7 @@ fn a_repaired_log_keeps_its_checkpoints_with_their_new_places() {
     let offsets = world.publish(OWN, &results(0..4));
     let dir = Layout::new("").checkpoints(RecorderId(0));
     let place = (ShardId(0), pares_types::Position(2));
-    let mut checkpoint =
-        crate::checkpoints::UnfinishedCheckpoint::create(&world, &dir, place, VenueId(0), false).unwrap();
-    checkpoint.finish(b"state").unwrap();
-    checkpoint.name(Offset::START).unwrap();
+    world.store(RecorderId(0), place, b"state", Offset::START);
     world.publish(PEER, &results(0..4));
     world.flip(OWN, offsets[1]);
     open(&world);
@@ -190,8 +179,7 @@ fn a_recorder_that_cannot_tell_who_is_shut_out_does_not_start() {
 #[test]
 fn a_venue_stays_shut_out_while_the_notes_cannot_be_read() {
     let world = TestWorld::new();
-    let note = crate::shut_out::Note { venue: 0, recorder: 1, found: None, disputed: Vec::new() };
-    note.write(&world).unwrap();
+    world.note_shut_out(1);
     let mut node = open(&world);
     let mut shut_out = |world: &TestWorld| {
         // Long enough to look for notes.
@@ -228,24 +216,25 @@ fn unreadable_result_is_covered_by_other_venue() {
     }
 }
 
+/// Whether the recorder notes that the venue is shut out, once it had long enough to look for notes, and for what was left.
+fn notes_it(world: &TestWorld, node: &mut RecorderNode<TestWorld>) -> bool {
+    for _ in 0..4 {
+        (0..5_000).for_each(|_| _ = node.work().unwrap());
+        world.run_tasks();
+    }
+    crate::shut_out::Note::read(world, VenueId(0), RecorderId(0)).unwrap().is_some()
+}
+
 #[test]
 fn unremovable_bad_checkpoints_reported_removed_later() {
     let world = TestWorld::new();
-    crate::shut_out::Note { venue: 0, recorder: 1, found: None, disputed: Vec::new() }.write(&world).unwrap();
+    world.note_shut_out(1);
     let (dir, node) = (Layout::new("").checkpoints(RecorderId(0)), &mut open(&world));
     world.create_file(&dir).unwrap();
-    let noted = |node: &mut RecorderNode<TestWorld>| {
-        // Long enough to look for notes, and for what was left.
-        for _ in 0..4 {
-            (0..5_000).for_each(|_| _ = node.work().unwrap());
-            world.run_tasks();
-        }
-        crate::shut_out::Note::read(&world, VenueId(0), RecorderId(0)).unwrap().is_some()
-    };
-    assert!(!noted(node), "they may still be there");
+    assert!(!notes_it(&world, node), "they may still be there");
     assert_eq!(world.complaints().matches("may have corrupted").count(), 1, "{}", world.complaints());
     world.remove_file(&dir).unwrap();
-    assert!(noted(node));
+    assert!(notes_it(&world, node));
 }
 
 #[test]
@@ -254,27 +243,19 @@ fn unremovable_checkpoint_keeps_later_ones() {
     let dir = Layout::new("").checkpoints(RecorderId(0));
     let (node, stuck) = (&mut open(&world), world.real(&dir.join("0-900.ckpt")));
     std::fs::create_dir_all(&stuck).unwrap();
-    crate::shut_out::Note { venue: 0, recorder: 1, found: None, disputed: Vec::new() }.write(&world).unwrap();
-    let noted = |node: &mut RecorderNode<TestWorld>| {
-        (0..5_000).for_each(|_| _ = node.work().unwrap());
-        world.run_tasks();
-        (0..5_000).for_each(|_| _ = node.work().unwrap());
-        crate::shut_out::Note::read(&world, VenueId(0), RecorderId(0)).unwrap().is_some()
-    };
-    assert!(!noted(node), "one is still there");
+    world.note_shut_out(1);
+    assert!(!notes_it(&world, node), "one is still there");
     let later = dir.join("0-950.ckpt");
     world.create_file(&later).unwrap();
-    assert!(!noted(node) && world.real(&later).exists(), "another venue's, made since");
+    assert!(!notes_it(&world, node) && world.real(&later).exists(), "another venue's, made since");
     std::fs::remove_dir(&stuck).unwrap();
-    assert!(noted(node) && world.real(&later).exists());
+    assert!(notes_it(&world, node) && world.real(&later).exists());
 }
 
 #[test]
 fn recorder_with_bad_marks_rebuilds_log() {
     for lost in [true, false] {
-        let world = TestWorld::new();
-        world.publish(OWN, &results(0..4));
-        world.publish(PEER, &results(0..6));
+        let world = TestWorld::with(&[(OWN, 0..4), (PEER, 0..6)]);
         let marks = world.real("recorder-0/marks".as_ref());
         if lost {
             std::fs::remove_file(&marks).unwrap()

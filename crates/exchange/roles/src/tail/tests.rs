@@ -14,6 +14,13 @@ fn small() -> Config {
     Config::default().segment_bytes(4096)
 }
 
+/// A log in a world, and a tail that has not looked at it yet.
+fn opened(how: Config) -> (TestWorld, Writer, Tail<TestWorld>) {
+    let world = TestWorld::new();
+    let (writer, tail) = (world.write_log(LOG, how).unwrap(), Tail::new(&world, LOG, Offset::START));
+    (world, writer, tail)
+}
+
 fn publish(writer: &mut Writer, payload: &[u8]) {
     writer.append(payload).unwrap();
     writer.publish();
@@ -80,10 +87,8 @@ fn replacement_log_noticed_by_reader_with_backlog() {
 
 #[test]
 fn of_a_log_just_opened_nothing_is_read_that_is_not_durable() {
-    let world = TestWorld::new();
-    let mut writer = world.write_log(LOG, small().durability(Durability::Disk)).unwrap();
+    let (_world, mut writer, mut tail) = opened(small().durability(Durability::Disk));
     publish(&mut writer, b"first");
-    let mut tail = Tail::new(&world, LOG, Offset::START);
     assert!(drain(&mut tail).is_empty());
     writer.sync().unwrap();
     assert_eq!(drain(&mut tail), [b"first"]);
@@ -91,12 +96,10 @@ fn of_a_log_just_opened_nothing_is_read_that_is_not_durable() {
 
 #[test]
 fn undurable_part_of_replacement_log_is_not_read() {
-    let world = TestWorld::new();
     let disk = small().durability(Durability::Disk);
-    let mut writer = world.write_log(LOG, disk.clone()).unwrap();
+    let (world, mut writer, mut tail) = opened(disk.clone());
     publish(&mut writer, b"old");
     writer.sync().unwrap();
-    let mut tail = Tail::new(&world, LOG, Offset::START);
     assert_eq!(drain(&mut tail), [b"old"]);
     drop(writer);
     take_away(&world);
@@ -109,10 +112,8 @@ fn undurable_part_of_replacement_log_is_not_read() {
 
 #[test]
 fn that_a_log_is_another_is_told_before_anything_in_it() {
-    let world = TestWorld::new();
-    let mut writer = world.write_log(LOG, small()).unwrap();
+    let (world, mut writer, mut tail) = opened(small());
     (0..3).for_each(|_| publish(&mut writer, b"old"));
-    let mut tail = Tail::new(&world, LOG, Offset::START);
     drain(&mut tail);
     let mut late = Tail::new(&world, LOG, tail.offset());
     drop(writer);
@@ -142,10 +143,7 @@ fn log_released_during_look_ends_no_reader() {
 fn log_with_damaged_marks_counts_as_none_and_is_repaired() {
     let world = TestWorld::new();
     drop(world.write_log(LOG, small()).unwrap());
-    let marks = world.real(Path::new(&LOG.to_string())).join("marks");
-    let mut bytes = std::fs::read(&marks).unwrap();
-    bytes[0] ^= 1;
-    std::fs::write(&marks, &bytes).unwrap();
+    world.spoil(Path::new(&format!("{LOG}/marks")), 0);
     let mut tail = Tail::new(&world, LOG, Offset::START);
     assert!(drain(&mut tail).is_empty() && tail.is_unreadable());
     assert_eq!((world.complaints().lines().count(), repair_asked::is_asked(&world, LOG)), (1, true));
@@ -155,11 +153,9 @@ fn log_with_damaged_marks_counts_as_none_and_is_repaired() {
 
 #[test]
 fn a_segment_that_is_missing_is_passed_over() {
-    let world = TestWorld::new();
-    let mut writer = world.write_log(LOG, small()).unwrap();
+    let (world, mut writer, mut tail) = opened(small());
     (0..20u8).for_each(|n| publish(&mut writer, &[n; 400]));
     std::fs::remove_file(world.real(Path::new(&format!("{LOG}/00000000000000004096.seg")))).unwrap();
-    let mut tail = Tail::new(&world, LOG, Offset::START);
     let mut read = Vec::new();
     for _ in 0..100 {
         match tail.next() {
@@ -173,9 +169,7 @@ fn a_segment_that_is_missing_is_passed_over() {
 
 #[test]
 fn log_removed_before_reading_is_skipped_once() {
-    let world = TestWorld::new();
-    let mut writer = world.write_log(LOG, small()).unwrap();
-    let mut tail = Tail::new(&world, LOG, Offset::START);
+    let (world, mut writer, mut tail) = opened(small());
     assert!(drain(&mut tail).is_empty(), "it is open, and nothing in it is mapped");
     publish(&mut writer, b"one");
     take_away(&world);
@@ -189,9 +183,7 @@ fn log_removed_before_reading_is_skipped_once() {
 
 #[test]
 fn damage_not_skipped_while_rest_is_invisible() {
-    let world = TestWorld::new();
-    let mut writer = world.write_log(LOG, small()).unwrap();
-    let mut tail = Tail::new(&world, LOG, Offset::START);
+    let (world, mut writer, mut tail) = opened(small());
     assert!(drain(&mut tail).is_empty());
     publish(&mut writer, b"one");
     // Something that cannot be listed has the log's name.
@@ -210,12 +202,9 @@ fn damage_not_skipped_while_rest_is_invisible() {
 /// The end of a segment is durable before the first record of the next one is.
 #[test]
 fn segment_end_does_not_make_next_record_durable() {
-    let world = TestWorld::new();
-    let mut writer = world.write_log(LOG, small().durability(Durability::Disk)).unwrap();
-    writer.append(b"one").unwrap();
-    writer.publish();
+    let (_world, mut writer, mut tail) = opened(small().durability(Durability::Disk));
+    publish(&mut writer, b"one");
     writer.sync().unwrap();
-    let mut tail = Tail::new(&world, LOG, Offset::START);
     assert_eq!(drain(&mut tail), [b"one"]);
     writer.begin_segment().unwrap();
     writer.publish();

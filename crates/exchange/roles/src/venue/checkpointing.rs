@@ -10,7 +10,7 @@
 //! |---|---|
 //! | this venue dies | recorders have a part, which the venue's next checkpoint replaces |
 //! | the shard is lost and restored, or a request has too many books kept at once | nothing more is sent; as above |
-//! | the log is full | the piece waits; books go on being kept |
+//! | the log is full | the piece waits; books continue to be kept |
 //! | the state is 4 GiB or more | the checkpoint is given up; joining means a longer replay |
 //!
 //! Two checkpoints at one time would disturb twice as much, so a venue looks at what its peers' counters say. That is a hint: a peer
@@ -103,7 +103,7 @@ impl<W: World> Checkpointing<W> {
     }
 
     /// A recorder has stored a checkpoint of the shard at that seat, of a position executed here; `reach` is how far
-    /// into the committed stream that was told.
+    /// into the committed stream that notice was.
     pub(super) fn on_stored(&mut self, seat: usize, reach: Offset, count: u64) {
         self.pacing.on_checkpoint(seat, reach.0, count);
     }
@@ -197,7 +197,7 @@ impl<W: World> Checkpointing<W> {
 }
 
 impl Outgoing {
-    /// Sees to it that something is ready to be handed out; `false` if the checkpoint cannot go on.
+    /// Sees to it that something is ready to be handed out; `false` if the checkpoint cannot continue.
     fn write_more<W: World>(&mut self, seats: &mut [ShardSeat<W>]) -> bool {
         if self.ready_from < self.ready.len() {
             return true;

@@ -1,7 +1,7 @@
 //! When a venue ends, to be rid of a thread that does not come back from the matching engine.
 //!
 //! Such a thread costs a processor, even if only what is left of it, and perhaps memory without end: it goes only with its
-//! process. The same request reached every venue, so all of them have such a thread, and they must not all leave at once: somebody
+//! process. The same request reached every venue, so all of them have such a thread, and they must not all leave at once: one
 //! has to stay and trade. There is no vote about it; each looks at what the others' counters say, which is a hint and enough,
 //! for if two should leave together all that is lost is the time of a restart.
 //!

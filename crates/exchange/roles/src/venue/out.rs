@@ -173,11 +173,7 @@ mod tests {
         draft.ends.push(50);
         out.take(&mut draft);
         out.flush();
-        let mut reader = world.read_log_from_start(log).unwrap();
-        let mut read = Vec::new();
-        while let Some(entry) = reader.next().unwrap() {
-            read.push(entry.payload.len());
-        }
+        let read: Vec<usize> = world.payloads(log).iter().map(Vec::len).collect();
         assert_eq!((read, out.failed.is_some()), (vec![100], true));
     }
 }

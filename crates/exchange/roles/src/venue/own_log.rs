@@ -13,7 +13,7 @@ use pares_types::VenueId;
 use crate::world::World;
 use crate::{NodeError, repair_asked};
 
-/// Opens the log of a venue for writing, or a new one in its place if it is damaged. It is read through first if somebody met
+/// Opens the log of a venue for writing, or a new one in its place if it is damaged. It is read through first if a node met
 /// damage in it.
 pub(super) fn open<W: World>(world: &W, id: VenueId, config: &Config) -> Result<W::Writer, NodeError> {
     let log = NodeId::Venue(id);

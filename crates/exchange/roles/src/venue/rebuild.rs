@@ -21,7 +21,6 @@ use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId};
 use pares_venue::{Gap, Recorded, ResultAt, Shard, VenueSink};
 
 use super::restore::{from_checkpoint_beyond, restore_shard};
-use super::seat::OrderSource;
 use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::world::{Next, World};
@@ -34,7 +33,7 @@ const PAUSE_LONG: Duration = Duration::from_millis(50);
 /// Long pauses in which there was no such checkpoint, before the record is tried again.
 const TRIES: u32 = 40;
 
-/// Tries that led nowhere, of which the operator is told: with pauses, a part of a second.
+/// Tries that led nowhere, of which the operator is informed: with pauses, a part of a second.
 const TOLD_FROM: u64 = 8;
 
 /// What is restored, and how.
@@ -74,7 +73,7 @@ fn lock(site: &Mutex<Site>) -> MutexGuard<'_, Site> {
 struct Failures(Arc<AtomicU64>);
 
 impl Failures {
-    /// Counts one. The operator is told once there are some, and then ever more rarely.
+    /// Counts one. The operator is informed once there are some, and then ever more rarely.
     fn note<W: World>(&self, plan: &Plan<W>, why: &dyn Display) {
         let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         if count >= TOLD_FROM && count.is_power_of_two() {
@@ -214,10 +213,9 @@ impl<W: World> Building<W> {
     /// Puts the newest checkpoint on the site; says whether it leads on.
     fn lay_out(&mut self) -> Result<bool, NodeError> {
         let Plan { world, config, shard, instruments, failed_at, .. } = &self.plan;
-        let past = OrderSource::open(world, config, *shard)?.past();
         let restored = world.attempt(|| match self.beyond {
-            None => restore_shard(world, config, (*shard, instruments), past).map(Some),
-            Some(beyond) => Ok(from_checkpoint_beyond(world, config, (*shard, beyond), past)),
+            None => restore_shard(world, config, (*shard, instruments)).map(Some),
+            Some(beyond) => from_checkpoint_beyond(world, config, (*shard, beyond)),
         });
         let Some(mut restored) = restored.ok_or(NodeError::Panicked)?? else { return Ok(false) };
         let at = restored.state.position();

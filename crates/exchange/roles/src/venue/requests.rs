@@ -1,29 +1,32 @@
 //! The gateways' logs as a venue reads them.
 //!
-//! Requests are what other nodes wrote, so nothing in them may stop a venue. What cannot be read is passed over, counted, and its
+//! Requests are what other nodes wrote, so nothing in them may stop a venue. What cannot be read is skipped, counted, and its
 //! gateway asked to repair it: should another venue have read it in time, the record brings it here.
 //!
 //! Each log is joined midway, where all before is answered. The gateway says where that is by a counter, and counters outlive
 //! everything, so a mark of an earlier life of the windows is no mark: what was answered then need not be in the record any more
-//! (a disk was lost, or power), and requests passed over would never be ordered.
+//! (a disk was lost, or power), and requests skipped would never be ordered.
 
 use pares_config::{NodeId, SystemConfig};
 use pares_log::Offset;
 use pares_types::{Epoch, GatewayId, Request};
 use pares_wire::record::{RequestRecord, SESSION_MARK, schema};
 
-use crate::gateway::Counter;
 use crate::inlet::LogCursor;
 use crate::world::World;
+
+/// The counter of a gateway that says up to where in its log all requests are answered.
+pub const ANSWERED_OFFSET_COUNTER: &str = "answered_offset";
+/// The counter of a gateway that says of which epoch the former is.
+pub const EPOCH_COUNTER: &str = "epoch";
 
 /// Up to where a gateway's requests are all answered; the log's beginning unless the gateway says so in this epoch.
 pub(super) fn answered_offset<W: World>(world: &W, gateway: GatewayId, epoch: Epoch) -> Offset {
     let name = NodeId::Gateway(gateway).to_string();
-    let of = |counter: Counter| world.counter(&name, counter.name());
-    if of(Counter::Epoch) != Some(epoch.0.into()) {
+    if world.counter(&name, EPOCH_COUNTER) != Some(epoch.0.into()) {
         return Offset::START;
     }
-    Offset(of(Counter::AnsweredOffset).unwrap_or_default())
+    Offset(world.counter(&name, ANSWERED_OFFSET_COUNTER).unwrap_or_default())
 }
 
 /// All gateways' logs, each from where the gateway's requests are not all answered.
@@ -53,7 +56,7 @@ impl<W: World> Requests<W> {
         self.inlets.iter_mut().map(|(gateway, inlet)| poll(*gateway, inlet, max, &mut take)).sum()
     }
 
-    /// Records, or stretches of a log, that were passed over because nobody can read them.
+    /// Records, or stretches of a log, that were skipped because nobody can read them.
     pub(super) fn damaged(&self) -> u64 {
         self.inlets.iter().map(|(_, inlet)| inlet.damaged()).sum()
     }
@@ -63,7 +66,7 @@ impl<W: World> Requests<W> {
         self.inlets.iter().filter(|(_, inlet)| inlet.tail.is_unreadable()).count()
     }
 
-    /// Whether requests were passed over, since this was last asked, because their gateway released them.
+    /// Whether requests were skipped, since this was last asked, because their gateway released them.
     pub(super) fn take_skipped(&mut self) -> bool {
         self.inlets.iter_mut().fold(false, |skipped, (_, inlet)| inlet.tail.take_skipped() | skipped)
     }

@@ -14,7 +14,7 @@ use super::rebuild::{Plan, Rebuild};
 use super::seat::{OrderSource, ShardSeat, ShardStep};
 use crate::NodeError;
 use crate::committed::CommittedStream;
-use crate::resume::{Resumed, is_beginning_lost, resume, stored};
+use crate::resume::{Resumed, is_beginning_lost, past, resume, stored};
 use crate::world::World;
 
 /// Checkpoints of all shards together that load in no time to speak of.
@@ -35,7 +35,7 @@ pub fn time_to_load<W: World>(world: &W, config: &SystemConfig) -> Result<Durati
     Ok(Duration::from_nanos(bytes.saturating_sub(USUAL_BYTES) * LOAD_NS_PER_BYTE))
 }
 
-/// Restores a shard from a checkpoint at most at `past`; without one it begins at the beginning.
+/// Restores a shard from a checkpoint of its past; without one it begins at the beginning.
 ///
 /// # Errors
 /// [`NodeError::StateLost`] if that is dropped.
@@ -43,9 +43,9 @@ pub(super) fn restore_shard<W: World>(
     world: &W,
     config: &SystemConfig,
     (shard, instruments): (ShardId, &[Instrument]),
-    past: Position,
 ) -> Result<Resumed<Shard<FastBook>>, NodeError> {
-    let resumed = from_checkpoint(world, config, shard, past);
+    let past = past(world, config, shard)?;
+    let resumed = from_checkpoint(world, config, (shard, past));
     // A checkpoint of nothing says no more than the configuration.
     let begins = resumed.state.as_ref().is_none_or(|shard| shard.position() == Position(0));
     if begins && is_beginning_lost(world, config, (shard, past)) {
@@ -60,18 +60,17 @@ pub(super) fn from_checkpoint_beyond<W: World>(
     world: &W,
     config: &SystemConfig,
     (shard, beyond): (ShardId, Position),
-    past: Position,
-) -> Option<Resumed<Shard<FastBook>>> {
-    let Resumed { state, replay_from, reach, passed_over } = from_checkpoint(world, config, shard, past);
-    let state = state.filter(|state| state.position() > beyond)?;
-    Some(Resumed { state, replay_from, reach, passed_over })
+) -> Result<Option<Resumed<Shard<FastBook>>>, NodeError> {
+    let past = past(world, config, shard)?;
+    let Resumed { state, replay_from, reach, passed_over } = from_checkpoint(world, config, (shard, past));
+    let state = state.filter(|state| state.position() > beyond);
+    Ok(state.map(|state| Resumed { state, replay_from, reach, passed_over }))
 }
 
 fn from_checkpoint<W: World>(
     world: &W,
     config: &SystemConfig,
-    shard: ShardId,
-    past: Position,
+    (shard, past): (ShardId, Position),
 ) -> Resumed<Option<Shard<FastBook>>> {
     let restore =
         |state: &[u8]| Shard::restore(shard, state).map(|shard| (shard.position(), sized::<W>(shard)));
@@ -94,7 +93,7 @@ pub(super) fn restore<W: World>(
         config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
     for (shard, instruments) in config.shards()? {
         let order = OrderSource::open(world, config, shard)?;
-        let restored = match restore_shard(world, config, (shard, &instruments), order.past()) {
+        let restored = match restore_shard(world, config, (shard, &instruments)) {
             Err(error @ NodeError::StateLost(_)) => {
                 world.complain(&error);
                 // Where its records lie that are yet to be committed nobody says.

@@ -51,14 +51,6 @@ impl<S: Sequencer> OrderSource<S> {
         }
     }
 
-    /// At most how far a checkpoint of this past can be. In order of arrival nobody says what is recorded now.
-    pub(super) fn past(&self) -> Position {
-        match self {
-            Self::Window(window) => window.recorded(),
-            Self::Arrival(_) => Position(u64::MAX),
-        }
-    }
-
     pub(super) fn raise_recorded(&mut self, to: Position) {
         match self {
             Self::Window(window) => window.raise_recorded(to),

@@ -2,14 +2,10 @@
 
 use super::*;
 use crate::duty::Duty;
-use crate::gateway::Counter;
 use crate::repair_asked;
-use crate::testing::TestWorld;
+use crate::testing::{TestWorld, records};
 use pares_log::Writer;
-use pares_types::{
-    ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, Phase, Position, RecorderId, Request,
-    RequestId, Timestamp,
-};
+use pares_types::{Command, Epoch, GatewayId, MemberId, Phase, Position, RecorderId, Request, RequestId};
 use pares_wire::record::{self, ResultRecord};
 
 const GATEWAY: GatewayId = GatewayId(0);
@@ -30,15 +26,8 @@ fn id(sequence: u64) -> RequestId {
 }
 
 fn request(sequence: u64, shard: ShardId) -> Request {
-    Request {
-        id: id(sequence),
-        stamp: Timestamp(sequence),
-        member: MemberId(0),
-        client_order_id: ClientOrderId(sequence),
-        instrument: InstrumentId(1),
-        shard,
-        command: Command::SetPhase(Phase::Continuous),
-    }
+    let command = Command::SetPhase(Phase::Continuous);
+    Request { member: MemberId(0), shard, command, ..records::request(GATEWAY, sequence) }
 }
 
 impl Rig {
@@ -51,6 +40,21 @@ impl Rig {
         let log = |node| world.write_log(node, Config::default().segment_bytes(1 << 20)).unwrap();
         let (gateway, recorder) = (log(NodeId::Gateway(GATEWAY)), log(NodeId::Recorder(RecorderId(0))));
         Self { world, config, gateway, recorder }
+    }
+
+    /// The same from position 0 on, in which the gateway has taken these requests.
+    fn asked(sequences: impl IntoIterator<Item = u64>) -> Self {
+        let mut rig = Self::new(0);
+        rig.ask(sequences);
+        rig
+    }
+
+    /// The gateway says that in this epoch all before that place of its log is answered.
+    fn say_answered(&self, epoch: u32, before: Offset) {
+        let names = [requests::EPOCH_COUNTER, requests::ANSWERED_OFFSET_COUNTER];
+        let counters = self.world.create_counters("gateway-0", &names).unwrap();
+        counters.set(0_usize, epoch.into());
+        counters.set(1_usize, before.0);
     }
 
     /// The gateway takes these requests.
@@ -78,20 +82,15 @@ impl Rig {
 
     /// The requests whose results the venue has handed out, in order.
     fn handed_out(&self) -> Vec<u64> {
-        let mut reader = self.world.read_log_from_start(NodeId::Venue(VENUE)).unwrap();
-        let mut found = Vec::new();
-        while let Some(entry) = reader.next().unwrap() {
-            let result = ResultRecord::read(entry.payload).unwrap();
-            found.push(result.request_id().unwrap().sequence());
-        }
-        found
+        let all = self.world.payloads(NodeId::Venue(VENUE));
+        let sequence = |result: ResultRecord<'_>| result.request_id().unwrap().sequence();
+        all.iter().map(|payload| sequence(ResultRecord::read(payload).unwrap())).collect()
     }
 
     /// A recorder takes all that the venue has handed out.
     fn record(&mut self) {
-        let mut reader = self.world.read_log_from_start(NodeId::Venue(VENUE)).unwrap();
-        while let Some(entry) = reader.next().unwrap() {
-            self.recorder.append(entry.payload).unwrap();
+        for result in self.world.payloads(NodeId::Venue(VENUE)) {
+            self.recorder.append(&result).unwrap();
         }
         self.recorder.publish();
     }
@@ -120,18 +119,25 @@ fn settle(venue: &mut VenueNode<TestWorld>) {
     }
 }
 
+/// A venue executes three requests and ends; `meanwhile` happens, and another begins.
+fn restarted(meanwhile: impl FnOnce(&Rig)) -> Rig {
+    let rig = Rig::asked(1..4);
+    drop(rig.run());
+    meanwhile(&rig);
+    settle(&mut rig.run());
+    rig
+}
+
 #[test]
 fn what_gateways_ask_is_executed_and_handed_out() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..4);
+    let rig = Rig::asked(1..4);
     rig.run();
     assert_eq!((rig.handed_out(), rig.counter("position-0")), (vec![1, 2, 3], 3));
 }
 
 #[test]
 fn records_followed_and_rehanded_only_for_hash_check() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..4);
+    let mut rig = Rig::asked(1..4);
     let mut before = rig.run();
     rig.record();
     settle(&mut before);
@@ -146,9 +152,7 @@ fn a_mark_of_this_epoch_and_no_earlier_one_says_where_to_join() {
     for (epoch, expected) in [(EPOCH.0, &[3][..]), (EPOCH.0 - 1, &[1, 2, 3])] {
         let mut rig = Rig::new(0);
         rig.ask(1..3);
-        let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
-        gateway.set(Counter::Epoch, epoch.into());
-        gateway.set(Counter::AnsweredOffset, rig.gateway.tail().0);
+        rig.say_answered(epoch, rig.gateway.tail());
         rig.ask(3..4);
         rig.run();
         assert_eq!(rig.handed_out(), expected, "{epoch}");
@@ -157,8 +161,7 @@ fn a_mark_of_this_epoch_and_no_earlier_one_says_where_to_join() {
 
 #[test]
 fn flipped_bit_in_gateway_log_skipped_repair_requested() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..3);
+    let mut rig = Rig::asked(1..3);
     rig.damage(NodeId::Gateway(GATEWAY));
     rig.ask(3..4);
     rig.run();
@@ -168,8 +171,7 @@ fn flipped_bit_in_gateway_log_skipped_repair_requested() {
 
 #[test]
 fn fix_session_mark_between_requests_is_ignored() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..2);
+    let mut rig = Rig::asked(1..2);
     let mark = record::SessionMark::default();
     let mark = record::SessionMarkRecord { reign: 1, gateway: GATEWAY, mark }.bytes();
     rig.gateway.append(&mark).unwrap();
@@ -191,30 +193,22 @@ fn what_is_no_request_of_this_system_is_passed_over() {
 
 #[test]
 fn a_venue_whose_own_log_is_damaged_begins_another() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..4);
-    drop(rig.run());
-    rig.damage(NodeId::Venue(VENUE));
-    rig.run();
+    let rig = restarted(|rig| rig.damage(NodeId::Venue(VENUE)));
     assert_eq!(rig.handed_out(), [1, 2, 3]);
     assert!(rig.world.complaints().contains("damaged-1"), "{}", rig.world.complaints());
 }
 
 #[test]
 fn a_venue_whose_log_is_none_begins_another() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..4);
-    drop(rig.run());
-    std::fs::write(rig.world.real("venue-0/marks".as_ref()), [7; 8192]).unwrap();
-    rig.run();
+    let marks = "venue-0/marks".as_ref();
+    let rig = restarted(|rig| std::fs::write(rig.world.real(marks), [7; 8192]).unwrap());
     assert_eq!(rig.handed_out(), [1, 2, 3]);
     assert!(rig.world.real("venue-0/damaged-1/marks".as_ref()).exists());
 }
 
 #[test]
 fn venue_asked_to_repair_ends_and_rebuilds_at_start() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..4);
+    let rig = Rig::asked(1..4);
     let mut venue = rig.run();
     rig.damage(NodeId::Venue(VENUE));
     repair_asked::ask(&rig.world, NodeId::Venue(VENUE));
@@ -227,12 +221,10 @@ fn venue_asked_to_repair_ends_and_rebuilds_at_start() {
 
 #[test]
 fn a_venue_whose_log_lacks_a_segment_begins_another() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..4);
-    drop(rig.run());
-    std::fs::remove_file(rig.world.real("venue-0/00000000000000000000.seg".as_ref())).unwrap();
-    repair_asked::ask(&rig.world, NodeId::Venue(VENUE));
-    settle(&mut rig.run());
+    let rig = restarted(|rig| {
+        rig.world.remove_file("venue-0/00000000000000000000.seg".as_ref()).unwrap();
+        repair_asked::ask(&rig.world, NodeId::Venue(VENUE));
+    });
     assert_eq!(rig.handed_out(), [1, 2, 3]);
 }
 
@@ -250,29 +242,20 @@ fn panic_outside_engine_ends_venue_blames_no_request() {
 
 #[test]
 fn a_venue_asked_to_repair_a_log_that_is_whole_keeps_it() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..4);
-    drop(rig.run());
-    repair_asked::ask(&rig.world, NodeId::Venue(VENUE));
-    settle(&mut rig.run());
+    let rig = restarted(|rig| repair_asked::ask(&rig.world, NodeId::Venue(VENUE)));
     assert_eq!((rig.handed_out(), rig.world.complaints().as_str()), (vec![1, 2, 3, 1, 2, 3], ""));
 }
 
 #[test]
 fn the_newest_checkpoint_of_what_is_recorded_is_the_beginning() {
-    let rig = Rig::new(5);
-    rig.store_checkpoint(4);
-    rig.store_checkpoint(5);
-    assert_eq!(rig.open().unwrap().seats[0].reached, Position(5));
-}
-
-#[test]
-fn a_checkpoint_of_a_future_that_did_not_happen_is_passed_over() {
-    let rig = Rig::new(5);
-    rig.store_checkpoint(4);
-    rig.store_checkpoint(6);
-    assert_eq!(rig.open().unwrap().seats[0].reached, Position(4));
-    assert!(rig.world.complaints().contains("checkpoints beyond the last recorded position"));
+    for (newest, reached) in [(5, 5), (6, 4)] {
+        let rig = Rig::new(5);
+        rig.store_checkpoint(4);
+        rig.store_checkpoint(newest);
+        assert_eq!(rig.open().unwrap().seats[0].reached, Position(reached));
+        let told = rig.world.complaints().contains("checkpoints beyond the last recorded position");
+        assert_eq!(told, newest > 5, "of a future that did not happen");
+    }
 }
 
 #[test]
@@ -287,7 +270,7 @@ fn a_checkpoint_of_a_recorder_that_is_left_out_is_passed_over() {
 /// A system of two shards whose recorder has dropped the beginning of the first one, and its checkpoint with it.
 fn without_the_first_shards_state() -> Rig {
     let mut rig = Rig::new(6);
-    rig.recorder.append(&crate::testing::records::result(1, 5)).unwrap();
+    rig.recorder.append(&records::result(1, 5)).unwrap();
     rig.recorder.publish();
     rig
 }
@@ -325,8 +308,7 @@ fn a_shard_of_which_nothing_is_recorded_begins_at_its_beginning() {
 
 #[test]
 fn a_shard_whose_engine_panics_is_restored_and_the_request_void() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..4);
+    let rig = Rig::asked(1..4);
     rig.world.poison(Some(id(2)));
     let mut venue = rig.run();
     assert_eq!((rig.counter("engine_failures"), rig.counter("shards_away")), (1, 1));
@@ -338,8 +320,7 @@ fn a_shard_whose_engine_panics_is_restored_and_the_request_void() {
 
 #[test]
 fn shard_restore_without_thread_retries_and_reports() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..4);
+    let rig = Rig::asked(1..4);
     rig.world.poison(Some(id(2)));
     rig.world.crowd(true);
     let mut venue = rig.run();
@@ -352,11 +333,8 @@ fn shard_restore_without_thread_retries_and_reports() {
         settle(&mut venue);
     }
     assert_eq!(rig.counter("restore_failures"), 8);
-    assert!(
-        rig.world.complaints().contains("shard 0 is not restored after 8 attempts"),
-        "{}",
-        rig.world.complaints()
-    );
+    let told = rig.world.complaints();
+    assert!(told.contains("shard 0 is not restored after 8 attempts"), "{told}");
     rig.world.crowd(false);
     rig.world.pass(50_000_000);
     settle(&mut venue);
@@ -378,8 +356,7 @@ fn a_venue_of_an_earlier_epoch_ends() {
 #[test]
 fn a_venue_that_is_shut_out_does_not_start() {
     let rig = Rig::new(0);
-    let note = shut_out::Note { venue: 0, recorder: 0, found: None, disputed: Vec::new() };
-    note.write(&rig.world).unwrap();
+    rig.world.note_shut_out(0);
     assert!(matches!(rig.open(), Err(NodeError::ShutOut { .. })));
 }
 
@@ -398,17 +375,13 @@ fn unremovable_repair_request_is_reported_once() {
     let rig = Rig::new(0);
     rig.world.create_file("run/repair-venue-0/in the way".as_ref()).unwrap();
     rig.run();
-    assert!(
-        rig.world.complaints().contains("run/repair-venue-0 cannot be removed"),
-        "{}",
-        rig.world.complaints()
-    );
+    let told = rig.world.complaints();
+    assert!(told.contains("run/repair-venue-0 cannot be removed"), "{told}");
 }
 
 #[test]
 fn venue_missing_shard_rereads_rebuilt_gateway_log() {
-    let mut rig = Rig::new(0);
-    rig.ask(1..4);
+    let mut rig = Rig::asked(1..4);
     rig.world.poison(Some(id(3)));
     let mut venue = rig.run();
     rig.record();
@@ -418,13 +391,10 @@ fn venue_missing_shard_rereads_rebuilt_gateway_log() {
     let mut anew = rig.world.replace_log(log, config.clone()).unwrap();
     // Nothing lies where it lay: what the new log says is answered is no place of the old one.
     anew.append(b"of another length").unwrap();
-    let places = [1, 2, 3]
-        .map(|sequence| anew.append(&crate::testing::records::payload(&request(sequence, SHARD))).unwrap());
+    let places = [1, 2, 3].map(|sequence| anew.append(&records::payload(&request(sequence, SHARD))).unwrap());
     anew.complete().unwrap();
     rig.gateway = rig.world.write_log(log, config).unwrap();
-    let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
-    gateway.set(Counter::Epoch, EPOCH.0.into());
-    gateway.set(Counter::AnsweredOffset, places[2].0);
+    rig.say_answered(EPOCH.0, places[2]);
     rig.ask(4..5);
     rig.world.run_tasks();
     settle(&mut venue);

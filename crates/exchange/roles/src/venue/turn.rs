@@ -1,6 +1,7 @@
 //! A venue's turn: what is read before the shards' steps, what comes of them, and what is done after.
 
 use std::ops::DerefMut;
+use std::time::Duration;
 
 use pares_log::LogWriter;
 use pares_types::Position;
@@ -8,9 +9,9 @@ use pares_venue::Stall;
 
 use super::out::Draft;
 use super::seat::{OrderSource, ShardSeat, ShardStep, Stepped, executed};
-use super::{BATCH_MAX, COUNTERS, Counter, KEPT_MAX, RELEASE_EVERY, VenueNode, seat_of};
+use super::{BATCH_MAX, COUNTERS, Counter, KEPT_MAX, RELEASE_EVERY, STALLED, VenueNode, seat_of};
 use crate::committed::Committed;
-use crate::duty::Duty;
+use crate::duty::{Duty, SLEEP_MAX};
 use crate::world::{Counters, World};
 use crate::{NodeError, shut_out};
 
@@ -311,10 +312,14 @@ impl<W: World> Duty for VenueNode<W> {
     }
 
     fn look_everywhere(&mut self) {
-        VenueNode::look_everywhere(self);
+        self.requests.look();
+        self.committed.look();
     }
 
-    fn sleep_max(&self) -> std::time::Duration {
-        VenueNode::sleep_max(self)
+    fn sleep_max(&self) -> Duration {
+        // Nobody rings when a record makes room in the window, or brings what is awaited.
+        let is_stalled = self.seats.iter().any(|seat| seat.active && seat.bench.is_some());
+        let most = if is_stalled { STALLED } else { SLEEP_MAX };
+        self.checkpointing.sleep_max(most)
     }
 }

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pares_config::bells;
+use pares_gateway_role::GatewayNode;
 use pares_load::{LabError, LabResult, ScratchDirectory, failed, print_figures};
 use pares_node::config;
 use pares_node::sockets::{BELL, RealSockets};
 use pares_node::{HostWorld, Layout, NodeId, SystemConfig, epoch, lost::OnLoss};
 use pares_os::Bells;
 use pares_roles::duty::Duty;
-use pares_roles::gateway::GatewayNode;
 use pares_types::GatewayId;
 use serde::Serialize;
 

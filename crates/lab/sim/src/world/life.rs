@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use pares_config::NodeId;
 use pares_doors::Doors;
+use pares_gateway_role::GatewayNode;
 use pares_publisher::publisher::PublisherNode;
 use pares_publisher::replayer::{CLIENTS_MAX, ReplayerNode};
-use pares_roles::gateway::GatewayNode;
 use pares_roles::lost::OnLoss;
 use pares_roles::recorder::RecorderNode;
 use pares_roles::venue::{VenueNode, Watch};

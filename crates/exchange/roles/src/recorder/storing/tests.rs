@@ -6,22 +6,21 @@ use pares_types::{Epoch, VenueId};
 use pares_wire::record::CheckpointChunk;
 
 use super::*;
-use crate::checkpoints::UnfinishedCheckpoint;
 use crate::duty::Duty;
-use crate::shut_out;
 use crate::testing::TestWorld;
-use crate::testing::records::{config, result};
+use crate::testing::records::{config, results};
 use crate::world::File;
 
 const OWN: RecorderId = RecorderId(0);
 const PEER: RecorderId = RecorderId(1);
 const SHARD: ShardId = ShardId(0);
 
-/// A world in which the peer has kept these positions of the shard.
-fn world(kept: std::ops::Range<u64>) -> TestWorld {
+/// A world in which the peer has kept these positions of the shard, and has checkpoints at those.
+fn world(kept: std::ops::Range<u64>, checkpoints: &[u64]) -> TestWorld {
     let world = TestWorld::new();
     world.create_window(SHARD, 64, Epoch(1), Position(kept.end)).unwrap();
-    world.publish(NodeId::Recorder(PEER), &kept.map(|position| result(1, position)).collect::<Vec<_>>());
+    world.publish(NodeId::Recorder(PEER), &results(kept));
+    checkpoints.iter().for_each(|&position| store(&world, PEER, position));
     world
 }
 
@@ -30,10 +29,8 @@ fn dir(recorder: RecorderId) -> std::path::PathBuf {
 }
 
 fn store(world: &TestWorld, recorder: RecorderId, position: u64) {
-    let place = (SHARD, Position(position));
-    let mut file = UnfinishedCheckpoint::create(world, &dir(recorder), place, VenueId(0), false).unwrap();
-    file.finish(format!("state at {position}").as_bytes()).unwrap();
-    file.name(Offset(1 << 40)).unwrap();
+    let state = format!("state at {position}");
+    world.store(recorder, (SHARD, Position(position)), state.as_bytes(), Offset(1 << 40));
 }
 
 fn open(world: &TestWorld) -> RecorderNode<TestWorld> {
@@ -74,9 +71,7 @@ fn incomplete(world: &TestWorld) -> u64 {
 #[test]
 fn empty_recorder_copies_checkpoint_for_dropped_part() {
     for (at, replay_from) in [(100, 64), (600, 600)] {
-        let world = world(3..600);
-        store(&world, PEER, 90);
-        store(&world, PEER, at);
+        let world = world(3..600, &[90, at]);
         let mut node = open(&world);
         assert_eq!(incomplete(&world), 1, "it is not filled yet");
         settle(&world, &mut node);
@@ -94,38 +89,28 @@ fn empty_recorder_copies_checkpoint_for_dropped_part() {
 
 #[test]
 fn a_recorder_that_has_the_records_beginning_copies_nothing() {
-    let world = world(0..9);
-    store(&world, PEER, 7);
+    let world = world(0..9, &[7]);
     assert_eq!(filled(&world), (vec![], 0));
 }
 
 #[test]
 fn a_checkpoint_that_is_damaged_gives_way_to_an_older_one() {
-    let world = world(5..9);
-    store(&world, PEER, 6);
-    store(&world, PEER, 7);
+    let world = world(5..9, &[6, 7]);
     std::fs::write(world.real(&dir(PEER).join("0-7.ckpt")), "rotten").unwrap();
     assert_eq!(filled(&world), (vec![6], 0));
-    let file = world.real(&dir(PEER).join("0-6.ckpt"));
-    let mut bytes = std::fs::read(&file).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
-    std::fs::write(&file, bytes).unwrap();
-    std::fs::remove_dir_all(world.real(&dir(OWN))).unwrap();
+    let file = dir(PEER).join("0-6.ckpt");
+    world.spoil(&file, world.open_file(&file).unwrap().bytes().unwrap() - 1);
+    world.remove_dir(dir(OWN));
     assert_eq!(filled(&world), (vec![], 1));
 }
 
 #[test]
 fn missing_fitting_checkpoint_reported_once_and_retried() {
-    let world = world(5..9);
-    store(&world, PEER, 4);
-    store(&world, PEER, 20);
+    let world = world(5..9, &[4, 20]);
     let node = &mut open(&world);
     settle(&world, node);
-    assert_eq!(
-        (stored(&world), incomplete(&world)),
-        (vec![], 1),
-        "one leads nowhere, one is of another future"
-    );
+    let why = "one leads nowhere, one is of another future";
+    assert_eq!((stored(&world), incomplete(&world)), (vec![], 1), "{why}");
     assert_eq!(world.complaints().matches("do not replace other recorders' disks").count(), 1);
     store(&world, PEER, 8);
     settle(&world, node);
@@ -134,28 +119,23 @@ fn missing_fitting_checkpoint_reported_once_and_retried() {
 
 #[test]
 fn nothing_is_copied_that_a_wrong_venue_may_have_spoilt() {
-    let world = world(5..9);
-    store(&world, PEER, 7);
-    let note = |recorder| shut_out::Note { venue: 0, recorder, found: None, disputed: Vec::new() };
-    note(2).write(&world).unwrap();
+    let world = world(5..9, &[7]);
+    world.note_shut_out(2);
     let node = &mut open(&world);
     settle(&world, node);
-    assert_eq!(
-        (stored(&world), incomplete(&world)),
-        (vec![], 1),
-        "the peer has not looked through its own yet"
-    );
-    note(1).write(&world).unwrap();
+    let why = "the peer has not looked through its own yet";
+    assert_eq!((stored(&world), incomplete(&world)), (vec![], 1), "{why}");
+    world.note_shut_out(1);
     settle(&world, node);
     assert_eq!((stored(&world), incomplete(&world)), (vec![7], 0));
 }
 
 #[test]
 fn nothing_more_is_dropped_while_a_checkpoint_is_missing() {
-    let world = world(5..9);
+    let world = world(5..9, &[]);
     let node = &mut open(&world);
     settle(&world, node);
-    // Of a shard that a venue began anew at position 0, as builds before this one let it.
+    // Of a shard that a venue began again at position 0, as builds before this one let it.
     store(&world, OWN, 0);
     let mut note = world.create_file(&super::super::drop_note(OWN)).unwrap();
     File::append(&mut note, node.writer.tail().to_string().as_bytes()).unwrap();
@@ -185,7 +165,7 @@ fn pieces(position: u64) -> [Vec<u8>; 2] {
 
 #[test]
 fn a_checkpoint_from_before_the_logs_beginning_gets_no_name() {
-    let world = world(5..9);
+    let world = world(5..9, &[]);
     world.publish(NodeId::Venue(VenueId(0)), &pieces(0));
     assert_eq!(filled(&world), (vec![], 1));
     world.publish(NodeId::Venue(VenueId(0)), &pieces(9));

@@ -117,7 +117,7 @@ impl Maker {
         let mut state = Vec::new();
         let place = (shard.id(), shard.checkpoint(&mut state));
         let dir = Path::new("recorder-0/checkpoints");
-        let mut file = UnfinishedCheckpoint::create(world, dir, place, VenueId(0), false)?;
+        let mut file = UnfinishedCheckpoint::create(world, dir, place, (&VenueId(0), false))?;
         file.finish(&state)?;
         file.name(self.record.tail())?;
         Ok(())

@@ -1,0 +1,113 @@
+//! Those who wait at the ports are let in, a few in each turn, and strangers make room for each other.
+
+use std::io::{self, ErrorKind};
+
+use pares_roles::world::Sockets;
+use pares_types::Reason;
+
+use super::{ACCEPTS_MAX, CROWDED_PATIENCE_NS, Close, Connection, Connections, strangers_max, write_refusal};
+use crate::door_end::ProtocolAdapter;
+use pares_port::DoorPort;
+
+impl<S: Sockets> Connections<S> {
+    /// Accepts those who wait, but not so many at once that the others are kept waiting.
+    pub(super) fn accept(&mut self, mono_ns: u64) -> usize {
+        let mut accepted = 0;
+        while self.waiting && accepted < ACCEPTS_MAX {
+            match self.next_stream() {
+                Ok((stream, end)) => self.admit(stream, end, mono_ns),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.waiting = false;
+                    break;
+                }
+                // Only of the connection being accepted.
+                Err(error) if is_of_the_peer(&error) => {}
+                // Descriptors or memory are out: tried again in the next turn.
+                Err(_) => break,
+            }
+            accepted += 1;
+        }
+        accepted
+    }
+
+    /// Who waits at a port; at which first changes by the turn, so that a crowd at one keeps nobody from the others.
+    fn next_stream(&mut self) -> io::Result<(S::Stream, Option<Box<ProtocolAdapter>>)> {
+        let Self { sockets, doors: Some(doors), turns, .. } = self else {
+            return Ok((self.sockets.accept()?, None));
+        };
+        let mut ports = [None, Some(DoorPort::Fix), Some(DoorPort::Ouch)];
+        let first = *turns % ports.len();
+        ports.rotate_left(first);
+        let mut accepted = Err(ErrorKind::WouldBlock.into());
+        for port in ports {
+            accepted = match port {
+                Some(protocol) => sockets
+                    .accept_by(protocol)
+                    .map(|stream| (stream, Some(ProtocolAdapter::new(protocol, doors)))),
+                None => sockets.accept().map(|stream| (stream, None)),
+            };
+            if !matches!(&accepted, Err(error) if error.kind() == ErrorKind::WouldBlock) {
+                break;
+            }
+        }
+        accepted
+    }
+
+    fn admit(&mut self, stream: S::Stream, end: Option<Box<ProtocolAdapter>>, mono_ns: u64) {
+        self.generations = self.generations.wrapping_add(1);
+        let mut connection = Connection::new(stream, self.generations, mono_ns);
+        if let Some(end) = end {
+            connection = connection.with_end(end);
+        }
+        if self.tap.is_on() {
+            let ends = self.sockets.ends(connection.stream());
+            self.tap.opened(&mut connection.tapped, ends);
+        }
+        if self.len() >= self.sessions_max || !self.has_room_for_a_stranger(mono_ns) {
+            self.refused += 1;
+            // Told why if the socket takes it; dropping closes it. Other protocols have no word for it before a logon.
+            if !connection.has_door() {
+                write_refusal(connection.output(), Reason::Overloaded);
+                let _ = connection.flush(false, &mut self.tap);
+            }
+            self.tap.ended(&connection.tapped, Close::Refused);
+            return;
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        assert!(self.slots[slot].is_none(), "a free slot has no connection");
+        if self.sockets.register(connection.stream(), slot).is_ok() {
+            self.slots[slot] = Some(connection);
+            self.strangers.insert((mono_ns, slot));
+            assert!(self.len() <= self.sessions_max, "there are no more connections than there may be");
+        } else {
+            self.refused += 1;
+            self.tap.ended(&connection.tapped, Close::Refused);
+            self.free.push(slot);
+        }
+    }
+
+    /// Whether one more may be there without having signed on. The oldest makes room if it has had the time to.
+    fn has_room_for_a_stranger(&mut self, mono_ns: u64) -> bool {
+        let most = strangers_max(self.sessions_max);
+        assert!(self.strangers.len() <= most, "strangers have no more than their share of the room");
+        if self.strangers.len() < most {
+            return true;
+        }
+        let &(since_ns, slot) = self.strangers.first().expect("there are many");
+        let had_time = mono_ns.saturating_sub(since_ns) > CROWDED_PATIENCE_NS;
+        if had_time {
+            self.refuse_slot(slot, Reason::Overloaded, Close::Refused);
+            assert!(!self.strangers.contains(&(since_ns, slot)), "who was refused is no stranger any more");
+        }
+        had_time
+    }
+}
+
+/// Whether an error of accepting says only that this one connection is gone.
+fn is_of_the_peer(error: &io::Error) -> bool {
+    use ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}

@@ -1,0 +1,35 @@
+//! What a gateway counts.
+
+use pares_roles::counters;
+
+counters! {
+    AnsweredOffset "answered_offset" "Offset in this gateway's log where joining venues start to read; only of the epoch in `epoch`."
+    Requests "requests" "Requests journalled."
+    Answers "answers" "Answers sent."
+    Rejected "rejected" "Requests rejected."
+    Sessions "sessions" "Connections."
+    InFlight "in_flight" "Requests journalled and not committed."
+    Room "room" "Orders that may wait; below the in-flight limit while requests wait too long."
+    Names "names" "Names known."
+    NamesNeeded "names_needed" "Names that must stay in memory: requests in flight, and open orders."
+    RefusedConnections "refused_connections" "Connections refused because there were too many."
+    MalformedConnections "malformed_connections" "Connections closed because of what they sent."
+    SlowConnections "slow_connections" "Connections closed because they did not read."
+    SilentConnections "silent_connections" "Connections closed because nothing useful came for too long."
+    FailedHandshakes "failed_handshakes" "Connections closed because their TLS handshake failed."
+    Trades "trades" "Trades told."
+    SlowedReads "slowed_reads" "Times that reading from a connection was paused."
+    ShardsNotRecorded "shards_not_recorded" "Shards whose requests are refused because recording has stalled."
+    Epoch "epoch" "The epoch that the answered offset belongs to."
+    UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
+    WrongKeys "wrong_keys" "Sign-ons refused because of a wrong proof."
+    Resuming "resuming" "Replays of missed messages to sessions from the record, counted per shard."
+    RecordsResumed "records_resumed" "Records read for replays to sessions."
+    LookedUp "looked_up" "Name lookups on disk."
+    TapBytes "tap_bytes" "Bytes written to the tap."
+    TapLostEntries "tap_lost_entries" "Entries that the tap has lost."
+    TapLostBytes "tap_lost_bytes" "Bytes in them."
+    TapUntoldEntries "tap_untold_entries" "Lost entries, also of earlier processes, not yet noted in the tap."
+    TapUntoldBytes "tap_untold_bytes" "Bytes in them."
+    Damaged "damaged" "Records of other gateways skipped because they could not be read."
+}

@@ -1,0 +1,166 @@
+//! Signing on: who it is, and where that is required, the proof.
+//!
+//! ```text
+//!  stranger --SignOn--> challenged --Proof--> signed on           sign-on required
+//!  stranger --SignOn------------------------> signed on           sign-on open
+//! ```
+//! A client that comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of its time and number, and an accepted one
+//! is worth nothing afterwards. A client that comes by OUCH, whose passwords are short, sends a token, from which the key was made.
+//!
+//! Every other client is challenged, also who names a session that does not exist, and a wrong proof is answered like that. A challenge is made
+//! up for one connection and used once, so a proof that was written down fits no other sign-on.
+
+use pares_gateway::SessionId;
+use pares_keys::{PROOF_BYTES, Secret, Verifier};
+use pares_port::LogonProof;
+use pares_roles::world::{Counters, Sockets, World};
+use pares_types::{Key, MemberId, Reason, Timestamp};
+use pares_wire::frame::{self, Challenge, Proof, SignOn, SignedOn};
+use pares_wire::password_salt;
+
+use crate::GatewayNode;
+use crate::counters::Counter;
+use crate::marks::Marks;
+use crate::types::{Asked, Close};
+
+/// For sessions that are not there: the base point, whose secret nobody has.
+const NOBODYS: Key = Key::Ed25519({
+    let mut point = [0x66; 32];
+    point[0] = 0x58;
+    point
+});
+
+impl<W: World, S: Sockets> GatewayNode<W, S> {
+    pub(crate) fn on_sign_on(&mut self, session: SessionId, sign_on: &SignOn) {
+        if !self.rules.is_sign_on_required() {
+            return self.admit(session, &Asked::new(self.id, [0; 32], sign_on));
+        }
+        let asked = Asked::new(self.id, self.edge.world.random(), sign_on);
+        if self.rules.is_signed_on(session) || !self.edge.connections.ask_for_proof(session, asked) {
+            return self.edge.connections.refuse(session, Reason::MalformedRequest, Close::Malformed);
+        }
+        let challenge =
+            Challenge { nonce: asked.transcript.nonce, gateway: self.id.0.into(), reserved: [0; 6] };
+        self.edge.connections.write(session, |output| frame::write(output, &challenge));
+    }
+
+    pub(crate) fn on_proof(&mut self, now: Timestamp, session: SessionId, proof: &Proof) {
+        let mut bytes = [0; PROOF_BYTES];
+        bytes[..32].copy_from_slice(&proof.first);
+        bytes[32..].copy_from_slice(&proof.second);
+        let asked = self.edge.connections.take_asked(session);
+        let checked = asked.ok_or(Reason::WrongKey).and_then(|asked| {
+            let proves = |key, _: &mut Marks| verifier(key).accepts(&asked.transcript.bytes(), &bytes);
+            self.check(now, asked, proves)
+        });
+        self.admit_if(session, checked);
+    }
+
+    /// A Logon by another protocol.
+    pub(crate) fn on_log_on(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        sign_on: &SignOn,
+        proof: Option<&LogonProof>,
+    ) {
+        let asked = Asked::new(self.id, [0; 32], sign_on);
+        if !self.rules.is_sign_on_required() {
+            return self.admit(session, &asked);
+        }
+        let proves = |key, marks: &mut Marks| {
+            let is_right = |proof: &&LogonProof| proves(proof, key, asked.who());
+            proof.filter(is_right).is_some_and(|proof| match proof {
+                LogonProof::Signed { time_ns, .. } => marks.is_new_logon(asked.who(), *time_ns),
+                LogonProof::Token(_) => true,
+            })
+        };
+        let checked = self.check(now, asked, proves);
+        self.admit_if(session, checked);
+    }
+
+    /// Whether who asks knows the secret of the session's key.
+    fn check(
+        &mut self,
+        now: Timestamp,
+        asked: Asked,
+        proves: impl FnOnce(Key, &mut Marks) -> bool,
+    ) -> Result<Asked, Reason> {
+        let key = self.rules.key_to_prove(asked.who(), now)?;
+        // Looked at whether or not there is such a session: that takes time, and time tells.
+        if proves(key.unwrap_or(NOBODYS), &mut self.marks) && key.is_some() {
+            return Ok(asked);
+        }
+        self.rules.on_wrong_key(asked.who(), now);
+        Err(Reason::WrongKey)
+    }
+
+    fn admit_if(&mut self, session: SessionId, checked: Result<Asked, Reason>) {
+        match checked {
+            Ok(asked) => self.admit(session, &asked),
+            Err(reason) => {
+                self.edge.counters.add(Counter::WrongKeys, 1);
+                self.edge.connections.refuse(session, reason, Close::Refused);
+            }
+        }
+    }
+
+    fn admit(&mut self, session: SessionId, asked: &Asked) {
+        let signed_on = self.rules.on_sign_on(session, asked.who(), asked.journalled, &mut self.edge);
+        if let Err(reason) = signed_on {
+            let why = if reason == Reason::MalformedRequest { Close::Malformed } else { Close::Refused };
+            return self.edge.connections.refuse(session, reason, why);
+        }
+        if asked.resumes {
+            self.rules.withhold(session);
+        }
+        assert!(self.rules.is_signed_on(session), "who is admitted is signed on with the rules");
+        self.edge.connections.sign_on(session, asked, self.edge.world.mono_ns());
+        let reply = SignedOn {
+            token: asked.transcript.token.into(),
+            gateway: self.id.0.into(),
+            in_flight_max: self.in_flight_max.into(),
+            member: asked.transcript.member.0.into(),
+            heartbeat_ms: asked.heartbeat_ms.into(),
+            copied: self.rules.copied(session).map_or(0, |member| member.0).into(),
+        };
+        self.edge.connections.write(session, |output| frame::write(output, &reply));
+    }
+}
+
+/// Whether who sent it knows the secret of the session's key.
+fn proves(proof: &LogonProof, key: Key, (member, session): (MemberId, u16)) -> bool {
+    match proof {
+        LogonProof::Signed { message, proof, .. } => verifier(key).accepts(message, proof),
+        LogonProof::Token(token) => {
+            Secret::from_token(token, &password_salt(member, session)).verifier().is_same(&verifier(key))
+        }
+    }
+}
+
+fn verifier(key: Key) -> Verifier {
+    match key {
+        Key::Ed25519(key) => Verifier::Ed25519(key),
+        Key::Shared(key) => Verifier::Shared(key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_proves_its_session_and_no_other() {
+        let (who, token) = ((MemberId(7), 1), pares_keys::random_token());
+        let Verifier::Shared(digest) = Secret::from_token(&token, &password_salt(who.0, who.1)).verifier()
+        else {
+            panic!("a token stands for a shared secret")
+        };
+        let proof = LogonProof::Token(token);
+        assert!(proves(&proof, Key::Shared(digest), who));
+        assert!(!proves(&proof, Key::Ed25519(digest), who));
+        assert!(!proves(&proof, Key::Shared(digest), (MemberId(7), 2)));
+        assert!(!proves(&LogonProof::Token(*b"0123456789"), Key::Shared(digest), who));
+        assert!(!proves(&proof, NOBODYS, who));
+    }
+}

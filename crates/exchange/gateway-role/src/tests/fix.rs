@@ -1,0 +1,237 @@
+//! A gateway's port for FIX: what comes there is translated, everything else is as for every client.
+
+use pares_config::{NodeId, SignOnSetting, SystemConfig};
+use pares_fix::framing::{Cut, cut};
+use pares_fix::time::stamp;
+use pares_keys::{Secret, Verifier};
+use pares_roles::duty::{Duty, SLEEP_MAX};
+use pares_roles::world::World;
+use pares_types::{Entry, GatewayId, Key, MemberId, RecorderId, ShardId, Status};
+use pares_wire::record::{self, SessionMarkRecord};
+
+use super::rig::{PEER, Rig, SELF, buy, config, result_of, sign_on};
+use super::starts::registered;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn with_fix() -> Rig {
+    let config = config();
+    Rig::with(SystemConfig { fix: config.gateways.clone(), ..config })
+}
+
+impl Rig {
+    /// As a client writes the time.
+    fn now(&self) -> String {
+        String::from_utf8(stamp(self.world.now_ns()).to_vec()).unwrap()
+    }
+
+    /// What a client sends: the type, its number, and further fields.
+    fn say(&mut self, client: usize, kind: &str, number: u64, fields: &str) {
+        let now = self.now();
+        let body = format!("35={kind}|34={number}|49=M7-1|52={now}|56=PARES|{fields}").replace('|', "\x01");
+        let framed = format!("8=FIX.4.4\x019={}\x01{body}", body.len());
+        let sum = framed.bytes().fold(0_u8, u8::wrapping_add);
+        self.net.send(client, format!("{framed}10={sum:03}\x01").as_bytes());
+        self.settle();
+    }
+
+    fn log_on(&mut self, number: u64) -> usize {
+        self.log_on_by(number, None)
+    }
+
+    fn order(&mut self, client: usize, number: u64, name: u64) {
+        let now = self.now();
+        self.say(client, "D", number, &format!("11={name}|55=ALFA|54=1|60={now}|38=1|40=2|44=0.0001|"));
+    }
+
+    /// What came: type and number of each message, and the messages.
+    fn heard(&self, client: usize) -> (Vec<(String, u64)>, String) {
+        let bytes = self.net.receive(client);
+        let (mut rest, mut heads) = (&bytes[..], Vec::new());
+        while let (Cut::Whole(frame), length) = cut(rest) {
+            let text = String::from_utf8_lossy(frame.bytes).into_owned();
+            let field =
+                |tag: &str| text.split('\x01').find_map(|field| field.strip_prefix(tag)).unwrap().to_owned();
+            heads.push((field("35="), field("34=").parse().unwrap()));
+            rest = &rest[length..];
+        }
+        assert!(rest.is_empty(), "whole messages");
+        (heads, String::from_utf8_lossy(&bytes).replace('\x01', "|"))
+    }
+
+    fn marks(&self) -> Vec<SessionMarkRecord> {
+        let mut all = self.world.payloads(SELF);
+        all.retain(|payload| record::schema(payload) == Some(record::SESSION_MARK));
+        all.iter().map(|payload| SessionMarkRecord::read(payload).unwrap()).collect()
+    }
+
+    /// A connection that sends a Logon with that number; if there is a secret, proven by it.
+    fn log_on_by(&mut self, number: u64, secret: Option<&Secret>) -> usize {
+        let client = self.net.connect_fix();
+        let message = format!("{}\x01{number}\x01M7-1\x01PARES\x01", self.now());
+        let proof = secret.map(|secret| secret.prove(message.as_bytes()));
+        let digits = proof.map(|proof| proof.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        let fields = digits.map_or_else(String::new, |digits| format!("95={}|96={digits}|", digits.len()));
+        self.say(client, "A", number, &format!("98=0|108=30|{fields}"));
+        client
+    }
+}
+
+/// A gateway that asks for proof, of which session 1 of member 7 has the key of this secret.
+fn with_proof(secret: &Secret) -> Rig {
+    let Verifier::Ed25519(key) = secret.verifier() else { panic!("a key pair") };
+    let config = config();
+    let sign_on = SignOnSetting::Required;
+    let mut rig = Rig::with(SystemConfig { fix: config.gateways.clone(), sign_on, ..config });
+    enter(&mut rig, 0, &[(7, 0, Entry::AddMember), (7, 1, Entry::SetKey(Key::Ed25519(key)))]);
+    rig
+}
+
+#[test]
+fn logon_needs_fresh_proof_that_works_once() {
+    let (right, wrong) = (Secret::generate(), Secret::generate());
+    let mut rig = with_proof(&right);
+    let client = rig.log_on_by(1, Some(&right));
+    assert_eq!(rig.heard(client).0, [head("A", 1)]);
+    let marks = rig.marks().len();
+    for secret in [None, Some(&wrong), Some(&right)] {
+        // The last is the first one again: time has not passed.
+        let other = rig.log_on_by(1, secret);
+        let (heads, told) = rig.heard(other);
+        assert_eq!((heads, rig.net.is_open(other)), (vec![head("5", 1)], false), "{told}");
+        assert!(told.contains("|58=wrong_key: "), "{told}");
+    }
+    assert!(rig.net.is_open(client), "nobody has taken its session");
+    assert_eq!((rig.marks().len(), rig.counter("wrong_keys")), (marks, 3));
+    rig.world.pass(SECOND_NS);
+    let again = rig.log_on_by(2, Some(&right));
+    assert!(!rig.net.is_open(client) && rig.net.is_open(again), "the member itself has");
+}
+
+fn head(kind: &str, number: u64) -> (String, u64) {
+    (kind.into(), number)
+}
+
+#[test]
+fn fix_session_logs_on_enters_order_gets_report() {
+    let mut rig = with_fix();
+    let client = rig.log_on(1);
+    assert_eq!(rig.heard(client).0, [head("A", 1)]);
+    let marks = rig.marks();
+    assert_eq!(marks.len(), 1, "one for a logon");
+    assert!(marks[0].mark.out_max > 1_000 && marks[0].reign == 1);
+    rig.order(client, 2, 5);
+    let requests = rig.journalled();
+    assert_eq!((requests[0].member.0, requests[0].client_order_id.0), (7, 5));
+    rig.commit(&requests);
+    let (heads, told) = rig.heard(client);
+    assert_eq!(heads[0], head("8", 2));
+    assert!(told.contains("|11=5|") && told.contains("|150=0|") && told.contains("|55=ALFA|"), "{told}");
+}
+
+#[test]
+fn a_session_goes_on_behind_what_its_dead_gateway_may_have_sent() {
+    let mut rig = with_fix();
+    let client = rig.log_on(1);
+    rig.order(client, 2, 5);
+    let out_max = rig.marks()[0].mark.out_max;
+    let mut rig = rig.restart(|_| ()).unwrap();
+    let client = rig.log_on(3);
+    let (heads, _) = rig.heard(client);
+    assert_eq!(heads, [head("A", out_max + 1), head("2", out_max + 2)], "and asks for what it lacks");
+    assert_eq!(rig.marks().last().map(|mark| mark.reign), Some(2));
+}
+
+#[test]
+fn session_taken_by_other_gateway_ends_silently() {
+    let mut rig = with_fix();
+    let client = rig.log_on(1);
+    rig.heard(client);
+    let taken = SessionMarkRecord { reign: 2, gateway: GatewayId(1), mark: rig.marks()[0].mark.clone() };
+    rig.world.publish(PEER, &[taken.bytes()]);
+    rig.look_around();
+    assert!(!rig.net.is_open(client) && rig.heard(client).0.is_empty());
+    assert_eq!(rig.marks().len(), 1, "it has nothing more to say of that session");
+}
+
+#[test]
+fn a_session_that_breaks_off_goes_on_with_the_very_next_number() {
+    let mut rig = with_fix();
+    let client = rig.log_on(1);
+    rig.net.close(client);
+    rig.settle();
+    let client = rig.log_on(2);
+    assert_eq!(rig.heard(client).0, [head("A", 2)]);
+}
+
+#[test]
+fn a_door_is_told_the_time_when_it_wants_to_be() {
+    let mut rig = with_fix();
+    assert_eq!(rig.gateway.sleep_max(), SLEEP_MAX);
+    let client = rig.log_on(1);
+    rig.heard(client);
+    rig.world.pass(30 * SECOND_NS - SLEEP_MAX.as_nanos() as u64 / 2);
+    rig.settle();
+    assert!(rig.gateway.sleep_max() < SLEEP_MAX, "a heartbeat is due before");
+    rig.world.pass(SECOND_NS);
+    rig.settle();
+    assert_eq!(rig.heard(client).0, [head("0", 2)]);
+}
+
+#[test]
+fn what_is_no_fix_ends_its_connection_and_nobody_else_s() {
+    let mut rig = with_fix();
+    let (member, client) = (rig.log_on(1), rig.net.connect_fix());
+    rig.net.send(client, &sign_on(8).repeat(300));
+    rig.settle();
+    rig.world.pass(11 * SECOND_NS);
+    rig.settle();
+    assert!(!rig.net.is_open(client), "bytes of the other protocol");
+    rig.heard(member);
+    let silent = rig.net.connect_fix();
+    rig.settle();
+    assert!(rig.net.is_open(silent));
+    rig.world.pass(11 * SECOND_NS);
+    (0..2).for_each(|_| rig.settle());
+    assert!(!rig.net.is_open(silent) && rig.net.is_open(member), "a stranger has ten seconds");
+}
+
+/// So many changes of the register are recorded, of members 7 and 9.
+fn enter(rig: &mut Rig, from: u64, entries: &[(u32, u16, Entry)]) {
+    let change = |(position, &(member, session, entry)): (u64, &(u32, u16, Entry))| {
+        result_of(&registered(position + 1, (member, session), entry), position, Status::Accepted)
+    };
+    let results: Vec<Vec<u8>> = (from..).zip(entries).map(change).collect();
+    rig.world.publish(NodeId::Recorder(RecorderId(0)), &results);
+    rig.look_around();
+}
+
+#[test]
+fn drop_copy_positions_follow_the_copied_streams() {
+    let mut rig = with_fix();
+    let key = Entry::SetKey(Key::Shared([1; 32]));
+    let copies = Entry::SetCopied(MemberId(9));
+    enter(&mut rig, 0, &[(7, 0, Entry::AddMember), (7, 1, key), (9, 0, Entry::AddMember), (7, 1, copies)]);
+    let (client, other) = (rig.log_on(1), rig.sign_on(9));
+    rig.heard(client);
+    rig.ask(other, &buy(5, 2));
+    let asked = rig.journalled();
+    rig.commit(&asked);
+    let (heads, told) = rig.heard(client);
+    assert_eq!(heads, [head("8", 2)]);
+    assert!(told.contains("|11=5|") && told.contains("|453=1|448=9|447=D|452=1|"), "{told}");
+    rig.order(client, 2, 6);
+    assert!(rig.heard(client).1.contains("|58=no_right: "), "who looks on asks for nothing");
+    assert_eq!(rig.journalled().len(), 1);
+    rig.net.close(client);
+    rig.settle();
+    let last = |rig: &Rig| rig.marks().last().map(|mark| (mark.mark.copied, mark.mark.told.clone())).unwrap();
+    let both = |first, second| vec![(ShardId(0), first), (ShardId(1), second)];
+    assert_eq!(last(&rig), (Some(MemberId(9)), both(1, 1)), "nothing is known to be read");
+    let client = rig.log_on(3);
+    enter(&mut rig, 4, &[(7, 1, Entry::SetCopied(MemberId(7)))]);
+    assert!(!rig.net.is_open(client), "a connection is told of one member");
+    let client = rig.log_on(4);
+    assert!(rig.net.is_open(client));
+    assert_eq!(last(&rig), (None, both(1, 1)), "from now on, of its own");
+}
