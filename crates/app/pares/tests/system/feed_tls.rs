@@ -1,9 +1,9 @@
 //! Market data by TLS: the day, snapshots and what comes are had over connections that are proved, and by nobody who does not ask for proof.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use pares_config::TlsSetting;
@@ -18,6 +18,7 @@ use zerocopy::IntoBytes;
 
 use crate::PROGRAM;
 use crate::common::exchange::{Exchange, small, with_feed};
+use crate::common::process::Running;
 use crate::common::{PATIENCE, eventually, limit};
 
 const SHARD: ShardId = ShardId(0);
@@ -37,8 +38,8 @@ fn replayers(exchange: &Exchange) -> Vec<SocketAddr> {
 
 /// `pares feed watch`, in lines.
 pub(crate) struct Watch {
-    child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    _process: Running,
+    lines: Box<dyn Iterator<Item = String>>,
 }
 
 impl Watch {
@@ -46,29 +47,21 @@ impl Watch {
         let seconds = PATIENCE.as_secs().to_string();
         let mut command = Command::new(PROGRAM);
         command.args(["feed", "watch", "--plain", "--seconds", &seconds]).args(args);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
+        let mut process = Running::start(&mut command);
+        let lines = Box::new(process.lines());
+        Self { _process: process, lines }
     }
 
     /// The first line that holds all of those words, and those before it.
     pub(crate) fn until(&mut self, words: &[&str]) -> Vec<String> {
         let mut said = Vec::new();
         for line in &mut self.lines {
-            said.push(line.unwrap());
+            said.push(line);
             if words.iter().all(|word| said[said.len() - 1].contains(word)) {
                 return said;
             }
         }
         panic!("it never said {words:?}: {said:#?}");
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -15,6 +15,7 @@ use rustix::process::Signal;
 
 use crate::PROGRAM;
 use crate::common::exchange::{Exchange, small};
+use crate::common::process::pares;
 use crate::common::{PATIENCE, eventually, limit};
 
 struct Member {
@@ -159,12 +160,6 @@ fn disk_lost_in_burst_with_quorum_two_stops_nobody() {
     }
 }
 
-fn member_up(dir: &Path, options: &[&str]) -> (Option<i32>, String) {
-    let mut up = std::process::Command::new(PROGRAM);
-    let output = up.args(["member", "up", "--dir"]).arg(dir).args(options).output().unwrap();
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
 #[test]
 fn a_server_that_cannot_start_keeps_no_other_from_serving() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -195,17 +190,16 @@ fn a_member_system_that_cannot_start_says_why() {
     let dir = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let (status, said) = member_up(dir.path(), &["--servers", "1", "--port", &port]);
-    assert_eq!(status, Some(1), "{said}");
+    let up = pares(dir.path(), &format!("member up --servers 1 --port {port}"));
+    let said = up.complaint;
+    assert_eq!(up.status, Some(1), "{said}");
     assert!(said.contains("cannot listen at") && said.contains("`servers` in member.toml"), "{said}");
     assert!(!dir.path().join("member.toml").exists(), "what does not work is not kept");
     std::fs::write(dir.path().join("member.toml"), MemberConfig::local(2).text()).unwrap();
-    let (_, said) = member_up(dir.path(), &["--port", "7200"]);
+    let said = pares(dir.path(), "member up --port 7200").complaint;
     assert!(said.contains("member.toml differs from --servers, --port"), "{said}");
-    let (_, said) = member_up(
-        &dir.path().join("other"),
-        &["--feed", "127.0.0.1:1,127.0.0.1:2", "--feed-tcp", "127.0.0.1:3"],
-    );
+    let feed = "member up --feed 127.0.0.1:1,127.0.0.1:2 --feed-tcp 127.0.0.1:3";
+    let said = pares(&dir.path().join("other"), feed).complaint;
     assert!(said.contains("unicast lines"), "{said}");
     assert!(!dir.path().join("other/member.toml").exists(), "what is wrong is not written down");
 }

@@ -53,23 +53,6 @@ fn wrong_keys_at_rate_sign_nobody_on_and_lose_nothing() {
     known(&exchange, 0, &key(&exchange, 8, 1));
 }
 
-#[test]
-fn session_on_two_gateways_executes_once() {
-    let exchange = Exchange::start(&required(2));
-    done(&exchange, "member add 7");
-    let own = key(&exchange, 7, 1);
-    let (mut first, mut elsewhere) = (known(&exchange, 0, &own), known(&exchange, 1, &own));
-    let mut second = sign_on(&exchange, 0, &own).unwrap();
-    assert_eq!(end_of(&mut first), Reason::TakenOver);
-    let answers = [&mut second, &mut elsewhere]
-        .map(|client| client.submit_and_wait(&limit(1, 1, Side::Buy, 5, PRICE)).unwrap());
-    assert_eq!(answers[0].position, answers[1].position, "one name, executed once");
-    for (name, client) in [(2, &mut second), (3, &mut elsewhere)] {
-        let answer = client.submit_and_wait(&limit(name, 1, Side::Buy, 5, PRICE)).unwrap();
-        assert_eq!(answer.status, Status::Resting, "each goes on");
-    }
-}
-
 /// Enters orders that leave nothing behind, until their shard has forgotten all names before.
 fn use_up_names(client: &mut Client) {
     let order = NewOrder::limit(Side::Buy, Price(100), Quantity(1));

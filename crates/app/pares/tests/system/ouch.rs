@@ -69,9 +69,8 @@ fn kinds(messages: &[Vec<u8>]) -> String {
 
 #[test]
 fn a_session_reads_the_same_packets_at_every_gateway() {
-    let dir = tempfile::tempdir().unwrap();
     let config = small(2);
-    let up = Up::start(dir.path(), &SystemConfig { ouch: config.gateways.clone(), ..config });
+    let up = Up::fresh(&SystemConfig { ouch: config.gateways.clone(), ..config });
     let mut first = Session::log_in(port(&up, 0), 1);
     first.send(b'U', b"O\0\0\0\x05B\0\0\0\x64ALFA    \0\0\0\0\0\0\x27\x100YPNN              \0\0");
     let taken = first.messages(1);

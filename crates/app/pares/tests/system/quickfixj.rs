@@ -4,10 +4,10 @@
 //! `cargo xtask setup` builds `tests/quickfixj`. Without Java or Maven the test says so and proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use pares_node::SystemConfig;
 use pares_types::Side;
 
 use crate::common::exchange::{Exchange, gateway, with_feed};
+use crate::common::process::Running;
 use crate::common::{PATIENCE, eventually, limit};
 use crate::sign_on::{done, key, known, required};
 
@@ -35,7 +36,7 @@ fn class_path() -> Option<String> {
 
 /// A member with its engine.
 struct Member {
-    process: Child,
+    _process: Running,
     commands: ChildStdin,
     lines: Receiver<String>,
     said: Vec<String>,
@@ -61,22 +62,15 @@ impl Member {
         let store = exchange.dir().path().join("quickfixj");
         let gateways = fix_addresses(exchange);
         let gateways = gateways.iter().map(SocketAddr::to_string);
-        let mut process = Command::new("java")
-            .args(["-cp", class_path, "pares.Member"])
-            .args([store, key])
-            .args([&format!("M{member}-1"), "ALFA"])
-            .args(gateways)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (commands, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let mut java = Command::new("java");
+        java.args(["-cp", class_path, "pares.Member"]).args([store, key]);
+        java.args([&format!("M{member}-1"), "ALFA"]).args(gateways).stdin(Stdio::piped());
+        let mut process = Running::start(&mut java);
+        let (commands, mut output) = (process.0.stdin.take().unwrap(), process.lines());
         let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            BufReader::new(output).lines().map_while(Result::ok).all(|line| sender.send(line).is_ok())
-        });
-        let mut member =
-            Self { process, commands, lines, said: Vec::new(), told: BTreeMap::new(), logons: 0 };
+        std::thread::spawn(move || output.all(|line| sender.send(line).is_ok()));
+        let (said, told) = (Vec::new(), BTreeMap::new());
+        let mut member = Self { _process: process, commands, lines, said, told, logons: 0 };
         let begun = Instant::now();
         while member.logons == 0 {
             member.listen(Duration::from_millis(10));
@@ -126,13 +120,6 @@ impl Member {
     fn has_all(&self, orders: u64) -> bool {
         let filled = |reports: &Vec<Report>| filled(reports) >= SHARES && !accepted(reports).is_empty();
         (1..=orders).all(|name| self.told.get(&name).is_some_and(filled))
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

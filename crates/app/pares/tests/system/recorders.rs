@@ -11,6 +11,7 @@ use crate::common::exchange::{Exchange, gateway, recorder, small, venue};
 use crate::common::load;
 use crate::common::record;
 use crate::common::{eventually, limit};
+use crate::kills::trade_while_killing;
 
 fn recorded(exchange: &Exchange, id: u16) -> usize {
     record::of_recorder(exchange, RecorderId(id)).values().map(Vec::len).sum()
@@ -75,13 +76,9 @@ fn nothing_is_answered_before_a_quorum_has_it() {
 
 #[test]
 fn any_recorder_of_a_quorum_dies_at_any_time() {
-    let mut exchange = Exchange::start(&SystemConfig { recorders: 3, quorum: 2, ..small(1) });
-    let mut traders = load::traders(&exchange, 4);
-    for kill in 0..9 {
-        load::trade(&mut exchange, &mut traders, 150);
-        exchange.kill(recorder(kill % 3));
-    }
-    load::finish_and_check(&mut exchange, &mut traders);
+    let mut next = (0..3).cycle().map(recorder);
+    let config = SystemConfig { recorders: 3, quorum: 2, ..small(1) };
+    trade_while_killing(&config, 9, |_| next.by_ref().take(1).collect());
 }
 
 /// Sends one order after the other until one is refused because nothing is recorded. The names, and which was refused first.

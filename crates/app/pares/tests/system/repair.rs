@@ -95,38 +95,6 @@ fn recorder_with_bit_rot_rebuilds_log_unnoticed() {
     load::finish_and_check(&mut exchange, &mut traders);
 }
 
-/// The logs that were moved aside.
-fn aside(log: &Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
-    entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("damaged-")).collect()
-}
-
-#[test]
-fn recorder_killed_during_repair_loses_nothing() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 8_000);
-    let (log, mut random) = (log_of(&exchange, 1), crate::common::random(77));
-    for round in 1..=4 {
-        places(&log).values().step_by(37).for_each(|offset| rot(&log, *offset));
-        for _ in 0..8 {
-            exchange.kill(recorder(1));
-            let awake = Duration::from_micros(random.below(40_000));
-            load::trade_for(&mut exchange, &mut traders, awake);
-        }
-        eventually("it is repaired", || {
-            exchange.tick();
-            aside(&log).len() >= round && !log.join("repair").exists() && log.join("marks").exists()
-        });
-        exchange.wait_until_up();
-        load::trade(&mut exchange, &mut traders, 500);
-    }
-    load::finish_and_check(&mut exchange, &mut traders);
-    check_repaired(&exchange, 1);
-    assert!(aside(&log).iter().all(|log| log.join("marks").exists()), "what was damaged is kept whole");
-    assert!(traders.iter().all(|trader| trader.reconnects == 0), "the members notice nothing");
-}
-
 #[test]
 fn two_damaged_logs_repair_each_other_at_start() {
     let mut exchange = Exchange::start(&small(1));
@@ -183,36 +151,4 @@ fn records_lost_by_recorders_come_from_venues_or_are_named() {
     let named: Vec<_> = last.iter().map(|(shard, at)| format!("shard {shard}: position {at}")).collect();
     assert_eq!(missing, named.join(", "));
     assert!(!log_of(&exchange, 0).join("damaged-2").exists(), "nothing is changed");
-}
-
-/// Every reader has passed the record: only the gateway that is asked once more for the answer meets the damage.
-#[test]
-fn repeat_of_rotten_record_is_repaired_and_answered() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut member = exchange.client(0, 7);
-    let request = limit(1, 1, Side::Sell, 100, 1_000_000);
-    let first = member.submit_and_wait(&request).unwrap();
-    for id in [0, 1] {
-        let log = log_of(&exchange, id);
-        eventually("it is recorded", || !places(&log).is_empty());
-        places(&log).values().for_each(|offset| rot(&log, *offset));
-    }
-    member.send(&request).unwrap();
-    member.flush().unwrap();
-    let mut again = None;
-    eventually("the repeat is answered", || {
-        // The recorder that is asked to repair its log ends to do so.
-        exchange.supervisor().tick();
-        member.poll(|update| again = again.or(answer(update))).unwrap();
-        again.is_some()
-    });
-    assert_eq!(again, Some(Answer { repeat: true, ..first.content() }));
-    assert!([0, 1].iter().any(|&id| log_of(&exchange, id).join("damaged-1/marks").exists()));
-}
-
-fn answer(update: Update) -> Option<Answer> {
-    match update {
-        Update::Answer(answer) => Some(answer),
-        _ => None,
-    }
 }

@@ -17,6 +17,7 @@ use pares_wire::Transcript;
 use pares_wire::frame::{self, Challenge, GatewayFrame, Proof, SignOn};
 use serde_json::Value;
 
+use crate::bad_input::{raw, read_frame};
 use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
 use crate::common::{PATIENCE, cancel, eventually, limit};
 
@@ -26,11 +27,8 @@ pub(crate) fn required(gateways: usize) -> SystemConfig {
 
 /// Runs `pares admin`. Whether it succeeded, and what it said.
 fn admin(exchange: &Exchange, arguments: &str) -> (bool, String) {
-    let mut process = Process::new(PROGRAM);
-    process.arg("admin").args(arguments.split_whitespace());
-    let output = process.arg("--dir").arg(exchange.layout().root()).output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(said).unwrap())
+    let ran = exchange.pares(&format!("admin {arguments}"));
+    (ran.is_ok(), ran.said())
 }
 
 pub(crate) fn done(exchange: &Exchange, arguments: &str) -> String {
@@ -157,44 +155,19 @@ fn a_password_is_a_key_too() {
     assert_eq!(refusal(sign_on(b"correct horsf")), Reason::WrongKey);
 }
 
-/// Sends frames and gives those that come back, as far as the connection lasts.
-struct Wire(TcpStream, Vec<u8>);
+fn send(stream: &mut TcpStream, message: &impl frame::Message) {
+    let mut bytes = Vec::new();
+    frame::write(&mut bytes, message);
+    stream.write_all(&bytes).unwrap();
+}
 
-impl Wire {
-    fn connect(exchange: &Exchange) -> Self {
-        let stream = TcpStream::connect(exchange.addresses()[0]).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Self(stream, Vec::new())
-    }
-
-    fn send(&mut self, message: &impl frame::Message) {
-        let mut bytes = Vec::new();
-        frame::write(&mut bytes, message);
-        self.0.write_all(&bytes).unwrap();
-    }
-
-    fn next(&mut self) -> Option<GatewayFrame> {
-        loop {
-            if let Some((kind, body, rest)) = frame::split(&self.1).unwrap() {
-                let (frame, rest) = (frame::decode_gateway(kind, body).unwrap(), rest.to_vec());
-                self.1 = rest;
-                return Some(frame);
-            }
-            let mut bytes = [0; 512];
-            let read = self.0.read(&mut bytes).unwrap_or(0);
-            if read == 0 {
-                return None;
-            }
-            self.1.extend_from_slice(&bytes[..read]);
-        }
-    }
-
-    fn challenge(&mut self, sign_on: &SignOn) -> Challenge {
-        self.send(sign_on);
-        match self.next() {
-            Some(GatewayFrame::Challenge(challenge)) => challenge,
-            other => panic!("{other:?}"),
-        }
+/// A connection that asks to sign on, and its challenge.
+fn challenged(exchange: &Exchange, sign_on: &SignOn) -> (TcpStream, Challenge) {
+    let mut stream = raw(exchange.addresses()[0]);
+    send(&mut stream, sign_on);
+    match read_frame(&mut stream) {
+        Some(GatewayFrame::Challenge(challenge)) => (stream, challenge),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -212,21 +185,18 @@ fn a_sign_on_that_was_listened_to_is_of_no_use() {
         let (first, second) = proof.split_at(32);
         Proof { first: first.try_into().unwrap(), second: second.try_into().unwrap() }
     };
-    let mut wire = Wire::connect(&exchange);
-    let proof = prove(&wire.challenge(&sign_on));
-    wire.send(&proof);
-    assert!(matches!(wire.next(), Some(GatewayFrame::SignedOn(_))));
+    let (mut heard, challenge) = challenged(&exchange, &sign_on);
+    let proof = prove(&challenge);
+    send(&mut heard, &proof);
+    assert!(matches!(read_frame(&mut heard), Some(GatewayFrame::SignedOn(_))));
     // The same bytes again, on a connection of its own, before and after a challenge.
-    let mut replayed = Wire::connect(&exchange);
-    replayed.challenge(&sign_on);
-    replayed.send(&proof);
-    let mut unasked = Wire::connect(&exchange);
-    unasked.send(&proof);
-    for mut wire in [replayed, unasked] {
-        let Some(GatewayFrame::Reply(pares_types::Reply::Rejected { reason, .. })) = wire.next() else {
+    for mut stream in [challenged(&exchange, &sign_on).0, raw(exchange.addresses()[0])] {
+        send(&mut stream, &proof);
+        let Some(GatewayFrame::Reply(pares_types::Reply::Rejected { reason, .. })) = read_frame(&mut stream)
+        else {
             panic!("it is refused")
         };
-        assert_eq!((reason, wire.next()), (Reason::WrongKey, None));
+        assert_eq!((reason, read_frame(&mut stream)), (Reason::WrongKey, None));
     }
 }
 
@@ -237,35 +207,6 @@ fn order(client: &mut Client, name: u64, side: Side, quantity: u64) -> Option<Re
         Ok(_) => None,
         Err(error) => panic!("{error}"),
     }
-}
-
-#[test]
-fn a_position_is_limited_at_every_gateway_and_after_its_death() {
-    let mut exchange = Exchange::start(&required(2));
-    done(&exchange, "member add 7");
-    done(&exchange, "member add 8");
-    assert!(done(&exchange, "member limit 7 --position 10").contains("position 10"));
-    let (own, other) = (key(&exchange, 7, 1), key(&exchange, 8, 1));
-    let (mut buyer, mut seller) = (known(&exchange, 0, &own), known(&exchange, 1, &other));
-    assert_eq!(order(&mut buyer, 1, Side::Buy, 11), Some(Reason::PositionLimit));
-    assert_eq!(order(&mut buyer, 1, Side::Buy, 8), None);
-    assert_eq!(order(&mut seller, 1, Side::Sell, 6), None);
-    for id in [0, 1] {
-        exchange.kill(gateway(id));
-    }
-    let [mut at_first, mut at_second] = [0, 1].map(|at| {
-        eventually("the gateway is back", || {
-            exchange.tick();
-            sign_on(&exchange, at, &own).is_ok()
-        });
-        known(&exchange, at, &own)
-    });
-    for buyer in [&mut at_first, &mut at_second] {
-        assert_eq!(order(buyer, 2, Side::Buy, 3), Some(Reason::PositionLimit), "6 traded, 2 may trade");
-        assert_eq!(order(buyer, 3, Side::Sell, 17), Some(Reason::PositionLimit));
-    }
-    assert_eq!(order(&mut at_first, 2, Side::Buy, 2), None);
-    assert_eq!(order(&mut at_second, 4, Side::Sell, 1), None);
 }
 
 #[test]
@@ -348,40 +289,6 @@ fn operator_without_key_or_unknown_member_gets_warning() {
     done(&exchange, "member add 77");
     let said = done(&exchange, "block 77");
     assert!(!said.contains("no member"), "{said}");
-}
-
-/// A gateway stands still, and its operators ask elsewhere for something else. What they asked it before is never done.
-#[test]
-fn operator_request_at_stalled_gateway_undoes_nothing() {
-    let mut exchange = Exchange::start(&required(2));
-    done(&exchange, "member add 7");
-    let own = key(&exchange, 7, 1);
-    known(&exchange, 0, &own);
-    let operator = KeyFile::read(&exchange.layout().operator_key()).unwrap();
-    let Verifier::Ed25519(public) = own.secret.verifier() else { panic!("made above") };
-    let entry = Entry::SetKey(Key::Ed25519(public));
-    let change = Command::Register(Registration { member: MemberId(7), session: 1, entry });
-    let mut late = sign_on(&exchange, 0, &operator).unwrap();
-    exchange.freeze(gateway(0));
-    for (name, command) in [(1, change), (2, Command::Unblock { member: MemberId(7) })] {
-        let client_order_id = ClientOrderId(1 << 48 | name);
-        let request = ClientRequest::Exchange { client_order_id, instrument: InstrumentId(0), command };
-        late.send(&request).unwrap();
-    }
-    late.flush().unwrap();
-    // Both find another gateway.
-    done(&exchange, "member revoke 7 1");
-    done(&exchange, "block 7");
-    exchange.thaw(gateway(0));
-    eventually("the gateway has found it, and ended the connection", || {
-        exchange.counter(gateway(0), "silent_connections") == 1
-    });
-    for gateway in [0, 1] {
-        assert_eq!(refusal(sign_on(&exchange, gateway, &own)), Reason::WrongKey);
-    }
-    let asked = asked(&exchange);
-    assert_eq!(asked[asked.len() - 2..], ["register member 7 session 1: revoked", "block member 7"]);
-    done(&exchange, "unblock 7");
 }
 
 /// What operators asked for, as the record of the lowest shard has it.

@@ -15,6 +15,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::eventually;
+use super::process::{Ran, pares};
 
 pub(crate) use crate::PROGRAM;
 
@@ -229,6 +230,11 @@ impl Exchange {
     pub(crate) fn counter(&self, role: NodeId, name: &str) -> u64 {
         let counters = CountersReader::open(&self.layout.counters(&role.to_string())).unwrap();
         counters.get(name).unwrap_or_else(|| panic!("{role} has no counter {name}"))
+    }
+
+    /// Runs `pares` beside it.
+    pub(crate) fn pares(&self, arguments: &str) -> Ran {
+        pares(self.layout.root(), arguments)
     }
 
     /// What the nodes wrote to their standard error.

@@ -20,7 +20,7 @@ use pares_flow::Random;
 use pares_types::{ClientOrderId, ClientRequest, InstrumentId, NewOrder, Price, Quantity, Side};
 
 /// What would never end is ended after this long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A stream of random numbers for one part of a test: the same every time, unless the environment has another
 /// `PARES_SEED`, to look further.
