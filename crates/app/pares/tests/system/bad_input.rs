@@ -5,12 +5,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use pares_client::{Client, ClientError, Update};
+use pares_client::{Client, ClientError};
 use pares_node::SystemConfig;
-use pares_types::{
-    ClientOrderId, ClientRequest, MemberId, NewOrder, NewTerms, OrderKind, Price, Quantity, Reason, Side,
-    Status,
-};
+use pares_types::{ClientOrderId, MemberId, Reason, Side, Status};
 use pares_wire::frame::{self, FRAME_MAX, GatewayFrame, SignOn};
 
 use crate::common::exchange::{Exchange, gateway, small};

@@ -11,7 +11,7 @@ use pares_types::{
 
 use crate::common::exchange::{Exchange, gateway};
 use crate::common::{PATIENCE, limit};
-use crate::sign_on::{done, end_of, key, known, refusal, required, sign_on};
+use crate::sign_on::{done, key, known, refusal, required};
 
 const PRICE: i64 = 2_238_200;
 /// Those who try keys at once, and how often each does.

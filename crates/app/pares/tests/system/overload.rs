@@ -1,7 +1,6 @@
 //! More than the exchange, or a session, may ask for: each request is answered, and who asks within its pace notices nothing.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use pares_client::{Client, Update};
 use pares_node::SystemConfig;

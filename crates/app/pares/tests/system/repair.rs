@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::Duration;
 
-use pares_client::{Answer, Update};
 use pares_log::{Offset, Reader};
 use pares_node::{NodeError, Supervisor, SystemConfig};
-use pares_types::{Position, RecorderId, ShardId, Side};
+use pares_types::{Position, RecorderId, ShardId};
 use pares_wire::record::{RESULT, ResultRecord, schema};
 
+use crate::common::eventually;
 use crate::common::exchange::{Exchange, PROGRAM, recorder, small};
 use crate::common::load;
-use crate::common::{eventually, limit};
 
 /// Where each position lies in a recorder's log.
 type Places = BTreeMap<(ShardId, Position), Offset>;

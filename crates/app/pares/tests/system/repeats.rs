@@ -1,7 +1,7 @@
 //! A request asked twice: one execution, one answer, however and wherever it is repeated.
 
 use pares_client::{Answer, Client, Update};
-use pares_types::{Quantity, RecorderId, Side, Status};
+use pares_types::{RecorderId, Side, Status};
 
 use crate::common::exchange::{Exchange, gateway, recorder, small};
 use crate::common::trader::Trader;

@@ -1,20 +1,18 @@
 //! Everything restarted together: nothing acknowledged is lost, what is unanswered is answered when repeated.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use pares_client::Client;
 use pares_config::DurabilitySetting;
 use pares_node::lost::OnLoss;
 use pares_node::{Supervisor, SystemConfig};
-use pares_types::{Epoch, GatewayId, MemberId, Quantity, Side, Status};
+use pares_types::{Epoch, Side};
 use rustix::process::{Signal, kill_process};
 
-use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
+use crate::common::exchange::{Exchange, PROGRAM, small};
 use crate::common::process::Up;
-use crate::common::{eventually, limit, load, record};
+use crate::common::{limit, load};
 
 /// SIGKILL for the supervisor and all nodes while members trade, and a new start on the same directory; so many
 /// times.

@@ -2,17 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Command as Process, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use pares_client::{
-    Client, ClientError, ClientRequest, Credential, KeyFile, Options, Secret, Update, Verifier,
-};
+use pares_client::{Client, ClientError, Credential, KeyFile, Options, Secret, Update};
 use pares_config::SignOnSetting;
 use pares_node::SystemConfig;
-use pares_types::{
-    ClientOrderId, Command, Entry, GatewayId, InstrumentId, Key, MemberId, Reason, Registration, Side, Status,
-};
+use pares_types::{GatewayId, MemberId, Reason, Side, Status};
 use pares_wire::Transcript;
 use pares_wire::frame::{self, Challenge, GatewayFrame, Proof, SignOn};
 use serde_json::Value;
@@ -137,7 +133,7 @@ fn who_is_revoked_is_disconnected_everywhere_and_stays_out() {
 #[test]
 fn a_password_is_a_key_too() {
     let exchange = Exchange::start(&required(1));
-    let mut process = Process::new(PROGRAM);
+    let mut process = Command::new(PROGRAM);
     process.args(["admin", "member", "add", "7", "--password", "--dir"]).arg(exchange.layout().root());
     let mut child = process.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     // For longer than a gateway waits for an operator.

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use pares_client::{Client, Options, Update};
 use pares_node::{NodeId, SystemConfig};
-use pares_types::{MemberId, Side};
 
 use crate::common::exchange::{Exchange, gateway, recorder, small, venue};
 use crate::common::load;
-use crate::common::{PATIENCE, limit, record};
 
 const WHILE: Duration = Duration::from_secs(1);
 

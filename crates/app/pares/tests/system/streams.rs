@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pares_client::{Client, Options, Update};
-use pares_types::{MemberId, Reason, ShardId, Side, Status};
+use pares_client::{Client, Update};
+use pares_types::{Reason, ShardId};
 
 use crate::common::exchange::{Exchange, gateway, small};
-use crate::common::{PATIENCE, eventually, limit, load, record};
+use crate::common::{PATIENCE, eventually, load, record};
 
 /// A member's stream, by shard and number.
 type Told = BTreeMap<(ShardId, u64), Update>;

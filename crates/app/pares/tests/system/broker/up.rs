@@ -187,7 +187,7 @@ fn port_in_use_is_named_before_anything_is_announced() {
     let scratch = tempfile::tempdir().unwrap();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();
-    let told = refusal(pares_broker(scratch.path(), &format!("up --fronts 1 --http {}", taken)));
+    let told = refusal(pares_broker(scratch.path(), &format!("up --fronts 1 --http {taken}")));
     assert!(told.contains(&taken) && told.contains("--http") && !told.contains("pages at"), "{told}");
     let dir = scratch.path().join("broker-data");
     assert!(!dir.join("sites.toml").exists(), "how many of each there are is not settled yet");
