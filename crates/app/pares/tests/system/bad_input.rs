@@ -20,10 +20,6 @@ pub(crate) struct Bystander {
 }
 
 impl Bystander {
-    pub(crate) fn new(exchange: &Exchange) -> Self {
-        Self { client: exchange.client(0, 1_000), names: 0 }
-    }
-
     /// A trade, with itself.
     pub(crate) fn trades(&mut self) {
         for side in [Side::Sell, Side::Buy] {
@@ -33,6 +29,14 @@ impl Bystander {
         }
         self.client.poll(drop).unwrap();
     }
+}
+
+/// A system whose gateway a bystander trades at, and where that is.
+pub(crate) fn peaceful(config: &SystemConfig) -> (Exchange, Bystander, SocketAddr) {
+    let exchange = Exchange::start(config);
+    let client = exchange.client(0, 1_000);
+    let address = exchange.addresses()[0];
+    (exchange, Bystander { client, names: 0 }, address)
 }
 
 /// A connection that speaks bytes.
@@ -83,9 +87,7 @@ fn is_closed_after(mut stream: TcpStream, bytes: &[u8]) {
 
 #[test]
 fn garbage_closes_the_connection_and_nobody_else_notices() {
-    let exchange = Exchange::start(&small(1));
-    let mut bystander = Bystander::new(&exchange);
-    let address = exchange.addresses()[0];
+    let (exchange, mut bystander, address) = peaceful(&small(1));
     let mut random = random(1);
     for round in 0..200 {
         let mut garbage: Vec<u8> = (0..1 + random.below(4_000)).map(|_| random.next_u64() as u8).collect();
@@ -113,9 +115,7 @@ fn garbage_closes_the_connection_and_nobody_else_notices() {
 
 #[test]
 fn damaged_frames_are_rejected_or_close_the_connection() {
-    let exchange = Exchange::start(&small(1));
-    let mut bystander = Bystander::new(&exchange);
-    let address = exchange.addresses()[0];
+    let (_exchange, mut bystander, address) = peaceful(&small(1));
     let mut random = random(2);
     for round in 0..300 {
         let mut bytes = Vec::new();
@@ -136,9 +136,7 @@ fn damaged_frames_are_rejected_or_close_the_connection() {
 
 #[test]
 fn half_a_frame_then_silence_is_closed_in_the_end() {
-    let exchange = Exchange::start(&small(1));
-    let mut bystander = Bystander::new(&exchange);
-    let address = exchange.addresses()[0];
+    let (exchange, mut bystander, address) = peaceful(&small(1));
     let mut half = signed_on(address, 7);
     half.write_all(&[36, 0, 2]).unwrap();
     let mut mute = raw(address);
@@ -199,9 +197,7 @@ fn ten_thousand_connections_leave_room_for_those_who_trade() {
         eprintln!("skipped: only {limit} open files are allowed (ulimit -n)");
         return;
     }
-    let exchange = Exchange::start(&SystemConfig { sessions_max: 500, ..small(1) });
-    let mut bystander = Bystander::new(&exchange);
-    let address = exchange.addresses()[0];
+    let (_exchange, mut bystander, address) = peaceful(&SystemConfig { sessions_max: 500, ..small(1) });
     let mut streams = Vec::with_capacity(CONNECTIONS);
     while streams.len() < CONNECTIONS {
         streams.extend((0..500).map(|_| raw(address)));
@@ -230,9 +226,8 @@ fn ten_thousand_connections_leave_room_for_those_who_trade() {
 
 #[test]
 fn a_client_that_never_reads_is_disconnected_and_hurts_nobody() {
-    let exchange = Exchange::start(&small(1));
-    let mut bystander = Bystander::new(&exchange);
-    let mut deaf = signed_on(exchange.addresses()[0], 7);
+    let (exchange, mut bystander, address) = peaceful(&small(1));
+    let mut deaf = signed_on(address, 7);
     deaf.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
     // Repeats of one request: each is answered, and no answer is ever read.
     let mut bytes = Vec::new();

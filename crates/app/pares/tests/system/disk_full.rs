@@ -159,8 +159,10 @@ fn full_gateway_disk_rejects_requests_until_room() {
 #[test]
 fn full_disk_of_only_venue_or_recorder_stalls_until_room() {
     let config = SystemConfig { venues: 1, recorders: 1, ..small(1) };
-    let logs: [fn(&Layout) -> PathBuf; 2] =
-        [|layout: &Layout| layout.venue_log(VenueId(0)), |layout: &Layout| layout.recorder_log(RecorderId(0))];
+    let logs: [fn(&Layout) -> PathBuf; 2] = [
+        |layout: &Layout| layout.venue_log(VenueId(0)),
+        |layout: &Layout| layout.recorder_log(RecorderId(0)),
+    ];
     for (log, is_venue) in logs.into_iter().zip([true, false]) {
         let Some((mut exchange, disk)) = start(&config, 24, log) else { return };
         let mut flood = Flood::new(&exchange, 7);
@@ -185,8 +187,10 @@ fn full_disk_of_only_venue_or_recorder_stalls_until_room() {
 
 #[test]
 fn disk_full_under_one_of_two_venues_or_recorders_disturbs_nobody() {
-    let logs: [fn(&Layout) -> PathBuf; 2] =
-        [|layout: &Layout| layout.venue_log(VenueId(1)), |layout: &Layout| layout.recorder_log(RecorderId(1))];
+    let logs: [fn(&Layout) -> PathBuf; 2] = [
+        |layout: &Layout| layout.venue_log(VenueId(1)),
+        |layout: &Layout| layout.recorder_log(RecorderId(1)),
+    ];
     for log in logs {
         let Some((mut exchange, disk)) = start(&small(1), 24, log) else { return };
         let mut traders = load::traders(&exchange, 4);

@@ -7,21 +7,20 @@ use std::process::Command;
 use std::time::Duration;
 
 use pares_config::TlsSetting;
-use pares_feed::soup::{self, LoginRequest};
+use pares_feed::soup;
 use pares_member::market::{self, MarketConfig};
 use pares_member::sources::{MarketNews, MarketState};
 use pares_node::{NodeId, SystemConfig, config};
 use pares_receiver::{FeedReceiver, ReceiverConfig, SubscriptionState, Trust};
 use pares_tls::{Authority, Lifetime, TlsFiles};
 use pares_types::{Quantity, ReplayerId, ShardId, Side};
-use zerocopy::IntoBytes;
 
 use crate::PROGRAM;
 use crate::common::exchange::{Exchange, small, with_feed};
 use crate::common::process::Running;
 use crate::common::{PATIENCE, eventually, limit};
 
-const SHARD: ShardId = ShardId(0);
+pub(crate) const SHARD: ShardId = ShardId(0);
 
 /// A system whose replayers serve TCP by TLS, and whose gateways do not.
 fn with_tls() -> SystemConfig {
@@ -30,7 +29,7 @@ fn with_tls() -> SystemConfig {
     config
 }
 
-fn replayers(exchange: &Exchange) -> Vec<SocketAddr> {
+pub(crate) fn replayers(exchange: &Exchange) -> Vec<SocketAddr> {
     let all = config::replayers(exchange.layout(), exchange.config());
     assert_eq!(all.len(), 2);
     all
@@ -177,11 +176,7 @@ fn plaintext_client_is_told_not_authorized_and_gets_nothing() {
     let exchange = Exchange::start(&with_tls());
     let mut stream = TcpStream::connect(replayers(&exchange)[0]).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let (username, password, session) = (*b"REPLAY", [b' '; 10], *b"0000      ");
-    let login = LoginRequest { username, password, session, sequence: soup::digits(1) };
-    let mut packet = Vec::new();
-    soup::write(&mut packet, b'L', login.as_bytes());
-    stream.write_all(&packet).unwrap();
+    stream.write_all(&soup::login(*b"REPLAY", soup::current_session(SHARD), 1)).unwrap();
     let mut told = Vec::new();
     stream.read_to_end(&mut told).unwrap();
     assert_eq!(told, *b"\0\x02JA");

@@ -6,17 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pares_feed::publication::Session;
-use pares_feed::soup::{self, LoginRequest};
+use pares_feed::soup;
 use pares_node::NodeId;
 use pares_receiver::{FeedEvent, FeedLines, FeedReceiver, Received, ReceiverConfig, SubscriptionState};
-use pares_types::{PublisherId, RecorderId, ReplayerId, ShardId, Side};
-use zerocopy::IntoBytes;
+use pares_types::{PublisherId, RecorderId, ReplayerId, Side};
 
 use crate::common::exchange::{Exchange, small, with_feed};
 use crate::common::process::Ran;
 use crate::common::{eventually, limit};
-
-const SHARD: ShardId = ShardId(0);
+use crate::feed_tls::{SHARD, replayers};
 
 fn publisher(id: u16) -> NodeId {
     NodeId::Publisher(PublisherId(id))
@@ -24,11 +22,6 @@ fn publisher(id: u16) -> NodeId {
 
 fn replayer(id: u16) -> NodeId {
     NodeId::Replayer(ReplayerId(id))
-}
-
-fn replayers(exchange: &Exchange) -> Vec<SocketAddr> {
-    let address = |id| std::fs::read_to_string(exchange.layout().replayer_address(id)).unwrap();
-    exchange.config().replayer_ids().map(|id| address(id).trim().parse().unwrap()).collect()
 }
 
 /// One who receives the first shard, and every message that came, with its number.
@@ -109,15 +102,7 @@ fn publishers_that_die_together_go_on_with_the_next_number() {
 fn told(address: SocketAddr, username: &[u8; 6]) -> Vec<Vec<u8>> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let login = LoginRequest {
-        username: *username,
-        password: [b' '; 10],
-        session: *b"0000      ",
-        sequence: soup::digits(1),
-    };
-    let mut packet = Vec::new();
-    soup::write(&mut packet, b'L', login.as_bytes());
-    stream.write_all(&packet).unwrap();
+    stream.write_all(&soup::login(*username, soup::current_session(SHARD), 1)).unwrap();
     let mut pieces = soup::Pieces::new(soup::SERVER_BYTES_MAX);
     let (mut messages, mut bytes) = (Vec::new(), [0; 4_096]);
     loop {

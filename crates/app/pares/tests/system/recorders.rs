@@ -19,9 +19,7 @@ fn recorded(exchange: &Exchange, id: u16) -> usize {
 
 #[test]
 fn a_recorder_that_stays_away_finds_what_it_missed() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 200);
+    let (mut exchange, mut traders) = load::busy(&small(1), 200);
     exchange.look_away(true);
     exchange.kill(recorder(1));
     // Its venues' logs may not be released before it has read them.
@@ -61,9 +59,7 @@ fn a_recorder_with_an_empty_disk_is_filled_by_its_peer() {
 
 #[test]
 fn nothing_is_answered_before_a_quorum_has_it() {
-    let mut exchange = Exchange::start(&SystemConfig { recorders: 3, quorum: 2, ..small(1) });
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 200);
+    let (mut exchange, mut traders) = load::busy(&SystemConfig { recorders: 3, quorum: 2, ..small(1) }, 200);
     exchange.freeze(recorder(0));
     load::trade(&mut exchange, &mut traders, 200);
     exchange.freeze(recorder(2));
@@ -105,9 +101,7 @@ fn send_until_refused(client: &mut Client) -> (u64, u64) {
 
 /// Takes `nodes` away until new requests are refused, and brings them back.
 fn refused_without(nodes: &[NodeId]) {
-    let mut exchange = Exchange::start(&SystemConfig { quorum_patience_ms: 500, ..small(1) });
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 200);
+    let (mut exchange, mut traders) = load::busy(&SystemConfig { quorum_patience_ms: 500, ..small(1) }, 200);
     exchange.look_away(true);
     nodes.iter().for_each(|&node| assert!(exchange.kill(node)));
     let mut client = exchange.client(0, 99);

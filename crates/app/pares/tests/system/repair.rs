@@ -63,9 +63,7 @@ fn lasts(places: &Places) -> Vec<(ShardId, Position)> {
 
 #[test]
 fn recorder_with_bit_rot_rebuilds_log_unnoticed() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 24_000);
+    let (mut exchange, mut traders) = load::busy(&small(1), 24_000);
     for (round, id) in [1, 0].into_iter().enumerate() {
         let log = log_of(&exchange, id);
         let places = places(&log);
@@ -95,9 +93,7 @@ fn recorder_with_bit_rot_rebuilds_log_unnoticed() {
 
 #[test]
 fn two_damaged_logs_repair_each_other_at_start() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 3_000);
+    let (mut exchange, mut traders) = load::busy(&small(1), 3_000);
     load::finish_and_check(&mut exchange, &mut traders);
     exchange.stop();
     for id in [0, 1] {
@@ -117,9 +113,7 @@ fn two_damaged_logs_repair_each_other_at_start() {
 
 #[test]
 fn records_lost_by_recorders_come_from_venues_or_are_named() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 1_000);
+    let (mut exchange, mut traders) = load::busy(&small(1), 1_000);
     load::finish_and_check(&mut exchange, &mut traders);
     exchange.stop();
     let rot_the_last = |exchange: &Exchange| {

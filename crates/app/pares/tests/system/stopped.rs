@@ -4,16 +4,14 @@ use std::time::Duration;
 
 use pares_node::{NodeId, SystemConfig};
 
-use crate::common::exchange::{Exchange, gateway, recorder, small, venue};
+use crate::common::exchange::{gateway, recorder, small, venue};
 use crate::common::load;
 
 const WHILE: Duration = Duration::from_secs(1);
 
 /// Freezes a node for a second under load; the others must go on meanwhile.
 fn trade_while_stopped(config: &SystemConfig, role: NodeId) {
-    let mut exchange = Exchange::start(config);
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 200);
+    let (mut exchange, mut traders) = load::busy(config, 200);
     exchange.freeze(role);
     load::trade(&mut exchange, &mut traders, 200);
     load::trade_for(&mut exchange, &mut traders, WHILE);

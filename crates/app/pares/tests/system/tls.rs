@@ -12,7 +12,7 @@ use pares_types::{ClientOrderId, GatewayId, MemberId, Reason, Reply, Side, Statu
 use pares_wire::GATEWAYS_NAME;
 use pares_wire::frame::{self, GatewayFrame, SignOn};
 
-use crate::bad_input::{Bystander, raw, read_frame};
+use crate::bad_input::{peaceful, raw, read_frame};
 use crate::common::exchange::{Exchange, addresses, gateway, small};
 use crate::common::process::{Up, pares};
 use crate::common::{PATIENCE, eventually, limit, random};
@@ -64,8 +64,7 @@ fn an_order_over_tls_through_a_fresh_pares_up() {
 
 #[test]
 fn member_trades_with_own_certificate_only() {
-    let exchange = Exchange::start(&mutual());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, _) = peaceful(&mutual());
     let layout = exchange.layout();
     exchange.pares("certificate member-7").done();
     let good = TlsFiles::named(&layout.keys(), "member-7");
@@ -98,8 +97,7 @@ fn member_trades_with_own_certificate_only() {
 
 #[test]
 fn a_client_refuses_a_gateway_of_another_authority_or_name() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, _) = peaceful(&with_tls());
     let elsewhere = tempfile::tempdir().unwrap();
     Authority::in_dir(elsewhere.path(), "pares").unwrap();
     let wrong_authority = Tls::of_exchange(&elsewhere.path().join("ca.pem")).unwrap();
@@ -132,11 +130,10 @@ fn gateway_with_expired_certificate_gets_new_at_start() {
 
 #[test]
 fn a_client_without_tls_is_told_so_in_its_own_words() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, address) = peaceful(&with_tls());
     let error = exchange.connect(0, 7, None).err().expect("refused");
     assert!(matches!(error, ClientError::Rejected(Reason::TlsRequired)), "{error}");
-    let mut stream = raw(exchange.addresses()[0]);
+    let mut stream = raw(address);
     stream.write_all(&[0]).unwrap();
     let (client_order_id, reason) = (ClientOrderId(0), Reason::TlsRequired);
     let told = Some(GatewayFrame::Reply(Reply::Rejected { client_order_id, reason }));
@@ -148,8 +145,7 @@ fn a_client_without_tls_is_told_so_in_its_own_words() {
 
 #[test]
 fn a_client_with_tls_at_a_port_without_is_told_what_to_look_at() {
-    let exchange = Exchange::start(&small(1));
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, _) = peaceful(&small(1));
     let elsewhere = tempfile::tempdir().unwrap();
     Authority::in_dir(elsewhere.path(), "pares").unwrap();
     let tls = Tls::of_exchange(&elsewhere.path().join("ca.pem")).unwrap();
@@ -161,12 +157,11 @@ fn a_client_with_tls_at_a_port_without_is_told_what_to_look_at() {
 
 #[test]
 fn garbage_in_handshake_closes_only_that_connection() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, address) = peaceful(&with_tls());
     let hello = hello(&exchange);
     let mut random = random(5);
     for round in 0..200 {
-        let mut stream = raw(exchange.addresses()[0]);
+        let mut stream = raw(address);
         let mut bytes = match round % 2 {
             0 => (0..2_000).map(|_| random.next_u64() as u8).collect(),
             _ => hello.clone(),
@@ -188,9 +183,8 @@ fn garbage_in_handshake_closes_only_that_connection() {
 
 #[test]
 fn a_handshake_without_end_is_closed() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
-    let mut stream = raw(exchange.addresses()[0]);
+    let (exchange, mut bystander, address) = peaceful(&with_tls());
+    let mut stream = raw(address);
     // The head of a handshake message of 64 KiB less one, and record after record of it.
     let mut bytes = vec![0x16, 3, 1, 0x40, 0, 1, 0, 0xff, 0xff];
     bytes.resize(5 + 0x4000, 0);
@@ -203,8 +197,7 @@ fn a_handshake_without_end_is_closed() {
 
 #[test]
 fn endless_key_updates_end_only_that_connection() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, _) = peaceful(&with_tls());
     let mut stream = shaken(&exchange);
     let mut bytes = Vec::new();
     frame::write(&mut bytes, &SignOn { member: 7.into(), ..SignOn::default() });
@@ -225,8 +218,7 @@ fn endless_key_updates_end_only_that_connection() {
 
 #[test]
 fn damaged_records_end_the_connection_and_nobody_else_notices() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, _) = peaceful(&with_tls());
     for _ in 0..20 {
         let mut stream = shaken(&exchange);
         // A record of the right length that nobody has encrypted.

@@ -103,6 +103,16 @@ impl User {
     }
 }
 
+/// A broker of one front and one desk, its directory, and a user who has a dollar.
+fn with_a_user() -> (tempfile::TempDir, PathBuf, Broker, User) {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("broker");
+    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
+    let mut jo = User::of(broker.fronts());
+    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
+    (scratch, dir, broker, jo)
+}
+
 #[test]
 fn two_cluster_broker_survives_kills_of_parts_and_supervisor() {
     let scratch = tempfile::tempdir().unwrap();
@@ -140,11 +150,7 @@ fn two_cluster_broker_survives_kills_of_parts_and_supervisor() {
 
 #[test]
 fn damaged_or_missing_accounts_are_reported_not_recreated() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("broker");
-    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
-    let mut jo = User::of(broker.fronts());
-    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
+    let (scratch, dir, broker, mut jo) = with_a_user();
     broker.stop();
     let (own, aside) = (dir.join("site-0-0"), scratch.path().join("aside"));
     std::fs::rename(&own, &aside).unwrap();
@@ -166,11 +172,7 @@ fn damaged_or_missing_accounts_are_reported_not_recreated() {
 
 #[test]
 fn failed_front_is_reported_and_last_one_ends_broker() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("broker");
-    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
-    let mut jo = User::of(broker.fronts());
-    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
+    let (_scratch, dir, broker, _) = with_a_user();
     broker.stop();
     std::fs::remove_dir(dir.join("logs")).unwrap();
     std::fs::write(dir.join("logs"), "no folder").unwrap();
@@ -241,12 +243,8 @@ fn broker_restores_from_backup_and_keeps_accounts_private() {
 
 #[test]
 fn front_out_of_descriptors_reports_once_and_serves() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("broker");
-    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
+    let (_scratch, dir, broker, _) = with_a_user();
     let fronts = broker.fronts();
-    let mut jo = User::of(fronts.clone());
-    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
     let id = children(broker.up.0.id(), "front")[0];
     let allow = |most: Option<u64>| {
         let maximum = getrlimit(Resource::Nofile).maximum;
