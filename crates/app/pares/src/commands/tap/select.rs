@@ -59,7 +59,7 @@ pub fn name(connection: &TapedConnection) -> String {
 }
 
 /// The moments that are looked at, nanoseconds since 1970.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Span {
     from_ns: u64,
     to_ns: u64,
