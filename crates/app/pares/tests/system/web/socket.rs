@@ -156,7 +156,7 @@ impl Book {
 
 #[test]
 fn book_feed_sends_snapshot_then_incremental_changes() {
-    let (exchange, web) = serving(&crate::common::exchange::with_feed(small(1)));
+    let (_exchange, web) = serving(&crate::common::exchange::with_feed(small(1)));
     let mut asker = Asker::open(&web.address, 7);
     let symbol = asker.symbol();
     asker.limit(1, "buy", 10, "5");
