@@ -47,7 +47,7 @@ pub(crate) fn raw(address: SocketAddr) -> TcpStream {
 }
 
 /// The same, signed on as `member`.
-fn signed_on(address: SocketAddr, member: u32) -> TcpStream {
+pub(crate) fn signed_on(address: SocketAddr, member: u32) -> TcpStream {
     let mut stream = raw(address);
     let mut bytes = Vec::new();
     frame::write(&mut bytes, &SignOn { member: member.into(), ..SignOn::default() });

@@ -12,6 +12,7 @@ use pares_node::{Layout, SystemConfig};
 use pares_types::{GatewayId, Reason, RecorderId, Side, VenueId};
 use pares_wire::frame;
 
+use crate::bad_input::signed_on;
 use crate::common::exchange::{Exchange, gateway, recorder, small, venue};
 use crate::common::process::Up;
 use crate::common::{eventually, limit, load, record};
@@ -257,11 +258,7 @@ struct Talker(TcpStream);
 
 impl Talker {
     fn new(gateway: SocketAddr) -> Self {
-        let mut stream = TcpStream::connect(gateway).unwrap();
-        let mut sign_on = Vec::new();
-        frame::write(&mut sign_on, &frame::SignOn { member: 9.into(), ..frame::SignOn::default() });
-        stream.write_all(&sign_on).unwrap();
-        Self(stream)
+        Self(signed_on(gateway, 9))
     }
 
     fn talk(&mut self) {

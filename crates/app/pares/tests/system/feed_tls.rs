@@ -11,7 +11,6 @@ use pares_feed::soup;
 use pares_member::market::{self, MarketConfig};
 use pares_member::sources::{MarketNews, MarketState};
 use pares_node::{NodeId, SystemConfig, config};
-use pares_receiver::{FeedReceiver, ReceiverConfig, SubscriptionState, Trust};
 use pares_tls::{Authority, Lifetime, TlsFiles};
 use pares_types::{Quantity, ReplayerId, ShardId, Side};
 
@@ -19,6 +18,7 @@ use crate::PROGRAM;
 use crate::common::exchange::{Exchange, small, with_feed};
 use crate::common::process::Running;
 use crate::common::{PATIENCE, eventually, limit};
+use crate::publishers::Listener;
 
 pub(crate) const SHARD: ShardId = ShardId(0);
 
@@ -64,43 +64,21 @@ impl Watch {
     }
 }
 
-/// Everything by TLS.
-fn receiver(exchange: &Exchange) -> FeedReceiver {
-    let authority = exchange.layout().keys().join("ca.pem");
-    let config = ReceiverConfig {
-        shards: vec![SHARD],
-        tcp: replayers(exchange),
-        tls: Some(Trust::load(&authority).unwrap()),
-        ..ReceiverConfig::default()
-    };
-    FeedReceiver::open(&config).unwrap()
-}
-
-/// Waits until so many shares are bid for ALFA, in books that are current.
-fn await_bid(exchange: &mut Exchange, receiver: &mut FeedReceiver, shares: u64) {
-    eventually(&format!("a bid of {shares}: {:?}", receiver.failure(SHARD).map(str::to_owned)), || {
-        exchange.tick();
-        receiver.poll(Duration::from_millis(5), |_| {}).unwrap();
-        let best = receiver.books(SHARD).and_then(|books| books.book(1)?.best(Side::Buy));
-        let is_current = receiver.state(SHARD) == Some(SubscriptionState::Current);
-        is_current && best.is_some_and(|(_, there, _)| there.0 == shares)
-    });
-}
-
 #[test]
 fn tls_receiver_gets_snapshot_and_day_despite_dead_replayer() {
     let mut exchange = Exchange::start(&with_tls());
     let mut buyer = exchange.client(0, 7);
     let mut buy = |name| buyer.submit_and_wait(&limit(name, 1, Side::Buy, 10, 2_230_000)).unwrap();
     buy(1);
-    let mut receiver = receiver(&exchange);
-    await_bid(&mut exchange, &mut receiver, 10);
+    // Everything by TLS.
+    let mut listener = Listener::new(&exchange, false);
+    listener.await_bid(&mut exchange, 2_230_000, 10);
     buy(2);
-    await_bid(&mut exchange, &mut receiver, 20);
+    listener.await_bid(&mut exchange, 2_230_000, 20);
     for replayer in 0..2 {
         exchange.kill(NodeId::Replayer(ReplayerId(replayer)));
         buy(3 + u64::from(replayer));
-        await_bid(&mut exchange, &mut receiver, 30 + 10 * u64::from(replayer));
+        listener.await_bid(&mut exchange, 2_230_000, 30 + 10 * u64::from(replayer));
     }
 }
 

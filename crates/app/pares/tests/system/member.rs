@@ -95,6 +95,15 @@ impl Trader {
     }
 }
 
+/// Waits until each has what any of them was told, and compares it.
+fn all_are_told_the_same(traders: &mut [Trader], member: &mut Member) {
+    let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
+    traders.iter_mut().for_each(|trader| trader.until(member, |trader| trader.told.len() >= count));
+    for trader in &*traders {
+        assert_eq!(trader.told[..count], traders[0].told[..count], "one order for all");
+    }
+}
+
 #[test]
 fn member_server_killed_during_talk_loses_nothing() {
     const EACH: u64 = 60;
@@ -111,8 +120,7 @@ fn member_server_killed_during_talk_loses_nothing() {
         member.supervisor.tick();
     }
     traders.iter_mut().for_each(|trader| trader.until(&mut member, |trader| trader.client.unplaced() == 0));
-    let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
-    traders.iter_mut().for_each(|trader| trader.until(&mut member, |trader| trader.told.len() >= count));
+    all_are_told_the_same(&mut traders, &mut member);
     let mut counts = BTreeMap::new();
     for (name, _) in traders[0].told.iter().filter(|(_, repeat)| !repeat) {
         let numbers: &mut Vec<u64> = counts.entry(name.trader).or_default();
@@ -120,9 +128,6 @@ fn member_server_killed_during_talk_loses_nothing() {
     }
     assert!(counts.values().all(|numbers| *numbers == (1..=EACH).collect::<Vec<_>>()));
     assert_eq!(counts.len(), 20);
-    for trader in &traders {
-        assert_eq!(trader.told[..count], traders[0].told[..count], "one order for all");
-    }
 }
 
 /// What a server had decided before its disk was lost lies in its peer's stream alone, and no quorum had it: each waited for the other.
@@ -152,12 +157,8 @@ fn disk_lost_in_burst_with_quorum_two_stops_nobody() {
         });
         member.trader_at(9, &[lost]).until(&mut member, |trader| trader.told.len() >= count);
     }
-    let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
-    traders.iter_mut().for_each(|trader| trader.until(&mut member, |trader| trader.told.len() >= count));
+    all_are_told_the_same(&mut traders, &mut member);
     assert_eq!(traders[0].told.iter().filter(|(_, repeat)| !repeat).count(), 8 * 800);
-    for trader in &traders {
-        assert_eq!(trader.told[..count], traders[0].told[..count], "one order for all");
-    }
 }
 
 #[test]

@@ -8,7 +8,10 @@ use std::time::Duration;
 use pares_feed::publication::Session;
 use pares_feed::soup;
 use pares_node::NodeId;
-use pares_receiver::{FeedEvent, FeedLines, FeedReceiver, Received, ReceiverConfig, SubscriptionState};
+use pares_node::config::feed_authority;
+use pares_receiver::{
+    FeedEvent, FeedLines, FeedReceiver, Received, ReceiverConfig, SubscriptionState, Trust,
+};
 use pares_types::{PublisherId, RecorderId, ReplayerId, Side};
 
 use crate::common::exchange::{Exchange, small, with_feed};
@@ -25,20 +28,22 @@ fn replayer(id: u16) -> NodeId {
 }
 
 /// One who receives the first shard, and every message that came, with its number.
-struct Listener {
+pub(crate) struct Listener {
     receiver: FeedReceiver,
     messages: Vec<(u64, Vec<u8>)>,
     resets: usize,
 }
 
 impl Listener {
-    fn new(exchange: &Exchange, lines: bool) -> Self {
+    pub(crate) fn new(exchange: &Exchange, lines: bool) -> Self {
         let feed = exchange.config().feed.as_ref().unwrap();
+        let authority = feed_authority(exchange.layout(), feed);
         let config = ReceiverConfig {
             shards: vec![SHARD],
             lines: if lines { FeedLines::From(feed.line_a, feed.line_b) } else { FeedLines::None },
             requests: replayers(exchange),
             tcp: replayers(exchange),
+            tls: authority.map(|authority| Trust::load(&authority).unwrap()),
             ..ReceiverConfig::default()
         };
         let receiver = FeedReceiver::open(&config).unwrap();
@@ -62,7 +67,7 @@ impl Listener {
         book.levels(Side::Buy).find(|(at, ..)| at.0 == price).map(|(_, shares, _)| shares.0)
     }
 
-    fn await_bid(&mut self, exchange: &mut Exchange, price: i64, shares: u64) {
+    pub(crate) fn await_bid(&mut self, exchange: &mut Exchange, price: i64, shares: u64) {
         eventually(&format!("{shares} bid at {price}"), || {
             exchange.tick();
             self.poll();

@@ -33,6 +33,11 @@ pub(crate) fn done(exchange: &Exchange, arguments: &str) -> String {
     said
 }
 
+fn refused(exchange: &Exchange, arguments: &str, why: &str) {
+    let (ok, said) = admin(exchange, arguments);
+    assert!(!ok && said.contains(why), "{arguments}: {said}");
+}
+
 pub(crate) fn key(exchange: &Exchange, member: u32, session: u16) -> KeyFile {
     KeyFile::read(&exchange.layout().keys().join(format!("member-{member}-{session}.key"))).unwrap()
 }
@@ -236,17 +241,14 @@ fn rights_limits_four_eyes_set_live_and_recorded() {
     done(&exchange, "four-eyes on");
     let second = exchange.layout().keys().join("member-0-2.key");
     let second = format!("--key {}", second.display());
-    let (ok, said) = admin(&exchange, "block 7");
-    assert!(!ok && said.contains("second_operator"), "{said}");
+    refused(&exchange, "block 7", "second_operator");
     done(&exchange, &format!("block 7 --propose {second}"));
     done(&exchange, "block 7");
     done(&exchange, "day begin 2026-11-23");
-    let (ok, said) = admin(&exchange, "day end");
-    assert!(!ok && said.contains("second_operator"), "{said}");
+    refused(&exchange, "day end", "second_operator");
     done(&exchange, &format!("day end --propose {second}"));
     done(&exchange, "day end");
-    let (ok, said) = admin(&exchange, "four-eyes off");
-    assert!(!ok && said.contains("second_operator"), "{said}");
+    refused(&exchange, "four-eyes off", "second_operator");
     done(&exchange, &format!("member revoke 0 1 --propose {second}"));
     let (ok, said) = admin(&exchange, "member revoke 0 1");
     assert!(!ok && said.contains("last_operator"), "four eyes need two: {said}");
@@ -258,8 +260,7 @@ fn rights_limits_four_eyes_set_live_and_recorded() {
     assert_ne!(std::fs::read(&own).unwrap(), before, "the new key lies where commands look for it");
     let (ok, said) = admin(&exchange, "member revoke 0 1");
     assert!(ok, "another operator is left: {said}");
-    let (ok, said) = admin(&exchange, &format!("member revoke 0 2 {second}"));
-    assert!(!ok && said.contains("last_operator"), "{said}");
+    refused(&exchange, &format!("member revoke 0 2 {second}"), "last_operator");
 
     let audit: Value = serde_json::from_str(&done(&exchange, "audit --json")).unwrap();
     let rows = audit["requests"].as_array().unwrap();

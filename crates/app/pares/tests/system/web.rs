@@ -1,7 +1,6 @@
 //! HTTP at a process of its own: a client of the gateways, whichever of them live.
 
 pub(crate) mod clients;
-mod copies;
 mod hostile;
 mod leaving;
 mod market;
