@@ -203,7 +203,7 @@ fn ten_thousand_connections_leave_room_for_those_who_trade() {
         streams.extend((0..500).map(|_| raw(address)));
         bystander.trades();
     }
-    // Those that found no room were told so and closed; the others wait for a sign-on that will not come. The bystander has taken
+    // Those that found no room were refused and closed; the others wait for a sign-on that will not come. The bystander has taken
     // room first, so the 500th finds none; later ones may, once the first have waited too long.
     let refused = &mut streams[499];
     let Some(GatewayFrame::Reply(reply)) = read_frame(refused) else { panic!("a reply") };

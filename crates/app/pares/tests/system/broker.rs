@@ -305,7 +305,7 @@ fn up_serves_tls_pages_and_restarts_dead_routers() {
         let file = dir.path().join(format!("broker-data/router-{router}.log"));
         std::fs::read_to_string(file).unwrap_or_default()
     };
-    // One is at work and cannot sign on; the other does not try, or it would end the first one's connection where there is an exchange.
+    // One is active and cannot sign on; the other does not try, or it would end the first one's connection where there is an exchange.
     eventually("one router is at work, the other stands by", || {
         let words = [log(0), log(1)];
         let is_at_work =

@@ -421,7 +421,7 @@ fn serial_disk_replacement_keeps_quiet_shard_state() {
     assert!(!exchange.layout().recorder_log(RecorderId(0)).join("checkpoints/1-0.ckpt").exists());
 }
 
-/// Why a member is not told its stream of the first shard from a number on, and from which number it can be; else what it is told next.
+/// Why a member does not receive its stream of the first shard from a number on, and from which number it can; else what it receives next.
 fn stream(exchange: &Exchange, member: u32, from: u64) -> (Reason, u64) {
     let mut client = exchange.client(0, member);
     client.resume(Some(ShardId(0)), from).unwrap();

@@ -1,5 +1,5 @@
 //! A full disk under one log: requests are refused or wait, nothing acknowledged is lost, and once there is
-//! room everything goes on without a restart.
+//! room everything continues without a restart.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -187,7 +187,7 @@ fn full_disk_of_only_venue_or_recorder_stalls_until_room() {
 }
 
 #[test]
-fn disk_full_under_one_of_two_venues_or_recorders_disturbs_nobody() {
+fn disk_full_under_one_venue_or_recorder_disturbs_nobody() {
     let logs: [fn(&Layout) -> PathBuf; 2] = [
         |layout: &Layout| layout.venue_log(VenueId(1)),
         |layout: &Layout| layout.recorder_log(RecorderId(1)),
@@ -217,7 +217,7 @@ fn a_node_whose_complaints_the_disk_does_not_take_goes_on() {
     assert!(log.join("damaged-1/marks").exists(), "{}", up.said);
 }
 
-/// The gateway takes no notice of it; what is missing is told.
+/// The gateway takes no notice of it; `pares tap` reports what is missing.
 #[test]
 fn disk_full_under_a_tap_costs_the_tap_and_nothing_else() {
     let config = SystemConfig { tap: true, ..small(1) };
@@ -253,7 +253,7 @@ fn disk_full_under_a_tap_costs_the_tap_and_nothing_else() {
     assert!(said.contains("lost: "), "{said}");
 }
 
-/// A client that asks whether anybody is there, a thousand times at once.
+/// A client that sends a thousand pings at once.
 struct Talker(TcpStream);
 
 impl Talker {

@@ -1,4 +1,4 @@
-//! A whole system whose market data are multicast, in a network of the test's own: groups reach everybody who joins them.
+//! A whole system whose market data are multicast, in a network of the test's own: groups reach all receivers that join them.
 
 use std::net::SocketAddr;
 

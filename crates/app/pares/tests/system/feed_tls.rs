@@ -99,7 +99,7 @@ fn who_watches_believes_the_systems_authority_and_no_other() {
     };
     by(&exchange.layout().keys().join("ca.pem")).until(&["ALFA", "current", bid]);
 
-    // Who comes without TLS is told what he lacks.
+    // The server says what a receiver without TLS lacks.
     let by_tcp = ["ALFA", "--replayer", &addresses[0], "--shards", "2"];
     Watch::start(&by_tcp).until(&["broke", "--feed-ca"]);
 

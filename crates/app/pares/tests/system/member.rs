@@ -95,7 +95,7 @@ impl Trader {
     }
 }
 
-/// Waits until each has what any of them was told, and compares it.
+/// Waits until each has what any of them received, and compares it.
 fn all_are_told_the_same(traders: &mut [Trader], member: &mut Member) {
     let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
     traders.iter_mut().for_each(|trader| trader.until(member, |trader| trader.told.len() >= count));

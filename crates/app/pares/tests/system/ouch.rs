@@ -74,7 +74,7 @@ fn a_session_reads_the_same_packets_at_every_gateway() {
     let mut first = Session::log_in(port(&up, 0), 1);
     first.send(b'U', b"O\0\0\0\x05B\0\0\0\x64ALFA    \0\0\0\0\0\0\x27\x100YPNN              \0\0");
     let taken = first.messages(1);
-    // It goes on with that order at the other gateway, at the number that comes next.
+    // It continues with that order at the other gateway, at the number that comes next.
     let mut second = Session::log_in(port(&up, 1), 2);
     second.send(b'U', b"X\0\0\0\x05\0\0\0\0\0\0");
     let ended = second.messages(2);

@@ -10,7 +10,7 @@ use crate::common::exchange::{Exchange, gateway, small};
 use crate::common::load::{answered, finish_and_check, trade, traders};
 use crate::common::{PATIENCE, cancel, limit};
 
-/// What a session was told, by name.
+/// What a session received, by name.
 #[derive(Default)]
 struct Told {
     answers: BTreeMap<u64, Status>,

@@ -40,7 +40,7 @@ struct Member {
     commands: ChildStdin,
     lines: Receiver<String>,
     said: Vec<String>,
-    /// By order: what it was told.
+    /// By order: what it received.
     told: BTreeMap<u64, Vec<Report>>,
     /// How often it was logged on.
     logons: usize,
@@ -106,7 +106,7 @@ impl Member {
         }
     }
 
-    /// Listens until it is told so. It holds each message against a dictionary of its own.
+    /// Listens until that message arrives. It holds each message against a dictionary of its own.
     fn until(&mut self, what: &str) {
         eventually(what, || {
             self.listen(Duration::from_millis(1));
@@ -164,7 +164,7 @@ fn quickfixj_continues_at_next_gateway_after_kill() {
             // In the middle: some of what it sent is journalled, some told.
             let victim = (0..2).map(gateway).find(|&one| exchange.counter(one, "sessions") > 0).unwrap();
             assert!(exchange.kill(victim));
-            // It stays dead, so that the engine goes on at the other.
+            // It stays dead, so that the engine continues at the other.
             exchange.look_away(true);
             let logons = member.logons;
             eventually("it is logged on again", || {
@@ -230,6 +230,6 @@ fn quickfixj_is_told_the_trades_of_the_member_that_it_copies() {
     copy.until("|912=Y|");
     let said = |kind: &str| copy.said.iter().filter(|line| line.starts_with(kind)).collect::<Vec<_>>();
     assert!(said("told ")[0].contains("|568=t|569=0|749=0|750=0|"), "{:?}", copy.said);
-    // Of a trade the order that came in is told first.
+    // Of a trade the incoming order is reported first.
     assert_eq!(said("trade "), ["trade ALFA 100 223.82 2 7 -", "trade ALFA 100 223.82 1 7 Y"]);
 }

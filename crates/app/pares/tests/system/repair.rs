@@ -1,4 +1,4 @@
-//! Bits rot under a recorder: it makes its log anew from its own and the others', and nobody notices.
+//! Bits rot under a recorder: it rebuilds its log from its own and the others', and nobody notices.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;

@@ -30,7 +30,7 @@ fn answers(client: &mut Client, count: usize) -> Vec<Answer> {
 }
 
 #[test]
-fn a_repeat_gets_the_first_answer_wherever_and_after_every_death() {
+fn a_repeat_gets_the_first_answer_anywhere_after_every_death() {
     let mut exchange = Exchange::start(&small(2));
     let request = limit(1, 1, Side::Sell, 100, 1_000_000);
     let mut first = exchange.client(0, 7);

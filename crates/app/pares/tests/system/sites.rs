@@ -145,7 +145,7 @@ fn one_process_runs_all_sites_until_its_terminal_closes() {
     assert_eq!(output("status", dir).status, Some(3));
 }
 
-/// All sites answer, take part and vote, and there are so many.
+/// All sites answer, participate and vote, and there are so many.
 fn all_vote(dir: &Path, sites: usize) -> bool {
     let votes = |site: &Value| site["votes"] == true && site["apart"] == Value::Null;
     output("status", dir).is_ok()
@@ -331,7 +331,7 @@ fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
     assert!(site("run --site 0.0", &dir).unwrap_err().contains("`plain = true` if that network is trusted"));
 }
 
-/// `pares site backup --follow` until it is told to stop.
+/// `pares site backup --follow` until a signal stops it.
 fn follow(dir: &Path, to: &Path) -> Running {
     start_after("", &format!("backup --follow --to {}", to.display()), dir)
 }

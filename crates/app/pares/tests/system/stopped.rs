@@ -1,4 +1,4 @@
-//! A stopped (SIGSTOP) node: the rest goes on, and the sleeper wakes late into a world that has moved on.
+//! A stopped (SIGSTOP) node: the rest continues, and the sleeper wakes late into a world that has moved on.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::common::load;
 
 const WHILE: Duration = Duration::from_secs(1);
 
-/// Freezes a node for a second under load; the others must go on meanwhile.
+/// Freezes a node for a second under load; the others must continue meanwhile.
 fn trade_while_stopped(config: &SystemConfig, role: NodeId) {
     let (mut exchange, mut traders) = load::busy(config, 200);
     exchange.freeze(role);

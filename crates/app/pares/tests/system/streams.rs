@@ -1,4 +1,4 @@
-//! A member's stream: all that it was told, under the same numbers on every gateway, whatever dies.
+//! A member's stream: all that it received, under the same numbers on every gateway, whatever dies.
 
 use std::collections::BTreeMap;
 

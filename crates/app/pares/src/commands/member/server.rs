@@ -19,7 +19,7 @@ pub(super) struct Args {
     detached: bool,
 }
 
-/// Runs the server until it is told to stop.
+/// Runs the server until a signal stops it.
 pub(super) fn run(args: &Args) -> CommandResult {
     if !args.detached {
         leftovers::end_with_parent()?;

@@ -252,7 +252,7 @@ impl Follow for Findings {
 /// Holds them against each other.
 ///
 /// # Errors
-/// If there is no tap, something cannot be read, there are differences, or taps lack something that a member said or was told.
+/// If there is no tap, something cannot be read, there are differences, or taps lack something that a member sent or received.
 pub fn run(layout: &Layout, select: &Select) -> CommandResult {
     let config = configuration(layout)?;
     // The taps first, up to their ends of now: by the time the record is read, it has their requests, or they were refused.

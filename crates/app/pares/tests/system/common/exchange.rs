@@ -77,7 +77,7 @@ fn free_line(shards: u16) -> SocketAddr {
 
 /// A running system.
 pub(crate) struct Exchange {
-    /// None if the system is stopped, or run by somebody else.
+    /// None if the system is stopped, or another process runs it.
     supervisor: Option<Supervisor>,
     config: SystemConfig,
     layout: Layout,
@@ -111,7 +111,7 @@ impl Exchange {
         exchange
     }
 
-    /// The system in that directory, which somebody else starts and stops.
+    /// The system in that directory, which another process starts and stops.
     pub(crate) fn watch(dir: Arc<TempDir>, config: &SystemConfig) -> Self {
         let layout = Layout::new(dir.path());
         Self { supervisor: None, config: config.clone(), layout, looking_away: false, dir }
@@ -212,7 +212,7 @@ impl Exchange {
         self.supervisor().signal(role, Signal::STOP).unwrap();
     }
 
-    /// Lets a stopped node go on.
+    /// Lets a stopped node continue.
     pub(crate) fn thaw(&mut self, role: NodeId) {
         self.supervisor().signal(role, Signal::CONT).unwrap();
     }

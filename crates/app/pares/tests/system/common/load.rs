@@ -1,4 +1,4 @@
-//! Traders at work while harm is done.
+//! Traders who trade while harm is done.
 
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`exchange`] | a system in a directory of its own, and harm to it |
 //! | [`trader`] | a member that trades at random, survives its gateways and remembers every answer |
-//! | [`load`] | traders at work while harm is done |
+//! | [`load`] | traders who trade while harm is done |
 //! | [`record`] | what the recorders' logs say, and whether it can be true |
 //! | [`process`] | `pares up` as a process; processes by id |
 

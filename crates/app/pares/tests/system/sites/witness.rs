@@ -74,7 +74,7 @@ fn witness_lets_one_of_two_rival_operators_continue() {
     drop(here);
     reach(&config, false, &dir);
     let _here = start("0.0", &dir);
-    // 1.0 alone still counts itself among the living.
+    // 1.0 alone still counts itself live.
     let knows = |report: &Value| report["site"] == "0.0" && report["live"] == serde_json::json!([0]);
     eventually("0.0 answers", || status(&dir).iter().any(knows));
     site("admit 1", &dir).unwrap();

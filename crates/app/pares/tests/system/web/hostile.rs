@@ -65,7 +65,7 @@ fn requests_within_requests_are_not_heard() {
         );
         let mut asker = Asker::new(&web.address);
         assert!([400, 413].contains(&asker.say(bytes.as_bytes()).status), "{head}");
-        // And nothing more is heard on that connection.
+        // And nothing more arrives on that connection.
         let mut rest = String::new();
         let _ = std::io::Read::read_to_string(&mut asker.stream, &mut rest);
         assert_eq!(rest, "", "{head}");

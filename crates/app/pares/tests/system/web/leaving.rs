@@ -1,4 +1,4 @@
-//! Who leaves a page, by will or not, and who comes next: nothing of one is shown, sent or answered to the other.
+//! A user who leaves a page, by will or not, and the next one: nothing of one is shown, sent or answered to the other.
 
 use pares_browser::{Hand, Tab, in_browser};
 use serde_json::{Value, json};

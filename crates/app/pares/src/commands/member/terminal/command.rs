@@ -4,7 +4,7 @@
 //!   buy 100 at 10.50      sell 100 at 10.50 in 3      cancel 1712...
 //!   to 3 are you there?   all good morning       note cheap        ask 500        quit
 //! ```
-//! A word that is none of these is not said to anybody: it was to be an order, perhaps.
+//! A word that is none of these is not sent: it was to be an order, perhaps.
 
 use pares_desk::item::{ItemBody, TraderId};
 use pares_types::{InstrumentId, Price, Quantity, Side};
