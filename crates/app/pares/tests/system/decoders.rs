@@ -71,8 +71,21 @@ fn capture(exchange: &Exchange, path: &Path) -> Captured {
     captured
 }
 
+pub(crate) fn has_tshark() -> bool {
+    let has = Command::new("tshark").arg("--version").output().is_ok_and(|told| told.status.success());
+    if !has {
+        eprintln!("skipped: there is no tshark");
+    }
+    has
+}
+
 /// The fields of each packet that tshark finds.
-fn dissected(path: &Path, decode_as: &[String], filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+pub(crate) fn dissected(
+    path: &Path,
+    decode_as: &[String],
+    filter: &str,
+    fields: &[&str],
+) -> Vec<Vec<String>> {
     let mut tshark = Command::new("tshark");
     for protocol in ["ip", "udp", "tcp"] {
         tshark.args(["-o", &format!("{protocol}.check_checksum:TRUE")]);
@@ -93,8 +106,7 @@ fn dissected(path: &Path, decode_as: &[String], filter: &str, fields: &[&str]) -
 #[test]
 #[ignore = "all: a program of others, installed from a registry"]
 fn tshark_dissects_a_capture_and_finds_the_same_packets() {
-    if !Command::new("tshark").arg("--version").output().is_ok_and(|told| told.status.success()) {
-        eprintln!("skipped: there is no tshark");
+    if !has_tshark() {
         return;
     }
     let (exchange, scratch) = (traded(), tempfile::tempdir().unwrap());

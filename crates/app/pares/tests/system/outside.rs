@@ -76,20 +76,6 @@ fn stop(up: &mut Up) {
 }
 
 #[test]
-fn stat_ends_with_a_status_of_its_own_while_a_node_does_not_run() {
-    let dir = tempfile::tempdir().unwrap();
-    let (_up, _) = up_in(dir.path());
-    let stat = json(dir.path(), "stat");
-    let venue = stat["nodes"].as_array().unwrap().iter().find(|one| one["node"] == "venue-0").unwrap();
-    let venue = Pid::from_raw(i32::try_from(venue["pid"].as_i64().unwrap()).unwrap()).unwrap();
-    kill_process(venue, Signal::STOP).unwrap();
-    let stopped = pares(dir.path(), "stat");
-    kill_process(venue, Signal::CONT).unwrap();
-    assert_eq!(stopped.status, Some(4));
-    assert!(stopped.complaint.contains("venue-0 is stopped"), "{stopped:?}");
-}
-
-#[test]
 fn instrument_added_while_running_is_known_everywhere() {
     let dir = tempfile::tempdir().unwrap();
     let (mut up, address) = up_in(dir.path());

@@ -3,7 +3,6 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use pares_log::{Config, Writer};
@@ -16,6 +15,7 @@ use zerocopy::IntoBytes;
 
 use crate::common::exchange::{Exchange, gateway, small};
 use crate::common::{eventually, limit};
+use crate::decoders::{dissected, has_tshark};
 
 fn taped() -> Exchange {
     let config = small(1);
@@ -321,36 +321,23 @@ fn a_tap_that_was_switched_off_for_a_while_makes_no_differences() {
 
 /// tshark finds the messages of FIX and the packets of Soup.
 fn dissect(exchange: &Exchange) {
-    if !Command::new("tshark").arg("--version").output().is_ok_and(|told| told.status.success()) {
-        eprintln!("skipped: there is no tshark");
+    if !has_tshark() {
         return;
     }
     let path = exchange.layout().root().join("tap.pcapng");
     let (ok, said) = tap(exchange, &format!("export --to {}", path.display()));
     assert!(ok, "{said}");
     let rules = said.split_whitespace().filter(|word| word.starts_with("tcp.port=="));
-    let mut tshark = Command::new("tshark");
-    tshark.args(["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]).arg("-r").arg(&path);
-    rules.for_each(|rule| _ = tshark.args(["-d", rule]));
-    tshark.args([
-        "-T",
-        "fields",
-        "-e",
-        "fix.MsgType",
-        "-e",
-        "soupbintcp.packet_type",
-        "-e",
-        "tcp.analysis.flags",
-    ]);
-    tshark.args(["-e", "ip.checksum.status", "-e", "tcp.checksum.status", "-e", "_ws.malformed"]);
-    let output = tshark.stdin(Stdio::null()).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
-    let column =
-        |at: usize| rows.iter().map(|row| row[at]).filter(|cell| !cell.is_empty()).collect::<Vec<_>>();
+    let rules: Vec<String> = rules.map(str::to_owned).collect();
+    let kinds = ["fix.MsgType", "soupbintcp.packet_type", "tcp.analysis.flags"];
+    let fields = [&kinds[..], &["ip.checksum.status", "tcp.checksum.status", "_ws.malformed"]].concat();
+    let rows = dissected(&path, &rules, "frame", &fields);
+    let column = |at: usize| {
+        rows.iter().map(|row| row[at].as_str()).filter(|cell| !cell.is_empty()).collect::<Vec<_>>()
+    };
     let (fix, soup) = (column(0).join(","), column(1).join(","));
     assert!(["A", "D", "8"].iter().all(|kind| fix.split(',').any(|found| found == *kind)), "{fix}");
     assert!(["L", "A", "U", "S"].iter().all(|kind| soup.contains(kind)), "{soup}");
-    assert!(column(2).is_empty() && column(5).is_empty(), "{text}");
-    assert!(column(3).iter().chain(&column(4)).all(|status| *status == "1"), "{text}");
+    assert!(column(2).is_empty() && column(5).is_empty(), "{rows:?}");
+    assert!(column(3).iter().chain(&column(4)).all(|status| *status == "1"), "{rows:?}");
 }
