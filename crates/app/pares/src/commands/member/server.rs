@@ -8,7 +8,7 @@ use crate::error::CommandResult;
 
 /// Arguments of `pares member server`.
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub struct Args {
     /// Which server, from 0
     server: u16,
     /// The system's directory
