@@ -41,7 +41,8 @@ impl Listener {
         let config = ReceiverConfig {
             shards: vec![SHARD],
             lines: if lines { FeedLines::From(feed.line_a, feed.line_b) } else { FeedLines::None },
-            requests: replayers(exchange),
+            // Everything by TLS, or requests by UDP too.
+            requests: if authority.is_none() { replayers(exchange) } else { Vec::new() },
             tcp: replayers(exchange),
             tls: authority.map(|authority| Trust::load(&authority).unwrap()),
             ..ReceiverConfig::default()
