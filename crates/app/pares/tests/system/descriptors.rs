@@ -12,7 +12,7 @@ use crate::common::process::{Running, pid_of};
 use crate::common::{eventually, limit, record};
 
 /// The process may have descriptors below `most` only. Those that it has stay.
-fn allow(process: Pid, most: Option<u64>) {
+pub(crate) fn allow(process: Pid, most: Option<u64>) {
     let maximum = getrlimit(Resource::Nofile).maximum;
     prlimit(Some(process), Resource::Nofile, Rlimit { current: most.or(maximum), maximum }).unwrap();
 }

@@ -4,16 +4,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use pares_types::GatewayId;
 
 use pares_node::SystemConfig;
 
+use crate::common::PATIENCE;
 use crate::common::exchange::small;
 use crate::common::process::Up;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn port(up: &Up, gateway: u16) -> SocketAddr {
     let path = up.layout.ouch_address(GatewayId(gateway));

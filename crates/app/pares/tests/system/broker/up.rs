@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
+use rustix::process::{Pid, Signal};
 
 use super::{children, kill, pares_broker, program, refusal};
 use crate::PROGRAM;
 use crate::common::eventually;
 use crate::common::process::Running;
+use crate::descriptors::allow;
 use crate::sites::damage_store;
 
 /// A broker that runs in `dir`; it ends with this.
@@ -246,15 +247,11 @@ fn front_out_of_descriptors_reports_once_and_serves() {
     let (_scratch, dir, broker, _) = with_a_user();
     let fronts = broker.fronts();
     let id = children(broker.up.0.id(), "front")[0];
-    let allow = |most: Option<u64>| {
-        let maximum = getrlimit(Resource::Nofile).maximum;
-        let limit = Rlimit { current: most.or(maximum), maximum };
-        prlimit(Pid::from_raw(id as i32), Resource::Nofile, limit).unwrap();
-    };
+    let front = Pid::from_raw(id as i32).unwrap();
     let stream = TcpStream::connect(fronts[0]).unwrap();
     let mut lines = BufReader::new(&stream).lines();
     assert!(lines.next().unwrap().unwrap().starts_with("SESSION "));
-    allow(Some(3));
+    allow(front, Some(3));
     let waiting: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(fronts[0]).unwrap()).collect();
     let log = || std::fs::read_to_string(dir.join("front-0.log")).unwrap();
     eventually("it says so", || log().contains("no file descriptor is left"));
@@ -262,7 +259,7 @@ fn front_out_of_descriptors_reports_once_and_serves() {
     assert_eq!(lines.next().unwrap().unwrap(), "[1] OK cash 1.00");
     assert_eq!(lines.next().unwrap().unwrap(), "[2] OK cash 2.00");
     assert_eq!(log().matches("no file descriptor is left").count(), 1, "{}", log());
-    allow(None);
+    allow(front, None);
     for stream in waiting {
         let greeting = BufReader::new(stream).lines().next().unwrap().unwrap();
         assert!(greeting.starts_with("SESSION "), "{greeting}");

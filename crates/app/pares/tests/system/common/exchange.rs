@@ -103,11 +103,7 @@ impl Exchange {
     /// Starts a new system of which every node has these variables in its environment.
     pub(crate) fn start_armed(config: &SystemConfig, arms: &[(&'static str, String)]) -> Self {
         let mut exchange = Self::watch(Arc::new(tempfile::tempdir().unwrap()), config);
-        let layout = exchange.layout.clone();
-        let started = Supervisor::start_armed(Path::new(PROGRAM), layout, config, arms);
-        exchange.supervisor =
-            Some(started.unwrap_or_else(|error| panic!("{error}\n{}", exchange.complaints())));
-        exchange.wait_until_up();
+        exchange.launch(arms);
         exchange
     }
 
@@ -124,7 +120,11 @@ impl Exchange {
 
     /// Starts a stopped system again.
     pub(crate) fn start_again(&mut self) {
-        let started = Supervisor::start_armed(Path::new(PROGRAM), self.layout.clone(), &self.config, &[]);
+        self.launch(&[]);
+    }
+
+    fn launch(&mut self, arms: &[(&'static str, String)]) {
+        let started = Supervisor::start_armed(Path::new(PROGRAM), self.layout.clone(), &self.config, arms);
         self.supervisor = Some(started.unwrap_or_else(|error| panic!("{error}\n{}", self.complaints())));
         self.wait_until_up();
     }

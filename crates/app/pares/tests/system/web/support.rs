@@ -4,16 +4,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use pares_node::SystemConfig;
 
+use crate::common::PATIENCE;
 use crate::common::exchange::{Exchange, PROGRAM};
 use crate::common::process::Running;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `pares web`, which ends with the test.
 pub(super) struct Web {
