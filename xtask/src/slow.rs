@@ -29,6 +29,8 @@ const REASONS: &[(&str, &str)] = &[
     ("pares-web", "sessions that expire, in real time"),
     ("pares-wice", "the model checker visits every state"),
     ("pares-window: processes", "thousands of kills of real processes"),
+    ("pares: broker", "a whole broker starts, loses processes and restores them"),
+    ("pares: sites", "whole clusters start, die and come back"),
     ("pares: system", "a whole system starts, loses nodes and restores them"),
 ];
 

@@ -5,17 +5,10 @@ use std::process::Command;
 
 use pares_node::{NodeId, SystemConfig};
 use pares_types::{ReplayerId, Side};
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::common::exchange::{Exchange, PROGRAM, gateway, small, venue, with_feed};
-use crate::common::process::{Running, pid_of};
+use crate::common::process::{Running, allow, pid_of};
 use crate::common::{eventually, limit, record};
-
-/// The process may have descriptors below `most` only. Those that it has stay.
-pub(crate) fn allow(process: Pid, most: Option<u64>) {
-    let maximum = getrlimit(Resource::Nofile).maximum;
-    prlimit(Some(process), Resource::Nofile, Rlimit { current: most.or(maximum), maximum }).unwrap();
-}
 
 #[test]
 fn venue_out_of_descriptors_resumes_reading_later() {

@@ -12,7 +12,6 @@ mod common;
 
 mod admin;
 mod bad_input;
-mod broker;
 mod check_config;
 mod days;
 mod decoders;
@@ -39,7 +38,6 @@ mod repair;
 mod repeats;
 mod restart;
 mod sign_on;
-mod sites;
 mod stopped;
 mod streams;
 mod supervision;

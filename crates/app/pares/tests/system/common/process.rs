@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use pares_node::{Layout, NodeId, SystemConfig};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 
 use super::eventually;
 use super::exchange::PROGRAM;
@@ -172,4 +172,23 @@ fn stat(pid: Pid) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     let (_, rest) = text.rsplit_once(')')?;
     Some(rest.split_whitespace().map(str::to_owned).collect())
+}
+
+/// The process may have descriptors below `most` only. Those that it has stay.
+pub(crate) fn allow(process: Pid, most: Option<u64>) {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    prlimit(Some(process), Resource::Nofile, Rlimit { current: most.or(maximum), maximum }).unwrap();
+}
+
+/// Changes a bit in each page of a site's store that holds something, behind the one that redb begins its files with.
+#[allow(dead_code)] // a system has no such store
+pub(crate) fn damage_store(site: &Path) {
+    let store = site.join("store/items.redb");
+    let mut bytes = std::fs::read(&store).unwrap();
+    for page in bytes.chunks_mut(4096).skip(1) {
+        if let Some(byte) = page.iter_mut().find(|byte| **byte != 0) {
+            *byte ^= 16;
+        }
+    }
+    std::fs::write(&store, bytes).unwrap();
 }

@@ -1,5 +1,9 @@
 //! `pares broker` as a person uses it: a workload is written, run, and its log verified.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
+#[allow(dead_code)] // the tests of a system use all of it
+#[path = "../system/common/mod.rs"]
+mod common;
 mod up;
 
 use std::io::{Read, Write};
@@ -11,9 +15,11 @@ use std::time::Duration;
 use pares_tls::{Authority, Lifetime, TlsFiles, Trust};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::PROGRAM;
 use crate::common::eventually;
 use crate::common::process::{Ran, Running};
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pares");
 
 fn pares_broker(dir: &Path, arguments: &str) -> Ran {
     program(dir, &format!("broker {arguments}"))

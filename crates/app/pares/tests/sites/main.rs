@@ -1,5 +1,9 @@
 //! `pares site` as an operator runs it: real processes, killed with SIGKILL.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
 
+#[allow(dead_code)] // the tests of a system use all of it
+#[path = "../system/common/mod.rs"]
+mod common;
 mod witness;
 
 use std::io::ErrorKind;
@@ -13,9 +17,11 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::PROGRAM;
 use crate::common::eventually;
-use crate::common::process::{Ran, Running, run};
+use crate::common::process::{Ran, Running, damage_store, run};
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pares");
 
 /// What `pares site` prints; its complaint if it fails.
 fn site(arguments: &str, dir: &Path) -> Result<String, String> {
@@ -225,18 +231,6 @@ fn idle_clients_leave_a_site_descriptors_for_its_own_files() {
     assert!(open_files(&running) <= 192, "{} of 256", open_files(&running));
     drop(idle);
     eventually("there is room again", || site("execute put a 2", dir).is_ok());
-}
-
-/// Changes a bit in each page of a site's store that holds something, behind the one that redb begins its files with.
-pub(crate) fn damage_store(site: &Path) {
-    let store = site.join("store/items.redb");
-    let mut bytes = std::fs::read(&store).unwrap();
-    for page in bytes.chunks_mut(4096).skip(1) {
-        if let Some(byte) = page.iter_mut().find(|byte| **byte != 0) {
-            *byte ^= 16;
-        }
-    }
-    std::fs::write(&store, bytes).unwrap();
 }
 
 #[test]

@@ -11,9 +11,7 @@ use rustix::process::{Pid, Signal};
 use super::{children, kill, pares_broker, program, refusal};
 use crate::PROGRAM;
 use crate::common::eventually;
-use crate::common::process::Running;
-use crate::descriptors::allow;
-use crate::sites::damage_store;
+use crate::common::process::{Running, allow, damage_store};
 
 /// A broker that runs in `dir`; it ends with this.
 struct Broker {
