@@ -30,7 +30,6 @@ const REASONS: &[(&str, &str)] = &[
     ("pares-wice", "the model checker visits every state"),
     ("pares-window: processes", "thousands of kills of real processes"),
     ("pares: broker", "a whole broker starts, loses processes and restores them"),
-    ("pares: outside", "a whole system starts and restarts"),
     ("pares: sites", "whole clusters start, die and come back"),
     ("pares: system", "a whole system starts, loses nodes and restores them"),
 ];

@@ -55,11 +55,13 @@ enum Command {
     /// Market data: watch books, capture packets, write the tape of a day
     Feed(commands::feed::Args),
     /// Test the FIX session layer: an acceptor that echoes orders
-    Fix(commands::fix::Args),
+    #[command(subcommand)]
+    Fix(commands::fix::Command),
     /// Serve an exchange over HTTP and WebSocket
     Web(commands::web::Args),
     /// Run a member's trading system, or use it as a trader
-    Member(commands::member::Args),
+    #[command(subcommand)]
+    Member(commands::member::Command),
     /// Check a configuration, and list what to consider before production
     CheckConfig(commands::check_config::Args),
     /// Copy closed business days to an archive, or restore them
@@ -71,7 +73,8 @@ enum Command {
     /// Inspect recorded gateway connections: search, export, measure, compare with the record
     Tap(commands::tap::Args),
     /// Inspect or verify a log
-    Journal(commands::journal::Args),
+    #[command(subcommand)]
+    Journal(commands::journal::Command),
     /// Run and operate a database replicated between clusters of sites
     #[cfg(feature = "sites")]
     Site(pares_operator::Args),
@@ -110,15 +113,15 @@ fn run(command: Command) -> error::CommandResult {
         Command::Certificate(args) => commands::certificate::run(&args),
         Command::Day(args) => commands::day::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
-        Command::Fix(args) => commands::fix::run(&args),
+        Command::Fix(command) => commands::fix::run(&command),
         Command::Web(args) => commands::web::run(&args),
-        Command::Member(args) => commands::member::run(&args),
+        Command::Member(command) => commands::member::run(&command),
         Command::CheckConfig(args) => commands::check_config::run(&args),
         Command::Archive(args) => commands::archive::run(&args),
         Command::Backup(args) => commands::archive::backup(&args),
         Command::Restore(args) => commands::archive::restore_system(&args),
         Command::Tap(args) => commands::tap::run(&args),
-        Command::Journal(args) => commands::journal::run(&args),
+        Command::Journal(command) => commands::journal::run(&command),
         #[cfg(feature = "sites")]
         Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
         #[cfg(feature = "sites")]

@@ -71,7 +71,7 @@ impl Standing {
         self.shards.values()
     }
 
-    /// Who takes part.
+    /// Who participates.
     pub fn register(&self) -> &Register {
         self.shards().next().map(Shard::register).expect("a system has shards")
     }

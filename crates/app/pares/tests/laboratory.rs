@@ -1,4 +1,4 @@
-//! Laboratory commands commands, as somebody asks for them here: `pares` hands them to the program beside it.
+//! Laboratory commands, as users ask for them here: `pares` hands them to the program beside it.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::os::unix::fs::PermissionsExt;

@@ -32,6 +32,7 @@ use crate::text;
 use answer::{as_json, as_line};
 pub(super) use members::limit_words;
 use operator::{EXCHANGE, Operator};
+pub(super) use rule::price;
 use rule::{NewRule, PhaseName};
 
 /// What a command says that only proposed.

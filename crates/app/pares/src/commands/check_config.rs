@@ -105,7 +105,7 @@ fn print(head: &str, points: &[Point]) {
     }
 }
 
-/// Whether what members are told is kept.
+/// Whether what members receive is kept.
 fn record(config: &SystemConfig, dir: &Path) -> Vec<Point> {
     let durability = match config.durability {
         DurabilitySetting::Disk => "disk",

@@ -7,15 +7,9 @@ use pares_acceptor::sockets::AcceptorSockets;
 
 use crate::error::{CommandError, CommandResult};
 
-/// Arguments of `pares fix`.
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// The commands of `pares fix`.
 #[derive(clap::Subcommand)]
-enum Command {
+pub enum Command {
     /// Accept sessions TW42 (FIX 4.2) and TW44 (FIX 4.4) as ISLD, and echo orders
     ///
     /// It runs the shipped session layer, for acceptance tests of FIX engines; nothing reaches an exchange.
@@ -30,8 +24,8 @@ enum Command {
 ///
 /// # Errors
 /// If the address cannot be had.
-pub fn run(args: &Args) -> CommandResult {
-    let Command::AtEcho { listen } = args.command;
+pub fn run(command: &Command) -> CommandResult {
+    let Command::AtEcho { listen } = *command;
     let served = AcceptorSockets::listen(listen, EchoAcceptor::default()).and_then(|mut sockets| {
         pares_text::say!("listening on {}", sockets.address()?);
         sockets.run()

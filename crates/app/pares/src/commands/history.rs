@@ -2,7 +2,7 @@
 //!
 //! A recorder's log is the truth and answers no questions: finding a member's orders in it means reading all of it.
 //! So each call first brings an index up to date ([`Index`]), a SQLite file beside the logs, and asks that. The index
-//! holds nothing of its own: delete it, and the next call builds it anew.
+//! holds nothing of its own: delete it, and the next call rebuilds it.
 
 mod print;
 #[cfg(test)]

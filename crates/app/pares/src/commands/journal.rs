@@ -14,15 +14,9 @@ pub use inspect::failed;
 
 use crate::error::CommandResult;
 
-/// Arguments of `pares journal`.
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// The commands of `pares journal`.
 #[derive(clap::Subcommand)]
-enum Command {
+pub enum Command {
     /// Print a log's marks, segments and records
     Inspect(inspect::Args),
     /// Verify every checksum of a log; fails on damage, and prints what to do
@@ -35,8 +29,8 @@ enum Command {
 ///
 /// # Errors
 /// If there is no log, it cannot be read, or it is damaged.
-pub fn run(args: &Args) -> CommandResult {
-    match &args.command {
+pub fn run(command: &Command) -> CommandResult {
+    match command {
         Command::Inspect(args) => inspect::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Cut(args) => cut::run(args),

@@ -1,6 +1,6 @@
 //! Market data, followed by a process of the exchange: `pares web` for its books, and a gateway for its FIX sessions that ask (V).
 //!
-//! A gateway knows orders of its members and no book. So its process follows the market as anybody else does, on a thread beside the duty cycle, and only
+//! A gateway knows orders of its members and no book. So its process follows the market as any receiver does, on a thread beside the duty cycle, and only
 //! while a session has asked: nobody's order waits for it.
 
 use std::collections::BTreeMap;
@@ -24,12 +24,12 @@ use crate::error::CommandError;
 pub(super) const WAIT: Duration = Duration::from_millis(100);
 /// A business day with more messages is received from now on: books would be late for the sake of old trades.
 pub(super) const REPLAYED_MAX: u64 = 5_000_000;
-/// A gateway goes on for so long when nobody asks any more: who asks again has the day's trades at once.
+/// A gateway continues for so long when no session asks any more: one that asks again has the day's trades at once.
 const LINGER: Duration = Duration::from_secs(60);
 /// Between two looks of a gateway at what changed.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// A receiver of all that replayers tell, if they are there; of the business day also what was told before, for its trades.
+/// A receiver of all that replayers tell, if they are there; of the business day also what they sent before, for its trades.
 pub(super) fn open(layout: &Layout, config: &SystemConfig, feed: &FeedConfig) -> Option<FeedReceiver> {
     FeedReceiver::open(&by_tcp(layout, config, feed).ok()?).ok()
 }

@@ -21,15 +21,9 @@ use crate::error::{CommandError, CommandResult};
 /// How long servers that were killed may take to be back.
 const RESTART_MAX: Duration = Duration::from_secs(4);
 
-/// Arguments of `pares member`.
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// The commands of `pares member`.
 #[derive(clap::Subcommand)]
-enum Command {
+pub enum Command {
     /// Start a member's servers and keep them running until Ctrl-C
     Up(up::Args),
     /// Follow the member's stream: messages, quotes, notes, and the member's orders and fills
@@ -48,8 +42,8 @@ enum Command {
 ///
 /// # Errors
 /// As the command says.
-pub fn run(args: &Args) -> CommandResult {
-    match &args.command {
+pub fn run(command: &Command) -> CommandResult {
+    match command {
         Command::Up(args) => up::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Say(args) => say::run(args),

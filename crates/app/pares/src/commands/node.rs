@@ -22,7 +22,7 @@ pub struct Args {
     detached: bool,
 }
 
-/// Runs the node until it is told to stop.
+/// Runs the node until a signal stops it.
 ///
 /// # Errors
 /// Whatever ends it otherwise.

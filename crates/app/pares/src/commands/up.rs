@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> CommandResult {
             // A leftover of the last run must look neither like one that listens nor like one that is down.
             let _ =
                 [web_address(supervisor.layout()), supervisor.layout().web_pid()].map(std::fs::remove_file);
-            // A node that listens at any port may have got this one, and goes on with it.
+            // A node that listens at any port may have this one, and continues with it.
             if let Err(taken) = args.web.map_or(Ok(()), check_free) {
                 if let Err(error) = supervisor.stop() {
                     pares_text::aside!("pares: stopping: {error}");
@@ -241,7 +241,7 @@ fn tell_sign_on(config: &SystemConfig, layout: &Layout) {
     }
 }
 
-/// Says where the market data are to be had.
+/// Prints where the market data are available.
 fn tell_feed(config: &SystemConfig, layout: &Layout) {
     let Some(feed) = &config.feed else { return };
     pares_text::tell!(
@@ -285,7 +285,7 @@ impl WebChild {
         }
     }
 
-    /// Where it listens, once that is so. One that is started anew listens there too, though any port was asked for.
+    /// Where it listens, once that is so. One that is restarted listens there too, though any port was asked for.
     fn heard(&mut self) -> Option<String> {
         let address = std::fs::read_to_string(&self.announced).ok().filter(|_| !self.is_told)?;
         self.is_told = true;
@@ -311,7 +311,7 @@ impl WebChild {
         command.arg("--announce").arg(&self.announced);
         match self.watched.start(&mut command, &self.log) {
             Ok(id) => {
-                // Those that serve go on meanwhile; it leaves the background when it listens.
+                // Those that serve continue meanwhile; it leaves the background when it listens.
                 scheduling::start_in_background(id);
                 // Nobody but `pares stat`, and an operator who wants to kill it, misses this.
                 let _unsaid = replace_file_unsynced(&self.pid, format!("{id}\n").as_bytes());
@@ -322,7 +322,7 @@ impl WebChild {
     }
 }
 
-/// Restarts what dies, until it is told to stop.
+/// Restarts what dies, until a signal stops it.
 fn look_after(supervisor: &mut Supervisor, web: &mut Option<WebChild>, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         if let Some(how) = web.as_mut().and_then(WebChild::tick) {

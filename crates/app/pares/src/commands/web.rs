@@ -53,7 +53,7 @@ pub struct Args {
     announce: Option<PathBuf>,
 }
 
-/// Serves until it is told to stop.
+/// Serves until a signal stops it.
 ///
 /// # Errors
 /// If there is no such exchange, or the address cannot be had.

@@ -3,32 +3,28 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
+use rustix::process::{Pid, Signal};
 
-use super::{all_of_pares, children, pares, refusal};
+use super::{children, kill, pares_broker, program, refusal};
+use crate::PROGRAM;
+use crate::common::eventually;
+use crate::common::process::{Running, allow, damage_store};
 
 /// A broker that runs in `dir`; it ends with this.
 struct Broker {
     dir: PathBuf,
-    up: Child,
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        let _ = self.up.kill();
-        let _ = self.up.wait();
-    }
+    up: Running,
 }
 
 impl Broker {
     fn up(dir: &Path, options: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+        let mut command = Command::new(PROGRAM);
         command.args(["broker", "up", "--instant", "--dir"]).arg(dir).args(options.split_whitespace());
         let said = std::fs::File::create(dir.with_extension("said")).unwrap();
-        let up = command.stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap();
+        let up = Running(command.stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap());
         Self { dir: dir.to_owned(), up }
     }
 
@@ -37,17 +33,13 @@ impl Broker {
         std::fs::read_to_string(self.dir.with_extension("said")).unwrap()
     }
 
-    fn ended(&mut self) -> ExitStatus {
-        self.up.wait().unwrap()
-    }
-
     fn stop(mut self) {
-        kill_process(Pid::from_child(&self.up), Signal::TERM).unwrap();
-        assert!(self.ended().success(), "{}", self.said());
+        self.up.signal(Signal::TERM);
+        assert!(self.up.ended().success(), "{}", self.said());
     }
 
     fn fronts(&self) -> Vec<SocketAddr> {
-        until("it is written where fronts are", || self.dir.join("broker.toml").exists());
+        eventually("it is written where fronts are", || self.dir.join("broker.toml").exists());
         let text = std::fs::read_to_string(self.dir.join("broker.toml")).unwrap();
         let line = text.lines().find(|line| line.starts_with("fronts")).unwrap_or_default().to_owned();
         line.split('"').filter_map(|part| part.parse().ok()).collect()
@@ -55,24 +47,13 @@ impl Broker {
 
     /// Kills a process of it, and waits until there is another.
     fn kill(&self, word: &str) {
-        let before = children(self.up.id(), word);
-        let victim = Pid::from_raw(before[0] as i32).unwrap();
-        kill_process(victim, Signal::KILL).unwrap();
-        until("there is another", || {
-            let now = children(self.up.id(), word);
+        let before = children(self.up.0.id(), word);
+        assert!(kill(before[0]));
+        eventually("there is another", || {
+            let now = children(self.up.0.id(), word);
             now.len() == before.len() && !now.contains(&before[0])
         });
     }
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..6_000 {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("{what}: it is not so after two minutes");
 }
 
 /// Two free ports that follow each other: pages are at the first.
@@ -101,7 +82,7 @@ impl User {
     fn says(&mut self, command: &str) -> String {
         self.count += 1;
         let mut answer = None;
-        until(command, || {
+        eventually(command, || {
             self.fronts.rotate_left(1);
             answer = self.tries(command);
             answer.is_some()
@@ -121,6 +102,16 @@ impl User {
     }
 }
 
+/// A broker of one front and one desk, its directory, and a user who has a dollar.
+fn with_a_user() -> (tempfile::TempDir, PathBuf, Broker, User) {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("broker");
+    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
+    let mut jo = User::of(broker.fronts());
+    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
+    (scratch, dir, broker, jo)
+}
+
 #[test]
 fn two_cluster_broker_survives_kills_of_parts_and_supervisor() {
     let scratch = tempfile::tempdir().unwrap();
@@ -132,44 +123,38 @@ fn two_cluster_broker_survives_kills_of_parts_and_supervisor() {
         broker.kill(word);
         assert_eq!(jo.says("ADD,jo,1.00"), format!("[{count}] OK cash {count}.00"), "{word}");
     }
-    let parts = || ["site", "front", "desk"].map(|word| children(broker.up.id(), word)).concat();
+    let parts = || ["site", "front", "desk"].map(|word| children(broker.up.0.id(), word)).concat();
     let all = parts();
     assert_eq!(all.len(), 10);
-    kill_process(Pid::from_child(&broker.up), Signal::KILL).unwrap();
+    broker.up.signal(Signal::KILL);
     let lives = |id: &u32| Path::new(&format!("/proc/{id}")).exists();
-    until("they end with it", || !all.iter().any(lives));
+    eventually("they end with it", || !all.iter().any(lives));
     drop(broker);
     let broker = Broker::up(&dir, "");
     assert_eq!(jo.says("ADD,jo,1.00"), "[5] OK cash 5.00", "the same accounts");
     let mut al = User::of(vec![broker.fronts()[1]]);
     assert_eq!(al.says("ADD,al,1.00"), "[1] OK cash 1.00");
-    let dumped = pares(scratch.path(), &["audit", "dump", "all.xml", "--dir", "broker"]);
-    assert!(dumped.status.success(), "{}", String::from_utf8_lossy(&dumped.stderr));
+    pares_broker(scratch.path(), "audit dump all.xml --dir broker").done();
     let mut supervisor = User::of(vec![broker.fronts()[0]]);
     assert_eq!(supervisor.says("DUMPLOG,everything"), "[1] OK");
     let everything = dir.join("logs/everything");
-    until("it is written", || everything.exists());
+    eventually("it is written", || everything.exists());
     for log in [scratch.path().join("all.xml"), everything] {
         let text = std::fs::read_to_string(&log).unwrap();
         assert_eq!(text.matches("<command>ADD</command>").count(), 6, "of both fronts: {text}");
-        let verified = pares(scratch.path(), &["audit", "verify", log.to_str().unwrap()]);
-        assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+        pares_broker(scratch.path(), &format!("audit verify {}", log.display())).done();
     }
     broker.stop();
 }
 
 #[test]
 fn damaged_or_missing_accounts_are_reported_not_recreated() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("broker");
-    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
-    let mut jo = User::of(broker.fronts());
-    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
+    let (scratch, dir, broker, mut jo) = with_a_user();
     broker.stop();
     let (own, aside) = (dir.join("site-0-0"), scratch.path().join("aside"));
     std::fs::rename(&own, &aside).unwrap();
     let broker = Broker::up(&dir, "");
-    until("it says so", || broker.said().contains("no site participates"));
+    eventually("it says so", || broker.said().contains("no site participates"));
     assert!(broker.said().contains("is new: its disk is empty"), "{}", broker.said());
     drop(broker);
     std::fs::remove_dir_all(&own).unwrap();
@@ -177,33 +162,21 @@ fn damaged_or_missing_accounts_are_reported_not_recreated() {
     let broker = Broker::up(&dir, "");
     assert_eq!(jo.says("ADD,jo,1.00"), "[2] OK cash 2.00");
     broker.stop();
-    let store = own.join("store/items.redb");
-    let mut bytes = std::fs::read(&store).unwrap();
-    // A bit in each page that holds something, behind the one that redb begins its files with.
-    for page in bytes.chunks_mut(4096).skip(1) {
-        if let Some(byte) = page.iter_mut().find(|byte| **byte != 0) {
-            *byte ^= 16;
-        }
-    }
-    std::fs::write(&store, bytes).unwrap();
+    damage_store(&own);
     let mut broker = Broker::up(&dir, "");
-    assert_eq!(broker.ended().code(), Some(6), "{}", broker.said());
+    assert_eq!(broker.up.ended().code(), Some(6), "{}", broker.said());
     let said = broker.said();
     assert!(said.contains("needs repair") && said.contains("move the whole directory"), "{said}");
 }
 
 #[test]
 fn failed_front_is_reported_and_last_one_ends_broker() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("broker");
-    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
-    let mut jo = User::of(broker.fronts());
-    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
+    let (_scratch, dir, broker, _) = with_a_user();
     broker.stop();
     std::fs::remove_dir(dir.join("logs")).unwrap();
     std::fs::write(dir.join("logs"), "no folder").unwrap();
     let mut broker = Broker::up(&dir, "");
-    assert_eq!(broker.ended().code(), Some(1), "{}", broker.said());
+    assert_eq!(broker.up.ended().code(), Some(1), "{}", broker.said());
     let said = broker.said();
     assert!(said.contains("no front can run") && said.contains("making "), "{said}");
     let deaths = said.lines().filter(|line| line.starts_with("front 0 ended")).count();
@@ -215,54 +188,50 @@ fn port_in_use_is_named_before_anything_is_announced() {
     let scratch = tempfile::tempdir().unwrap();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();
-    let told = refusal(&pares(scratch.path(), &["up", "--fronts", "1", "--http", &taken]));
+    let told = refusal(pares_broker(scratch.path(), &format!("up --fronts 1 --http {taken}")));
     assert!(told.contains(&taken) && told.contains("--http") && !told.contains("pages at"), "{told}");
     let dir = scratch.path().join("broker-data");
     assert!(!dir.join("sites.toml").exists(), "how many of each there are is not settled yet");
     let moved = http();
     let broker = Broker::up(&dir, &moved);
-    until("pages are elsewhere", || broker.said().contains(&moved.replace("--http ", "pages at http://")));
+    eventually("pages are elsewhere", || {
+        broker.said().contains(&moved.replace("--http ", "pages at http://"))
+    });
     broker.stop();
     std::fs::write(scratch.path().join("log.xml"), "of before").unwrap();
-    let overwritten = refusal(&pares(scratch.path(), &["audit", "dump", "log.xml"]));
+    let overwritten = refusal(pares_broker(scratch.path(), "audit dump log.xml"));
     assert!(overwritten.contains("--force"), "{overwritten}");
     for stopped in [
-        pares(scratch.path(), &["person", "ann"]),
-        pares(scratch.path(), &["audit", "dump", "log.xml", "--force"]),
-        all_of_pares(scratch.path(), &["site", "status", "--dir", "broker-data"]),
+        pares_broker(scratch.path(), "person ann"),
+        pares_broker(scratch.path(), "audit dump log.xml --force"),
+        program(scratch.path(), "site status --dir broker-data"),
     ] {
-        let told = refusal(&stopped);
+        let told = refusal(stopped);
         assert!(told.contains("pares broker up") && !told.contains("pares site up"), "{told}");
     }
-    let nowhere = refusal(&pares(scratch.path(), &["front", "--dir", "none", "--desk", "127.0.0.1:1"]));
+    let nowhere = refusal(pares_broker(scratch.path(), "front --dir none --desk 127.0.0.1:1"));
     assert!(nowhere.contains("`pares broker up --dir none`") && !nowhere.contains("pares site"), "{nowhere}");
 }
 
 #[test]
 fn broker_restores_from_backup_and_keeps_accounts_private() {
     let scratch = tempfile::tempdir().unwrap();
-    let done = |arguments: &[&str]| {
-        let output = all_of_pares(scratch.path(), arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let done = |arguments: &str| program(scratch.path(), arguments).done();
     let options = || format!("--fronts 1 --desks 1 --durability os {}", http());
     let broker = Broker::up(&scratch.path().join("one"), &options());
     assert_eq!(User::of(broker.fronts()).says("ADD,jo,10.00"), "[1] OK cash 10.00");
-    done(&["broker", "audit", "dump", "log-one", "--dir", "one"]);
-    for of_items in
-        [&["up"][..], &["run", "--site", "0.0"], &["execute", "put", "bob", "5"], &["read", "get", "bob"]]
-    {
-        let told = refusal(&all_of_pares(scratch.path(), &[&["site", "--dir", "one"], of_items].concat()));
+    done("broker audit dump log-one --dir one");
+    for of_items in ["up", "run --site 0.0", "execute put bob 5", "read get bob"] {
+        let told = refusal(program(scratch.path(), &format!("site --dir one {of_items}")));
         assert!(told.contains("broker"), "{told}");
     }
-    done(&["site", "backup", "--dir", "one", "--to", "kept"]);
+    done("site backup --dir one --to kept");
     broker.stop();
-    let restored = done(&["site", "restore", "--from", "kept", "--dir", "two"]);
+    let restored = done("site restore --from kept --dir two");
     assert!(restored.contains("`pares broker up --dir two`"), "{restored}");
     let broker = Broker::up(&scratch.path().join("two"), &options());
     assert_eq!(User::of(broker.fronts()).says("DISPLAY_SUMMARY,jo"), "[1] OK");
-    done(&["broker", "audit", "dump", "log-two", "--dir", "two"]);
+    done("broker audit dump log-two --dir two");
     let log = |name: &str| std::fs::read_to_string(scratch.path().join(name)).unwrap();
     let (one, two) = (log("log-one"), log("log-two"));
     let before = one.trim_end().strip_suffix("</log>").unwrap();
@@ -273,30 +242,22 @@ fn broker_restores_from_backup_and_keeps_accounts_private() {
 
 #[test]
 fn front_out_of_descriptors_reports_once_and_serves() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("broker");
-    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
+    let (_scratch, dir, broker, _) = with_a_user();
     let fronts = broker.fronts();
-    let mut jo = User::of(fronts.clone());
-    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
-    let id = children(broker.up.id(), "front")[0];
-    let allow = |most: Option<u64>| {
-        let maximum = getrlimit(Resource::Nofile).maximum;
-        let limit = Rlimit { current: most.or(maximum), maximum };
-        prlimit(Pid::from_raw(id as i32), Resource::Nofile, limit).unwrap();
-    };
+    let id = children(broker.up.0.id(), "front")[0];
+    let front = Pid::from_raw(id as i32).unwrap();
     let stream = TcpStream::connect(fronts[0]).unwrap();
     let mut lines = BufReader::new(&stream).lines();
     assert!(lines.next().unwrap().unwrap().starts_with("SESSION "));
-    allow(Some(3));
+    allow(front, Some(3));
     let waiting: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(fronts[0]).unwrap()).collect();
     let log = || std::fs::read_to_string(dir.join("front-0.log")).unwrap();
-    until("it says so", || log().contains("no file descriptor is left"));
+    eventually("it says so", || log().contains("no file descriptor is left"));
     (&stream).write_all(b"[1] ADD,al,1.00\n[2] ADD,al,1.00\n").unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "[1] OK cash 1.00");
     assert_eq!(lines.next().unwrap().unwrap(), "[2] OK cash 2.00");
     assert_eq!(log().matches("no file descriptor is left").count(), 1, "{}", log());
-    allow(None);
+    allow(front, None);
     for stream in waiting {
         let greeting = BufReader::new(stream).lines().next().unwrap().unwrap();
         assert!(greeting.starts_with("SESSION "), "{greeting}");

@@ -4,9 +4,7 @@ use super::*;
 
 /// A process that is the witness.
 fn witness(dir: &Path) -> Running {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-    command.args(["site", "witness", "--dir"]).arg(dir);
-    Running(command.stdout(Stdio::null()).spawn().unwrap())
+    start_after("", "witness", dir)
 }
 
 #[test]
@@ -15,7 +13,7 @@ fn witness_register_single_process_damaged_needs_renewal() {
     let [dir, other] = ["sites", "other"].map(|name| scratch.path().join(name));
     site("init --sites 1 --durability os --witness", &dir).unwrap();
     let running = witness(&dir);
-    until("it has a register", || dir.join("witness/register").exists());
+    eventually("it has a register", || dir.join("witness/register").exists());
     std::fs::create_dir(&other).unwrap();
     for name in ["sites.toml", "tls", "witness"] {
         std::os::unix::fs::symlink(dir.join(name), other.join(name)).unwrap();
@@ -27,8 +25,8 @@ fn witness_register_single_process_damaged_needs_renewal() {
     *register.last_mut().unwrap() ^= 1;
     std::fs::write(dir.join("witness/register"), register).unwrap();
     let ended = output("witness", &dir);
-    assert_eq!(ended.status.code(), Some(6));
-    assert!(String::from_utf8_lossy(&ended.stderr).contains("pares site renew"));
+    assert_eq!(ended.status, Some(6));
+    assert!(ended.complaint.contains("pares site renew"), "{ended:?}");
 }
 
 /// Writes where the first cluster reaches the second: there, or nowhere.
@@ -55,14 +53,14 @@ fn witness_lets_one_of_two_rival_operators_continue() {
     let config = SitesConfig::load(&dir).unwrap();
     operate_elsewhere(&config, &dir, &elsewhere);
     let third = witness(&dir);
-    let here = Running::start("0.0", &dir);
-    let there = Running::start("1.0", &dir);
+    let here = start("0.0", &dir);
+    let there = start("1.0", &dir);
     site("execute add alice 100", &dir).unwrap();
-    until("all is well", || output("status", &dir).status.code() == Some(0));
+    eventually("all is well", || output("status", &dir).is_ok());
     drop(here);
     reach(&config, true, &dir);
-    let here = Running::start("0.0", &dir);
-    until("0.0 answers", || status(&dir).iter().any(|report| report["site"] == "0.0"));
+    let here = start("0.0", &dir);
+    eventually("0.0 answers", || status(&dir).iter().any(|report| report["site"] == "0.0"));
     drop(third);
     let said = site("lost 1 --yes --patience 3", &dir).unwrap_err();
     assert!(said.contains("the witness does not answer") && said.contains("--without-witness"), "{said}");
@@ -75,10 +73,10 @@ fn witness_lets_one_of_two_rival_operators_continue() {
     assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 70 left");
     drop(here);
     reach(&config, false, &dir);
-    let _here = Running::start("0.0", &dir);
-    // 1.0 alone still counts itself among the living.
+    let _here = start("0.0", &dir);
+    // 1.0 alone still counts itself live.
     let knows = |report: &Value| report["site"] == "0.0" && report["live"] == serde_json::json!([0]);
-    until("0.0 answers", || status(&dir).iter().any(knows));
+    eventually("0.0 answers", || status(&dir).iter().any(knows));
     site("admit 1", &dir).unwrap();
     assert_eq!(site("read --site 1.0 --latest get alice", &dir).unwrap(), "70", "one history");
 
@@ -87,14 +85,14 @@ fn witness_lets_one_of_two_rival_operators_continue() {
     let third = witness(&dir);
     let said = site("lost 1 --yes", &dir).unwrap_err();
     assert!(said.contains("no register"), "{said}");
-    until("it wants attention", || output("status", &dir).status.code() == Some(4));
+    eventually("it wants attention", || output("status", &dir).status == Some(4));
     site("renew", &dir).unwrap();
     assert!(site("renew", &dir).unwrap_err().contains("has a register"));
-    until("all is well again", || output("status", &dir).status.code() == Some(0));
+    eventually("all is well again", || output("status", &dir).is_ok());
     drop(there);
     site("lost 1 --yes", &dir).unwrap();
     assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 40 left");
-    let there = Running::start("1.0", &dir);
+    let there = start("1.0", &dir);
     site("admit 1", &dir).unwrap();
     drop(there);
     third.signal(Signal::STOP);
@@ -112,24 +110,24 @@ fn two_operators_without_witness_make_two_histories() {
     site("init --sites 1 --durability os", &dir).unwrap();
     let config = SitesConfig::load(&dir).unwrap();
     operate_elsewhere(&config, &dir, &elsewhere);
-    let here = Running::start("0.0", &dir);
-    let _there = Running::start("1.0", &dir);
-    until("all is well", || output("status", &dir).status.code() == Some(0));
+    let here = start("0.0", &dir);
+    let _there = start("1.0", &dir);
+    eventually("all is well", || output("status", &dir).is_ok());
     drop(here);
     reach(&config, true, &dir);
-    let _here = Running::start("0.0", &dir);
+    let _here = start("0.0", &dir);
     site("lost 1 --yes", &dir).unwrap();
     let ends_with_two = |command: &str| {
         let output = output(command, &dir);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(4), "{command}: {said}");
+        let said = output.complaint;
+        assert_eq!(output.status, Some(4), "{command}: {said}");
         assert!(said.contains("two histories: 0.0 is in era") && said.contains("; 1.0 is in era"), "{said}");
         said
     };
     let said = site("lost 0 --yes", &dir).unwrap_err();
     assert!(said.contains("no cluster would be left"), "one who hears both: {said}");
     site("lost 0 --yes", &elsewhere).unwrap();
-    until("both are heard", || status(&dir).len() == 2);
+    eventually("both are heard", || status(&dir).len() == 2);
     ends_with_two("status");
     let said = ends_with_two("admit 1 --patience 1");
     assert!(said.contains("not within 1s"), "by its own word it is among the living: {said}");

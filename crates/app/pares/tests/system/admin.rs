@@ -1,30 +1,16 @@
-//! The exchange runs its market: by `pares admin`, and by the clock.
-
-use std::process::Command as Process;
-use std::time::{SystemTime, UNIX_EPOCH};
+//! The exchange runs its market by `pares admin`.
 
 use pares_client::{Client, Role, Update};
-use pares_node::SystemConfig;
-use pares_types::{
-    CancelCause, ClientOrderId, ClientRequest, InstrumentId, NewOrder, Price, Quantity, Reason, Side, Status,
-    TimeInForce, Timestamp,
-};
+use pares_types::{CancelCause, InstrumentId, Quantity, Reason, Side, Status};
 use serde_json::Value;
 
-use crate::common::exchange::{Exchange, PROGRAM, small};
+use crate::common::exchange::{Exchange, small};
 use crate::common::{PATIENCE, limit, record};
 
 /// Runs `pares admin`. Whether it succeeded, and its JSON.
 fn admin(exchange: &Exchange, arguments: &str) -> (bool, Value) {
-    let (ok, text) = pares(exchange, &format!("admin {arguments}"));
-    (ok, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments}: {error}: {text}")))
-}
-
-fn pares(exchange: &Exchange, arguments: &str) -> (bool, String) {
-    let mut process = Process::new(PROGRAM);
-    process.args(arguments.split_whitespace()).arg("--json").arg("--dir").arg(exchange.layout().root());
-    let output = process.output().unwrap();
-    (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    let ran = exchange.pares(&format!("admin {arguments} --json"));
+    (ran.is_ok(), ran.json())
 }
 
 /// The next update that `wanted` takes.
@@ -52,8 +38,7 @@ fn an_auction_by_hand_and_a_trade_declared_void() {
     let (sold, bought) = (told(&mut seller, trade), told(&mut buyer, trade));
     assert_eq!((sold.role, bought.role, sold.price), (Role::Resting, Role::Incoming, bought.price));
 
-    let (_, history) = pares(&exchange, "history trades");
-    let history: Value = serde_json::from_str(&history).unwrap();
+    let history = exchange.pares("history trades --json").json();
     let row = &history["trades"][0];
     assert_eq!((&row["aggressor"], &row["position"]), (&"none".into(), &answer["position"]));
     let bust = format!("bust ALFA {}.{}", row["position"], row["number"]);
@@ -99,47 +84,4 @@ fn a_member_is_blocked_in_an_instrument_that_was_added() {
     assert_eq!(rests.status, Status::Resting);
     let (ok, answer) = admin(&exchange, "remove 99");
     assert_eq!((ok, &answer["reason"]), (false, &"not_closeable".into()));
-}
-
-#[test]
-fn an_order_with_a_date_expires_by_the_clock() {
-    let exchange = Exchange::start(&SystemConfig { clock_ms: 20, ..small(1) });
-    let mut member = exchange.client(0, 7);
-    let now_ns = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos()).unwrap();
-    let order = NewOrder {
-        time_in_force: TimeInForce::Gtd { until: Timestamp(now_ns + 500_000_000) },
-        ..NewOrder::limit(Side::Buy, Price(20_000), Quantity(5))
-    };
-    let (client_order_id, instrument) = (ClientOrderId(1), InstrumentId(1));
-    let enter = ClientRequest::Enter { client_order_id, instrument, order };
-    assert_eq!(member.submit_and_wait(&enter).unwrap().status, Status::Resting);
-    let cancelled = |update| if let Update::Cancelled(one) = update { Some(one) } else { None };
-    assert_eq!(told(&mut member, cancelled).cause, CancelCause::Expired);
-}
-
-/// Nobody asks for anything after it: the gateway that took it in tells the time at once.
-#[test]
-fn an_order_in_many_steps_trades_in_full_by_the_clock() {
-    let mut config = small(1);
-    config.instruments[0].step_max = 3;
-    let exchange = Exchange::start(&config);
-    let (mut seller, mut buyer) = (exchange.client(0, 7), exchange.client(0, 8));
-    for name in 1..=10 {
-        seller.submit_and_wait(&limit(name, 1, Side::Sell, 1, 2_238_200)).unwrap();
-    }
-    buyer.send(&limit(1, 1, Side::Buy, 10, 2_238_200)).unwrap();
-    buyer.flush().unwrap();
-    let (mut answer, mut traded) = (None, 0);
-    while traded < 10 || answer.is_none() {
-        assert!(buyer.wait(PATIENCE).unwrap(), "an update comes");
-        let update = |update| match update {
-            Update::Answer(one) => answer = Some(one),
-            Update::Trade(trade) => traded += trade.quantity.0,
-            _ => {}
-        };
-        buyer.poll(update).unwrap();
-    }
-    let answer = answer.unwrap();
-    assert_eq!((answer.status, answer.reason), (Status::Held, Reason::Unfinished));
-    assert_eq!((answer.executed, answer.remaining), (Quantity(3), Quantity(7)));
 }

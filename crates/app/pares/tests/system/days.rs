@@ -18,19 +18,12 @@ use pares_wire::record::ResultRecord;
 use serde_json::{Value, json};
 
 use crate::common::exchange::{Exchange, PROGRAM, gateway, recorder, small, venue};
+use crate::common::process::{Ran, pares};
 use crate::common::{eventually, limit, record};
 
-/// Runs `pares`. Its exit status, and what it printed.
-fn pares(exchange: &Exchange, arguments: &str) -> (Option<i32>, String) {
-    let mut process = Process::new(PROGRAM);
-    process.args(arguments.split_whitespace()).arg("--dir").arg(exchange.layout().root());
-    let output = process.output().unwrap();
-    (output.status.code(), String::from_utf8(output.stdout).unwrap())
-}
-
 fn json(exchange: &Exchange, arguments: &str) -> (Option<i32>, Value) {
-    let (status, text) = pares(exchange, &format!("{arguments} --json"));
-    (status, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments}: {error}: {text}")))
+    let ran = exchange.pares(&format!("{arguments} --json"));
+    (ran.status, ran.json())
 }
 
 fn good_till_cancelled(name: u64, price: i64) -> ClientRequest {
@@ -54,14 +47,14 @@ fn day_ended_by_hand_reported_alike_and_followed() {
     assert_eq!(refused.reason, Reason::DayOver);
     eventually("all recorders have the day", || {
         exchange.tick();
-        pares(&exchange, "day report --json").0 == Some(0)
+        exchange.pares("day report --json").is_ok()
     });
     let (_, report) = json(&exchange, "day report 2026-11-23");
     assert_eq!((&report["agreed"], report["recorders"].as_array().unwrap().len()), (&true.into(), 2));
     let traded = &report["instruments"][0];
     assert_eq!((&traded["closing"], &traded["quantity"]), (&"223.8200".into(), &3.into()));
     assert_eq!(report["members"][1]["orders"], 2);
-    assert!(pares(&exchange, "day report --html").1.contains("Business day 2026-11-23"));
+    assert!(exchange.pares("day report --html").out.contains("Business day 2026-11-23"));
 
     assert_eq!(json(&exchange, "admin day begin 2026-11-23").0, Some(1), "not twice");
     assert_eq!(json(&exchange, "admin day begin 2026-11-24").0, Some(0));
@@ -83,16 +76,8 @@ fn trade_a_day(exchange: &mut Exchange, day: &str, names: std::ops::Range<u64>) 
     eventually("all recorders have the day", || {
         exchange.tick();
         // Before the first recorder has it, it is an error and no report.
-        pares(exchange, &format!("day report {day} --json")).0 == Some(0)
+        exchange.pares(&format!("day report {day} --json")).is_ok()
     });
-}
-
-/// Runs `pares` with another directory; what it printed.
-fn pares_in(dir: &std::path::Path, arguments: &str) -> String {
-    let output =
-        Process::new(PROGRAM).args(arguments.split_whitespace()).arg("--dir").arg(dir).output().unwrap();
-    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
@@ -110,59 +95,58 @@ fn closed_days_are_archived_and_read_again_from_the_archive() {
     let [first, second] = &manifests()[..] else { panic!() };
     assert_eq!((first.until, first.until % first.segment_bytes), (second.from, 0), "a day begins a segment");
 
-    pares(&exchange, &format!("archive --to {}", archive.display()));
-    let restore = format!("archive restore --from {} --into {}", archive.display(), read.display());
-    let output = Process::new(PROGRAM).args(restore.split_whitespace()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let trades: Value = serde_json::from_str(&pares_in(&read, "history trades --json --limit 100")).unwrap();
+    exchange.pares(&format!("archive --to {}", archive.display())).done();
+    let restore = |into: &Path| {
+        let words = format!("archive restore --from {} --into {}", archive.display(), into.display());
+        Ran::of(Process::new(PROGRAM).args(words.split_whitespace()))
+    };
+    restore(&read).done();
+    let trades = pares(&read, "history trades --json --limit 100").json();
     assert_eq!(trades["trades"].as_array().unwrap().len(), 39);
     let of_archive = format!("day report --archive {}", archive.display());
     for day in ["2026-11-23", "2026-11-24"] {
         let (_, system) = json(&exchange, &format!("day report {day}"));
         assert_eq!(json(&exchange, &format!("{of_archive} {day}")), (Some(0), system.clone()));
-        let one: Value = serde_json::from_str(&pares_in(&read, &format!("day report {day} --json"))).unwrap();
+        let one = pares(&read, &format!("day report {day} --json")).json();
         assert_eq!((&one["recorders"], &system["recorders"]), (&json!([0]), &json!([0, 1])));
         assert_eq!((&one["shards"], &one["members"]), (&system["shards"], &system["members"]));
         assert_eq!(one["instruments"], system["instruments"]);
     }
     assert_eq!(json(&exchange, &of_archive).1["day"], "2026-11-24", "the last");
-    assert!(pares_in(&read, "day report").ends_with("recorder-1 has no report of this day here\n"));
+    assert!(pares(&read, "day report").done().ends_with("recorder-1 has no report of this day here\n"));
     std::fs::write(archive.join("recorder-0/2026-11-24/manifest.json"), "{}").unwrap();
-    let (status, said) = pares(&exchange, &of_archive);
-    assert!(status == Some(7) && said.contains("read out of recorder-1: they differ"), "{said}");
+    let differs = exchange.pares(&of_archive);
+    assert_eq!(differs.status, Some(7), "{differs:?}");
+    assert!(differs.out.contains("read out of recorder-1: they differ"), "{differs:?}");
     std::fs::remove_dir_all(archive.join("recorder-1/2026-11-24")).unwrap();
-    assert_eq!(pares(&exchange, &of_archive).0, Some(1), "the other is damaged");
-    pares(&exchange, &format!("archive --to {}", archive.display()));
+    assert_eq!(exchange.pares(&of_archive).status, Some(1), "the other is damaged");
+    exchange.pares(&format!("archive --to {}", archive.display()));
     std::fs::remove_dir_all(archive.join("recorder-1")).unwrap();
-    assert!(pares(&exchange, &of_archive).1.ends_with("recorder-1 has no report of this day here\n"));
-    assert_eq!(pares(&exchange, &format!("{of_archive} 2026-11-25")).0, Some(1));
+    let alone = exchange.pares(&of_archive).out;
+    assert!(alone.ends_with("recorder-1 has no report of this day here\n"), "{alone}");
+    assert_eq!(exchange.pares(&format!("{of_archive} 2026-11-25")).status, Some(1));
 
-    let up = Process::new(PROGRAM).args(["up", "--dir"]).arg(&read).output().unwrap();
-    let said = String::from_utf8_lossy(&up.stderr);
-    assert!(!up.status.success() && said.contains("archived days"), "a record is no system: {said}");
+    let up = pares(&read, "up");
+    assert!(!up.is_ok() && up.complaint.contains("archived days"), "a record is no system: {up:?}");
 
     let packed = archive.join("recorder-0/2026-11-23").join(format!("{}.zst", first.segments[0].name));
     let mut bytes = std::fs::read(&packed).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&packed, bytes).unwrap();
-    let again =
-        Process::new(PROGRAM).args(restore.replace("read", "again").split_whitespace()).output().unwrap();
-    assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("damaged"));
+    let again = restore(&scratch.path().join("again"));
+    assert!(!again.is_ok() && again.complaint.contains("damaged"), "{again:?}");
     one_recorder_that_fails_keeps_no_other_from_being_archived(&exchange, &scratch.path().join("other"));
 }
 
 fn one_recorder_that_fails_keeps_no_other_from_being_archived(exchange: &Exchange, archive: &Path) {
     std::fs::create_dir(archive).unwrap();
     std::fs::write(archive.join("recorder-0"), "in the way").unwrap();
-    let dir = exchange.layout();
-    let mut process = Process::new(PROGRAM);
-    process.args(["archive", "--json", "--to"]).arg(archive).arg("--dir").arg(dir.root());
-    let output = process.output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let errors = String::from_utf8(output.stderr).unwrap();
+    let ran = exchange.pares(&format!("archive --json --to {}", archive.display()));
+    assert_eq!(ran.status, Some(1));
+    let errors = &ran.complaint;
     assert!(errors.contains("recorder-0 is not archived") && !errors.contains("recorder-1"), "{errors}");
-    let archived: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let archived = ran.json();
     assert_eq!(
         (&archived["recorder"], archived["days"].as_array().unwrap().len()),
         (&json!("recorder-1"), 2)
@@ -235,7 +219,7 @@ fn archive_in(dir: &Path) -> String {
 fn archive_and_wait(exchange: &mut Exchange, archive: &str, archived: &[&str], dropped: &str) {
     for day in archived {
         let command = format!("archive --to {archive} --day {day}");
-        assert_eq!(pares(exchange, &command).0, Some(0), "{day}");
+        exchange.pares(&command).done();
     }
     // A day goes once all shards have checkpoints behind it.
     eventually_with_traffic(exchange, "the day is dropped", |exchange| {
@@ -380,7 +364,7 @@ fn replace_disk(exchange: &mut Exchange, id: u16) {
     exchange.look_away(false);
     eventually("it is filled, and nothing is wrong", || {
         exchange.tick();
-        kept(exchange, id) == before && pares(exchange, "stat").0 == Some(0)
+        kept(exchange, id) == before && exchange.pares("stat").is_ok()
     });
 }
 
@@ -391,8 +375,8 @@ fn lose_checkpoints_and_put_a_disk_back(exchange: &mut Exchange, old: &Path) {
     assert!(copied.success());
     (0..2).for_each(|id| std::fs::remove_dir_all(dir(id).join("checkpoints")).unwrap());
     exchange.start_again();
-    let (status, text) = pares(exchange, "stat");
-    assert_eq!(status, Some(4), "{text}");
+    let stat = exchange.pares("stat");
+    assert_eq!(stat.status, Some(4), "{stat:?}");
     eventually("the venues go on without those shards", || exchange.counter(venue(0), "shards_away") == 2);
     assert!(exchange.complaints().contains("shard 1 cannot start: no checkpoint of it is readable"));
     assert!(checkpoints(exchange, 0).is_empty() && checkpoints(exchange, 1).is_empty());
@@ -437,7 +421,7 @@ fn serial_disk_replacement_keeps_quiet_shard_state() {
     assert!(!exchange.layout().recorder_log(RecorderId(0)).join("checkpoints/1-0.ckpt").exists());
 }
 
-/// Why a member is not told its stream of the first shard from a number on, and from which number it can be; else what it is told next.
+/// Why a member does not receive its stream of the first shard from a number on, and from which number it can; else what it receives next.
 fn stream(exchange: &Exchange, member: u32, from: u64) -> (Reason, u64) {
     let mut client = exchange.client(0, member);
     client.resume(Some(ShardId(0)), from).unwrap();
@@ -462,9 +446,9 @@ fn a_running_system_is_backed_up_and_started_from_the_copy() {
     trade_a_day(&mut exchange, "2026-11-23", 1..20);
     let (scratch, copied) = (tempfile::tempdir().unwrap(), Arc::new(tempfile::tempdir().unwrap()));
     let (backup, copy) = (scratch.path().join("backup"), copied.path().to_owned());
-    pares(&exchange, &format!("backup {}", backup.display()));
-    pares_in(&copy, &format!("restore {}", backup.display()));
-    let report = |dir: &std::path::Path| pares_in(dir, "day report 2026-11-23 --json");
+    exchange.pares(&format!("backup {}", backup.display())).done();
+    pares(&copy, &format!("restore {}", backup.display())).done();
+    let report = |dir: &Path| pares(dir, "day report 2026-11-23 --json").done();
     assert_eq!(report(&copy), report(exchange.layout().root()), "hashes, totals, statistics");
     let again = Exchange::start_in(copied, exchange.config());
     let mut member = again.client(0, 7);

@@ -3,7 +3,7 @@
 //! Each is left out, and says so, where it is not there and cannot be had.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use etherparse::{SlicedPacket, TransportSlice};
@@ -13,8 +13,9 @@ use pares_feed::soup::{Pieces, SERVER_BYTES_MAX};
 use pares_types::{ShardId, Side};
 use pcap_file::pcap::PcapReader;
 
-use crate::common::exchange::{Exchange, PROGRAM, small, with_feed};
+use crate::common::exchange::{Exchange, small, with_feed};
 use crate::common::{eventually, limit};
+use crate::web::clients::{answers, python_with};
 
 /// As it was tried.
 const ITCHFEED: &str = "itchfeed==1.6.4";
@@ -29,17 +30,6 @@ fn traded() -> Exchange {
     buyer.submit_and_wait(&crate::common::cancel(3, 2)).unwrap();
     exchange.tick();
     exchange
-}
-
-fn pares(exchange: &Exchange, arguments: &[&str], path: &Path) {
-    let output = Command::new(PROGRAM)
-        .args(arguments)
-        .arg(path)
-        .arg("--dir")
-        .arg(exchange.layout().root())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Of a capture: what came to a port of UDP, packet by packet, and what was said from one port of TCP to another.
@@ -73,7 +63,7 @@ fn capture(exchange: &Exchange, path: &Path) -> Captured {
     let lines = exchange.config().feed.as_ref().unwrap().lines(ShardId(0)).map(|line| line.port());
     let mut captured = Captured::default();
     eventually("a capture has both lines and the day", || {
-        pares(exchange, &["feed", "capture", "--seconds", "2", "--replay", "--pcap"], path);
+        exchange.pares(&format!("feed capture --seconds 2 --replay --pcap {}", path.display())).done();
         captured = read(path);
         let replayed = captured.streams.values().map(Vec::len).max();
         lines.iter().all(|line| captured.datagrams.contains_key(line)) && replayed > Some(200)
@@ -81,17 +71,25 @@ fn capture(exchange: &Exchange, path: &Path) -> Captured {
     captured
 }
 
+pub(crate) fn has_tshark() -> bool {
+    let has = Command::new("tshark").arg("--version").output().is_ok_and(|told| told.status.success());
+    if !has {
+        eprintln!("skipped: there is no tshark");
+    }
+    has
+}
+
 /// The fields of each packet that tshark finds.
-fn dissected(path: &Path, decode_as: &[String], filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+pub(crate) fn dissected(
+    path: &Path,
+    decode_as: &[String],
+    filter: &str,
+    fields: &[&str],
+) -> Vec<Vec<String>> {
     let mut tshark = Command::new("tshark");
-    tshark.args([
-        "-o",
-        "ip.check_checksum:TRUE",
-        "-o",
-        "udp.check_checksum:TRUE",
-        "-o",
-        "tcp.check_checksum:TRUE",
-    ]);
+    for protocol in ["ip", "udp", "tcp"] {
+        tshark.args(["-o", &format!("{protocol}.check_checksum:TRUE")]);
+    }
     tshark.args(["-Y", filter, "-T", "fields", "-E", "occurrence=a"]).arg("-r").arg(path);
     for rule in decode_as {
         tshark.args(["-d", rule]);
@@ -108,8 +106,7 @@ fn dissected(path: &Path, decode_as: &[String], filter: &str, fields: &[&str]) -
 #[test]
 #[ignore = "all: a program of others, installed from a registry"]
 fn tshark_dissects_a_capture_and_finds_the_same_packets() {
-    if !Command::new("tshark").arg("--version").output().is_ok_and(|told| told.status.success()) {
-        eprintln!("skipped: there is no tshark");
+    if !has_tshark() {
         return;
     }
     let (exchange, scratch) = (traded(), tempfile::tempdir().unwrap());
@@ -161,26 +158,6 @@ fn kinds(stream: &[u8]) -> Vec<char> {
     kinds
 }
 
-/// A Python that has `itchfeed`, in a folder of its own.
-fn python() -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(ITCHFEED);
-    let program = dir.join("bin").join("python");
-    let answers = |command: &mut Command| {
-        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        quiet.status().is_ok_and(|status| status.success())
-    };
-    let is_there = || answers(Command::new(&program).args(["-c", "import itch.parser"]));
-    if is_there()
-        || answers(Command::new("python3").args(["-m", "venv"]).arg(&dir))
-            && answers(Command::new(&program).args(["-m", "pip", "install", "--quiet", ITCHFEED]))
-            && is_there()
-    {
-        return Some(program);
-    }
-    eprintln!("skipped: {ITCHFEED} cannot be installed; it needs Python 3 with venv, and PyPI");
-    None
-}
-
 /// Prints kind, locate and the numbers of each message, as `itchfeed` reads them.
 const READ_TAPE: &str = "
 import sys
@@ -193,13 +170,15 @@ for message in MessageParser().parse_file(open(sys.argv[1], 'rb')):
 #[test]
 #[ignore = "all: a program of others, installed from a registry"]
 fn itchfeed_reads_the_tape_and_finds_the_same_numbers() {
-    let Some(python) = python() else { return };
+    let imports = |bin: &Path| answers(Command::new(bin.join("python")).args(["-c", "import itch.parser"]));
+    let Some(programs) = python_with(ITCHFEED, imports) else { return };
     let (exchange, scratch) = (traded(), tempfile::tempdir().unwrap());
-    pares(&exchange, &["feed", "tape", "--to"], scratch.path());
+    exchange.pares(&format!("feed tape --to {}", scratch.path().display())).done();
     let mut kinds = String::new();
     for entry in std::fs::read_dir(scratch.path()).unwrap() {
         let path = entry.unwrap().path();
-        let output = Command::new(&python).args(["-c", READ_TAPE]).arg(&path).output().unwrap();
+        let output =
+            Command::new(programs.join("python")).args(["-c", READ_TAPE]).arg(&path).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
         let theirs: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();

@@ -1,21 +1,14 @@
 //! Processes with few descriptors, or none left for a while.
 
 use std::net::TcpStream;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use pares_node::{NodeId, SystemConfig};
 use pares_types::{ReplayerId, Side};
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::common::exchange::{Exchange, PROGRAM, gateway, small, venue, with_feed};
-use crate::common::process::pid_of;
+use crate::common::process::{Running, allow, pid_of};
 use crate::common::{eventually, limit, record};
-
-/// The process may have descriptors below `most` only. Those that it has stay.
-fn allow(process: Pid, most: Option<u64>) {
-    let maximum = getrlimit(Resource::Nofile).maximum;
-    prlimit(Some(process), Resource::Nofile, Rlimit { current: most.or(maximum), maximum }).unwrap();
-}
 
 #[test]
 fn venue_out_of_descriptors_resumes_reading_later() {
@@ -32,18 +25,8 @@ fn venue_out_of_descriptors_resumes_reading_later() {
     record::agreed(&mut exchange);
 }
 
-/// A process that ends with the test.
-struct ByHand(Child);
-
-impl Drop for ByHand {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// The node is dead, and starts by hand, in a shell that does `first`.
-fn by_hand(exchange: &mut Exchange, node: NodeId, first: &str) -> ByHand {
+fn by_hand(exchange: &mut Exchange, node: NodeId, first: &str) -> Running {
     exchange.look_away(true);
     exchange.supervisor().hold(node, true);
     exchange.kill(node);
@@ -54,7 +37,7 @@ fn by_hand(exchange: &mut Exchange, node: NodeId, first: &str) -> ByHand {
     let line = format!(r#"{first}; exec "$0" node {node} --dir "$1" --detached"#);
     let mut by_hand = Command::new("sh");
     by_hand.args(["-c", &line, PROGRAM]).arg(exchange.layout().root());
-    ByHand(by_hand.spawn().unwrap())
+    Running(by_hand.spawn().unwrap())
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! A full disk under one log: requests are refused or wait, nothing acknowledged is lost, and once there is
-//! room everything goes on without a restart.
+//! room everything continues without a restart.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,8 @@ use pares_node::{Layout, SystemConfig};
 use pares_types::{GatewayId, Reason, RecorderId, Side, VenueId};
 use pares_wire::frame;
 
-use crate::common::exchange::{Exchange, gateway, small, venue};
+use crate::bad_input::signed_on;
+use crate::common::exchange::{Exchange, gateway, recorder, small, venue};
 use crate::common::process::Up;
 use crate::common::{eventually, limit, load, record};
 use crate::tap::tap;
@@ -78,10 +79,27 @@ impl Flood {
         Self { client: exchange.client(0, member), sent: 0, answered: 0, rejected: Vec::new() }
     }
 
+    fn open(&self) -> u64 {
+        self.sent - self.answered - self.rejected.len() as u64
+    }
+
+    /// Sends nothing more until all is answered.
+    fn finish(&mut self) {
+        self.run(0, |flood| flood.open() == 0);
+    }
+
+    /// So many more are answered.
+    fn works_again(&mut self, more: u64) {
+        let enough = self.answered + more;
+        self.run(100, |flood| flood.answered >= enough);
+        assert!(self.answered >= enough, "it works again");
+        self.finish();
+    }
+
     /// Keeps up to `in_flight` orders open until `done`, or nothing has come for a second.
     fn run(&mut self, in_flight: u64, done: impl Fn(&Self) -> bool) {
         while !done(self) {
-            while self.sent - self.answered - (self.rejected.len() as u64) < in_flight {
+            while self.open() < in_flight {
                 let name = self.sent + 1;
                 let side = if name.is_multiple_of(2) { Side::Sell } else { Side::Buy };
                 match self.client.send(&limit(name, 3, side, 1, 1_000_000)) {
@@ -125,91 +143,65 @@ fn full_gateway_disk_rejects_requests_until_room() {
     flood.run(100, |flood| flood.answered >= 1_000);
     // No venue reads on, so nothing of the log is released; what is prepared is used up in the end.
     disk.fill();
-    let venues = [0, 1].map(crate::common::exchange::venue);
+    let venues = [0, 1].map(venue);
     venues.iter().for_each(|&venue| exchange.freeze(venue));
     let mut second = Flood::new(&exchange, 8); // one session may not have so many in flight
     flood.run(60_000, |flood| flood.rejected.len() >= 1_000);
     second.run(60_000, |second| second.rejected.len() >= 1_000);
     assert!(second.rejected.contains(&Reason::StorageUnavailable), "{:?}", second.rejected.first());
     venues.iter().for_each(|&venue| exchange.thaw(venue));
-    second.run(0, |second| second.sent == second.answered + second.rejected.len() as u64);
-    flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
+    second.finish();
+    flood.finish();
     disk.make_room();
-    let before = flood.answered;
-    flood.run(100, |flood| flood.answered >= before + 40_000);
-    assert!(flood.answered >= before + 40_000, "it works again");
-    flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
+    flood.works_again(40_000);
     check(&mut exchange, &[&flood, &second]);
 }
 
 #[test]
-fn full_disk_of_only_recorder_stalls_until_room() {
-    let config = SystemConfig { recorders: 1, ..small(1) };
-    let Some((mut exchange, disk)) = start(&config, 24, |layout| layout.recorder_log(RecorderId(0))) else {
-        return;
-    };
-    let mut flood = Flood::new(&exchange, 7);
-    flood.run(100, |flood| flood.answered >= 1_000);
-    disk.fill();
-    flood.run(100, |flood| flood.answered >= 200_000);
-    assert!(flood.answered < 200_000, "there was no room for so many");
-    assert_eq!(flood.sent - flood.answered - flood.rejected.len() as u64, 100, "the last ones wait");
-    disk.make_room();
-    let before = flood.answered;
-    flood.run(100, |flood| flood.answered >= before + 20_000);
-    assert!(flood.answered >= before + 20_000, "it works again");
-    flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
-    check(&mut exchange, &[&flood]);
-}
-
-#[test]
-fn disk_full_under_one_of_two_recorders_disturbs_nobody() {
-    let Some((mut exchange, disk)) = start(&small(1), 24, |layout| layout.recorder_log(RecorderId(1))) else {
-        return;
-    };
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 200);
-    disk.fill();
-    load::trade(&mut exchange, &mut traders, 20_000);
-    disk.make_room();
-    load::finish_and_check(&mut exchange, &mut traders);
-    assert_eq!(exchange.supervisor().restarts(), 0);
-}
-
-#[test]
-fn disk_full_under_one_of_two_venues_disturbs_nobody() {
-    let Some((mut exchange, disk)) = start(&small(1), 24, |layout| layout.venue_log(VenueId(1))) else {
-        return;
-    };
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 200);
-    disk.fill();
-    load::trade(&mut exchange, &mut traders, 20_000);
-    disk.make_room();
-    load::finish_and_check(&mut exchange, &mut traders);
-    assert_eq!(exchange.supervisor().restarts(), 0);
-}
-
-#[test]
-fn full_disk_of_only_venue_stalls_until_room() {
+fn full_disk_of_only_venue_or_recorder_stalls_until_room() {
     let config = SystemConfig { venues: 1, recorders: 1, ..small(1) };
-    let Some((mut exchange, disk)) = start(&config, 24, |layout| layout.venue_log(VenueId(0))) else {
-        return;
-    };
-    let mut flood = Flood::new(&exchange, 7);
-    flood.run(100, |flood| flood.answered >= 1_000);
-    // The recorder reads nothing, so nothing of the log is released.
-    disk.fill();
-    exchange.freeze(crate::common::exchange::recorder(0));
-    flood.run(16_000, |_| false);
-    exchange.thaw(crate::common::exchange::recorder(0));
-    disk.make_room();
-    flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
-    let before = flood.answered;
-    flood.run(100, |flood| flood.answered >= before + 20_000);
-    assert!(flood.answered >= before + 20_000, "it works again");
-    flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
-    check(&mut exchange, &[&flood]);
+    let logs: [fn(&Layout) -> PathBuf; 2] = [
+        |layout: &Layout| layout.venue_log(VenueId(0)),
+        |layout: &Layout| layout.recorder_log(RecorderId(0)),
+    ];
+    for (log, is_venue) in logs.into_iter().zip([true, false]) {
+        let Some((mut exchange, disk)) = start(&config, 24, log) else { return };
+        let mut flood = Flood::new(&exchange, 7);
+        flood.run(100, |flood| flood.answered >= 1_000);
+        disk.fill();
+        if is_venue {
+            // The recorder reads nothing, so nothing of the log is released.
+            exchange.freeze(recorder(0));
+            flood.run(16_000, |_| false);
+            exchange.thaw(recorder(0));
+        } else {
+            flood.run(100, |flood| flood.answered >= 200_000);
+            assert!(flood.answered < 200_000, "there was no room for so many");
+            assert_eq!(flood.open(), 100, "the last ones wait");
+        }
+        disk.make_room();
+        flood.finish();
+        flood.works_again(20_000);
+        check(&mut exchange, &[&flood]);
+    }
+}
+
+#[test]
+fn disk_full_under_one_venue_or_recorder_disturbs_nobody() {
+    let logs: [fn(&Layout) -> PathBuf; 2] = [
+        |layout: &Layout| layout.venue_log(VenueId(1)),
+        |layout: &Layout| layout.recorder_log(RecorderId(1)),
+    ];
+    for log in logs {
+        let Some((mut exchange, disk)) = start(&small(1), 24, log) else { return };
+        let mut traders = load::traders(&exchange, 4);
+        load::trade(&mut exchange, &mut traders, 200);
+        disk.fill();
+        load::trade(&mut exchange, &mut traders, 20_000);
+        disk.make_room();
+        load::finish_and_check(&mut exchange, &mut traders);
+        assert_eq!(exchange.supervisor().restarts(), 0);
+    }
 }
 
 #[test]
@@ -225,7 +217,7 @@ fn a_node_whose_complaints_the_disk_does_not_take_goes_on() {
     assert!(log.join("damaged-1/marks").exists(), "{}", up.said);
 }
 
-/// The gateway takes no notice of it; what is missing is told.
+/// The gateway takes no notice of it; `pares tap` reports what is missing.
 #[test]
 fn disk_full_under_a_tap_costs_the_tap_and_nothing_else() {
     let config = SystemConfig { tap: true, ..small(1) };
@@ -261,41 +253,12 @@ fn disk_full_under_a_tap_costs_the_tap_and_nothing_else() {
     assert!(said.contains("lost: "), "{said}");
 }
 
-/// It is opened as soon as there is room, without a restart.
-#[test]
-fn a_tap_that_found_the_disk_full_begins_when_there_is_room() {
-    let config = SystemConfig { tap: true, ..small(1) };
-    let dir = Arc::new(tempfile::tempdir().unwrap());
-    let Some(disk) = SmallDisk::mount(&Layout::new(dir.path()).tap(GatewayId(0)), 52) else { return };
-    disk.fill();
-    let exchange = Exchange::start_in(dir, &config);
-    let mut client = exchange.client(0, 7);
-    client.submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
-    let count = |name| exchange.counter(gateway(0), name);
-    eventually("it loses all", || count("tap_untold_entries") > 0);
-    let (ok, said) = tap(&exchange, "reconcile");
-    assert!(!ok && said.contains("1 recorded requests in no tap"), "{said}");
-    disk.make_room();
-    eventually("the tap has begun", || count("tap_untold_entries") == 0);
-    client.submit_and_wait(&limit(2, 1, Side::Sell, 5, 2_238_200)).unwrap();
-    eventually("it is in the tap", || tap(&exchange, "show --order 2").1.contains("Enter"));
-    let complaints = std::fs::read_to_string(exchange.layout().complaints(gateway(0))).unwrap();
-    assert!(complaints.contains("for now") && !complaints.contains("Move"), "{complaints}");
-    let (ok, said) = tap(&exchange, "reconcile");
-    assert!(!ok && said.contains("1 recorded requests in no tap"), "{said}");
-    drop((exchange, disk));
-}
-
-/// A client that asks whether anybody is there, a thousand times at once.
+/// A client that sends a thousand pings at once.
 struct Talker(TcpStream);
 
 impl Talker {
     fn new(gateway: SocketAddr) -> Self {
-        let mut stream = TcpStream::connect(gateway).unwrap();
-        let mut sign_on = Vec::new();
-        frame::write(&mut sign_on, &frame::SignOn { member: 9.into(), ..frame::SignOn::default() });
-        stream.write_all(&sign_on).unwrap();
-        Self(stream)
+        Self(signed_on(gateway, 9))
     }
 
     fn talk(&mut self) {

@@ -1,20 +1,16 @@
 //! What the market saw of a day, from the record of a real system.
 
-use std::process::Command as Process;
-
 use pares_feed::books::ReceivedBooks;
 use pares_types::{Price, Quantity, Side};
 
-use crate::common::exchange::{Exchange, PROGRAM, small};
+use crate::common::exchange::{Exchange, small};
 use crate::common::limit;
 
 /// Writes the tape to `to`, and gives what was printed.
 fn tape(exchange: &Exchange, to: &std::path::Path) -> serde_json::Value {
-    let mut process = Process::new(PROGRAM);
-    process.args(["feed", "tape", "--json", "--to"]).arg(to);
-    let output = process.arg("--dir").arg(exchange.layout().root()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let ran = exchange.pares(&format!("feed tape --json --to {}", to.display()));
+    assert!(ran.is_ok(), "{ran:?}");
+    ran.json()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A whole system whose market data are multicast, in a network of the test's own: groups reach everybody who joins them.
+//! A whole system whose market data are multicast, in a network of the test's own: groups reach all receivers that join them.
 
 use std::net::SocketAddr;
 
@@ -31,11 +31,10 @@ fn two_watchers_of_multicast_groups_are_both_current() {
     if !own_network::is_inside(TEST) {
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
-    let up = Up::start(dir.path(), &with_groups());
+    let up = Up::fresh(&with_groups());
     let mut buyer = Client::connect(addresses(&up.layout, &up.config)[0], MemberId(7)).unwrap();
     buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
-    let mut watches = [(); 2].map(|()| Watch::start(&["ALFA", "--dir", dir.path().to_str().unwrap()]));
+    let mut watches = [(); 2].map(|()| Watch::start(&["ALFA", "--dir", up.layout.root().to_str().unwrap()]));
     let mut said: Vec<Vec<String>> = Vec::new();
     said.extend(watches.iter_mut().map(|watch| watch.until(&["ALFA", "current", "bid 10 at 223.00"])));
     buyer.submit_and_wait(&limit(2, 1, Side::Buy, 5, 2_230_000)).unwrap();

@@ -1,26 +1,26 @@
 //! Market data by TLS: the day, snapshots and what comes are had over connections that are proved, and by nobody who does not ask for proof.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use pares_config::TlsSetting;
-use pares_feed::soup::{self, LoginRequest};
+use pares_feed::soup;
 use pares_member::market::{self, MarketConfig};
 use pares_member::sources::{MarketNews, MarketState};
 use pares_node::{NodeId, SystemConfig, config};
-use pares_receiver::{FeedReceiver, ReceiverConfig, SubscriptionState, Trust};
 use pares_tls::{Authority, Lifetime, TlsFiles};
 use pares_types::{Quantity, ReplayerId, ShardId, Side};
-use zerocopy::IntoBytes;
 
 use crate::PROGRAM;
 use crate::common::exchange::{Exchange, small, with_feed};
+use crate::common::process::Running;
 use crate::common::{PATIENCE, eventually, limit};
+use crate::publishers::Listener;
 
-const SHARD: ShardId = ShardId(0);
+pub(crate) const SHARD: ShardId = ShardId(0);
 
 /// A system whose replayers serve TCP by TLS, and whose gateways do not.
 fn with_tls() -> SystemConfig {
@@ -29,7 +29,7 @@ fn with_tls() -> SystemConfig {
     config
 }
 
-fn replayers(exchange: &Exchange) -> Vec<SocketAddr> {
+pub(crate) fn replayers(exchange: &Exchange) -> Vec<SocketAddr> {
     let all = config::replayers(exchange.layout(), exchange.config());
     assert_eq!(all.len(), 2);
     all
@@ -37,8 +37,8 @@ fn replayers(exchange: &Exchange) -> Vec<SocketAddr> {
 
 /// `pares feed watch`, in lines.
 pub(crate) struct Watch {
-    child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    _process: Running,
+    lines: Box<dyn Iterator<Item = String>>,
 }
 
 impl Watch {
@@ -46,16 +46,16 @@ impl Watch {
         let seconds = PATIENCE.as_secs().to_string();
         let mut command = Command::new(PROGRAM);
         command.args(["feed", "watch", "--plain", "--seconds", &seconds]).args(args);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
+        let mut process = Running::start(&mut command);
+        let lines = Box::new(process.lines());
+        Self { _process: process, lines }
     }
 
     /// The first line that holds all of those words, and those before it.
     pub(crate) fn until(&mut self, words: &[&str]) -> Vec<String> {
         let mut said = Vec::new();
         for line in &mut self.lines {
-            said.push(line.unwrap());
+            said.push(line);
             if words.iter().all(|word| said[said.len() - 1].contains(word)) {
                 return said;
             }
@@ -64,51 +64,21 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Everything by TLS.
-fn receiver(exchange: &Exchange) -> FeedReceiver {
-    let authority = exchange.layout().keys().join("ca.pem");
-    let config = ReceiverConfig {
-        shards: vec![SHARD],
-        tcp: replayers(exchange),
-        tls: Some(Trust::load(&authority).unwrap()),
-        ..ReceiverConfig::default()
-    };
-    FeedReceiver::open(&config).unwrap()
-}
-
-/// Waits until so many shares are bid for ALFA, in books that are current.
-fn await_bid(exchange: &mut Exchange, receiver: &mut FeedReceiver, shares: u64) {
-    eventually(&format!("a bid of {shares}: {:?}", receiver.failure(SHARD).map(str::to_owned)), || {
-        exchange.tick();
-        receiver.poll(Duration::from_millis(5), |_| {}).unwrap();
-        let best = receiver.books(SHARD).and_then(|books| books.book(1)?.best(Side::Buy));
-        let is_current = receiver.state(SHARD) == Some(SubscriptionState::Current);
-        is_current && best.is_some_and(|(_, there, _)| there.0 == shares)
-    });
-}
-
 #[test]
 fn tls_receiver_gets_snapshot_and_day_despite_dead_replayer() {
     let mut exchange = Exchange::start(&with_tls());
     let mut buyer = exchange.client(0, 7);
     let mut buy = |name| buyer.submit_and_wait(&limit(name, 1, Side::Buy, 10, 2_230_000)).unwrap();
     buy(1);
-    let mut receiver = receiver(&exchange);
-    await_bid(&mut exchange, &mut receiver, 10);
+    // Everything by TLS.
+    let mut listener = Listener::new(&exchange, false);
+    listener.await_bid(&mut exchange, 2_230_000, 10);
     buy(2);
-    await_bid(&mut exchange, &mut receiver, 20);
+    listener.await_bid(&mut exchange, 2_230_000, 20);
     for replayer in 0..2 {
         exchange.kill(NodeId::Replayer(ReplayerId(replayer)));
         buy(3 + u64::from(replayer));
-        await_bid(&mut exchange, &mut receiver, 30 + 10 * u64::from(replayer));
+        listener.await_bid(&mut exchange, 2_230_000, 30 + 10 * u64::from(replayer));
     }
 }
 
@@ -129,7 +99,7 @@ fn who_watches_believes_the_systems_authority_and_no_other() {
     };
     by(&exchange.layout().keys().join("ca.pem")).until(&["ALFA", "current", bid]);
 
-    // Who comes without TLS is told what he lacks.
+    // The server says what a receiver without TLS lacks.
     let by_tcp = ["ALFA", "--replayer", &addresses[0], "--shards", "2"];
     Watch::start(&by_tcp).until(&["broke", "--feed-ca"]);
 
@@ -184,11 +154,7 @@ fn plaintext_client_is_told_not_authorized_and_gets_nothing() {
     let exchange = Exchange::start(&with_tls());
     let mut stream = TcpStream::connect(replayers(&exchange)[0]).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let (username, password, session) = (*b"REPLAY", [b' '; 10], *b"0000      ");
-    let login = LoginRequest { username, password, session, sequence: soup::digits(1) };
-    let mut packet = Vec::new();
-    soup::write(&mut packet, b'L', login.as_bytes());
-    stream.write_all(&packet).unwrap();
+    stream.write_all(&soup::login(*b"REPLAY", soup::current_session(SHARD), 1)).unwrap();
     let mut told = Vec::new();
     stream.read_to_end(&mut told).unwrap();
     assert_eq!(told, *b"\0\x02JA");

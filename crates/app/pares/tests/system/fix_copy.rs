@@ -29,7 +29,7 @@ fn drop_copy_receives_member_reports_and_sends_nothing() {
     engine.say("AD", "568=t|569=0|");
     assert!(engine.hear("AQ").contains("|568=t|569=0|749=0|750=0|"));
     let trades = [engine.hear("AE"), engine.hear("AE")];
-    // Of a trade the order that came in is told first.
+    // Of a trade the incoming order is reported first.
     for (trade, name) in trades.iter().zip(["2", "1"]) {
         assert!(trade.contains("|55=ALFA|32=10|31=5|") && trade.contains("|448=7|"), "{trade}");
         assert!(trade.contains(&format!("|11={name}|")), "{trade}");

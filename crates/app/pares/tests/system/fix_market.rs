@@ -1,4 +1,4 @@
-//! Market data by FIX, in bytes made by hand: a book is told whole, and then what changes, each on what was told before.
+//! Market data by FIX, in bytes made by hand: the gateway sends a book whole, and then what changes, each on what it sent before.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::common::{eventually, limit};
 use crate::sign_on::done;
 use crate::tap::{dial, fix_of, read_some};
 
-/// Prices and shares by type of entry, as somebody holds them who was told.
+/// Prices and shares by type of entry, as the receiver holds them.
 type Book = BTreeMap<(String, String), String>;
 
 fn take(book: &mut Book, message: &str) {
@@ -79,7 +79,7 @@ impl Engine {
             .unwrap()
     }
 
-    /// Asks for the last trade until it is told a whole book.
+    /// Asks for the last trade until it receives a whole book.
     fn last_trade(&mut self) -> String {
         loop {
             self.say("V", "262=a|263=0|264=1|267=1|269=2|146=1|55=ALFA|");

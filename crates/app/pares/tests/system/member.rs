@@ -15,6 +15,7 @@ use rustix::process::Signal;
 
 use crate::PROGRAM;
 use crate::common::exchange::{Exchange, small};
+use crate::common::process::pares;
 use crate::common::{PATIENCE, eventually, limit};
 
 struct Member {
@@ -94,6 +95,15 @@ impl Trader {
     }
 }
 
+/// Waits until each has what any of them received, and compares it.
+fn all_are_told_the_same(traders: &mut [Trader], member: &mut Member) {
+    let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
+    traders.iter_mut().for_each(|trader| trader.until(member, |trader| trader.told.len() >= count));
+    for trader in &*traders {
+        assert_eq!(trader.told[..count], traders[0].told[..count], "one order for all");
+    }
+}
+
 #[test]
 fn member_server_killed_during_talk_loses_nothing() {
     const EACH: u64 = 60;
@@ -110,8 +120,7 @@ fn member_server_killed_during_talk_loses_nothing() {
         member.supervisor.tick();
     }
     traders.iter_mut().for_each(|trader| trader.until(&mut member, |trader| trader.client.unplaced() == 0));
-    let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
-    traders.iter_mut().for_each(|trader| trader.until(&mut member, |trader| trader.told.len() >= count));
+    all_are_told_the_same(&mut traders, &mut member);
     let mut counts = BTreeMap::new();
     for (name, _) in traders[0].told.iter().filter(|(_, repeat)| !repeat) {
         let numbers: &mut Vec<u64> = counts.entry(name.trader).or_default();
@@ -119,9 +128,6 @@ fn member_server_killed_during_talk_loses_nothing() {
     }
     assert!(counts.values().all(|numbers| *numbers == (1..=EACH).collect::<Vec<_>>()));
     assert_eq!(counts.len(), 20);
-    for trader in &traders {
-        assert_eq!(trader.told[..count], traders[0].told[..count], "one order for all");
-    }
 }
 
 /// What a server had decided before its disk was lost lies in its peer's stream alone, and no quorum had it: each waited for the other.
@@ -151,18 +157,8 @@ fn disk_lost_in_burst_with_quorum_two_stops_nobody() {
         });
         member.trader_at(9, &[lost]).until(&mut member, |trader| trader.told.len() >= count);
     }
-    let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
-    traders.iter_mut().for_each(|trader| trader.until(&mut member, |trader| trader.told.len() >= count));
+    all_are_told_the_same(&mut traders, &mut member);
     assert_eq!(traders[0].told.iter().filter(|(_, repeat)| !repeat).count(), 8 * 800);
-    for trader in &traders {
-        assert_eq!(trader.told[..count], traders[0].told[..count], "one order for all");
-    }
-}
-
-fn member_up(dir: &Path, options: &[&str]) -> (Option<i32>, String) {
-    let mut up = std::process::Command::new(PROGRAM);
-    let output = up.args(["member", "up", "--dir"]).arg(dir).args(options).output().unwrap();
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 #[test]
@@ -195,17 +191,16 @@ fn a_member_system_that_cannot_start_says_why() {
     let dir = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let (status, said) = member_up(dir.path(), &["--servers", "1", "--port", &port]);
-    assert_eq!(status, Some(1), "{said}");
+    let up = pares(dir.path(), &format!("member up --servers 1 --port {port}"));
+    let said = up.complaint;
+    assert_eq!(up.status, Some(1), "{said}");
     assert!(said.contains("cannot listen at") && said.contains("`servers` in member.toml"), "{said}");
     assert!(!dir.path().join("member.toml").exists(), "what does not work is not kept");
     std::fs::write(dir.path().join("member.toml"), MemberConfig::local(2).text()).unwrap();
-    let (_, said) = member_up(dir.path(), &["--port", "7200"]);
+    let said = pares(dir.path(), "member up --port 7200").complaint;
     assert!(said.contains("member.toml differs from --servers, --port"), "{said}");
-    let (_, said) = member_up(
-        &dir.path().join("other"),
-        &["--feed", "127.0.0.1:1,127.0.0.1:2", "--feed-tcp", "127.0.0.1:3"],
-    );
+    let feed = "member up --feed 127.0.0.1:1,127.0.0.1:2 --feed-tcp 127.0.0.1:3";
+    let said = pares(&dir.path().join("other"), feed).complaint;
     assert!(said.contains("unicast lines"), "{said}");
     assert!(!dir.path().join("other/member.toml").exists(), "what is wrong is not written down");
 }

@@ -11,7 +11,7 @@ use pares_types::{
 
 use crate::common::exchange::{Exchange, gateway};
 use crate::common::{PATIENCE, limit};
-use crate::sign_on::{done, end_of, key, known, refusal, required, sign_on};
+use crate::sign_on::{done, key, known, refusal, required};
 
 const PRICE: i64 = 2_238_200;
 /// Those who try keys at once, and how often each does.
@@ -51,23 +51,6 @@ fn wrong_keys_at_rate_sign_nobody_on_and_lose_nothing() {
     assert!(exchange.counter(gateway(0), "wrong_keys") >= u64::from(GUESSERS) * TRIES);
     // The owner signs on as soon as the guessing is over.
     known(&exchange, 0, &key(&exchange, 8, 1));
-}
-
-#[test]
-fn session_on_two_gateways_executes_once() {
-    let exchange = Exchange::start(&required(2));
-    done(&exchange, "member add 7");
-    let own = key(&exchange, 7, 1);
-    let (mut first, mut elsewhere) = (known(&exchange, 0, &own), known(&exchange, 1, &own));
-    let mut second = sign_on(&exchange, 0, &own).unwrap();
-    assert_eq!(end_of(&mut first), Reason::TakenOver);
-    let answers = [&mut second, &mut elsewhere]
-        .map(|client| client.submit_and_wait(&limit(1, 1, Side::Buy, 5, PRICE)).unwrap());
-    assert_eq!(answers[0].position, answers[1].position, "one name, executed once");
-    for (name, client) in [(2, &mut second), (3, &mut elsewhere)] {
-        let answer = client.submit_and_wait(&limit(name, 1, Side::Buy, 5, PRICE)).unwrap();
-        assert_eq!(answer.status, Status::Resting, "each goes on");
-    }
 }
 
 /// Enters orders that leave nothing behind, until their shard has forgotten all names before.

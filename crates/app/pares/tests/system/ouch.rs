@@ -4,16 +4,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use pares_types::GatewayId;
 
 use pares_node::SystemConfig;
 
+use crate::common::PATIENCE;
 use crate::common::exchange::small;
 use crate::common::process::Up;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn port(up: &Up, gateway: u16) -> SocketAddr {
     let path = up.layout.ouch_address(GatewayId(gateway));
@@ -69,13 +67,12 @@ fn kinds(messages: &[Vec<u8>]) -> String {
 
 #[test]
 fn a_session_reads_the_same_packets_at_every_gateway() {
-    let dir = tempfile::tempdir().unwrap();
     let config = small(2);
-    let up = Up::start(dir.path(), &SystemConfig { ouch: config.gateways.clone(), ..config });
+    let up = Up::fresh(&SystemConfig { ouch: config.gateways.clone(), ..config });
     let mut first = Session::log_in(port(&up, 0), 1);
     first.send(b'U', b"O\0\0\0\x05B\0\0\0\x64ALFA    \0\0\0\0\0\0\x27\x100YPNN              \0\0");
     let taken = first.messages(1);
-    // It goes on with that order at the other gateway, at the number that comes next.
+    // It continues with that order at the other gateway, at the number that comes next.
     let mut second = Session::log_in(port(&up, 1), 2);
     second.send(b'U', b"X\0\0\0\x05\0\0\0\0\0\0");
     let ended = second.messages(2);

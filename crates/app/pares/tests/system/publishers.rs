@@ -3,20 +3,21 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use pares_feed::publication::Session;
-use pares_feed::soup::{self, LoginRequest};
+use pares_feed::soup;
 use pares_node::NodeId;
-use pares_receiver::{FeedEvent, FeedLines, FeedReceiver, Received, ReceiverConfig, SubscriptionState};
-use pares_types::{PublisherId, RecorderId, ReplayerId, ShardId, Side};
-use zerocopy::IntoBytes;
+use pares_node::config::feed_authority;
+use pares_receiver::{
+    FeedEvent, FeedLines, FeedReceiver, Received, ReceiverConfig, SubscriptionState, Trust,
+};
+use pares_types::{PublisherId, RecorderId, ReplayerId, Side};
 
-use crate::common::exchange::{Exchange, PROGRAM, small, with_feed};
+use crate::common::exchange::{Exchange, small, with_feed};
+use crate::common::process::Ran;
 use crate::common::{eventually, limit};
-
-const SHARD: ShardId = ShardId(0);
+use crate::feed_tls::{SHARD, replayers};
 
 fn publisher(id: u16) -> NodeId {
     NodeId::Publisher(PublisherId(id))
@@ -26,26 +27,24 @@ fn replayer(id: u16) -> NodeId {
     NodeId::Replayer(ReplayerId(id))
 }
 
-fn replayers(exchange: &Exchange) -> Vec<SocketAddr> {
-    let address = |id| std::fs::read_to_string(exchange.layout().replayer_address(id)).unwrap();
-    exchange.config().replayer_ids().map(|id| address(id).trim().parse().unwrap()).collect()
-}
-
 /// One who receives the first shard, and every message that came, with its number.
-struct Listener {
+pub(crate) struct Listener {
     receiver: FeedReceiver,
     messages: Vec<(u64, Vec<u8>)>,
     resets: usize,
 }
 
 impl Listener {
-    fn new(exchange: &Exchange, lines: bool) -> Self {
+    pub(crate) fn new(exchange: &Exchange, lines: bool) -> Self {
         let feed = exchange.config().feed.as_ref().unwrap();
+        let authority = feed_authority(exchange.layout(), feed);
         let config = ReceiverConfig {
             shards: vec![SHARD],
             lines: if lines { FeedLines::From(feed.line_a, feed.line_b) } else { FeedLines::None },
-            requests: replayers(exchange),
+            // Everything by TLS, or requests by UDP too.
+            requests: if authority.is_none() { replayers(exchange) } else { Vec::new() },
             tcp: replayers(exchange),
+            tls: authority.map(|authority| Trust::load(&authority).unwrap()),
             ..ReceiverConfig::default()
         };
         let receiver = FeedReceiver::open(&config).unwrap();
@@ -69,7 +68,7 @@ impl Listener {
         book.levels(Side::Buy).find(|(at, ..)| at.0 == price).map(|(_, shares, _)| shares.0)
     }
 
-    fn await_bid(&mut self, exchange: &mut Exchange, price: i64, shares: u64) {
+    pub(crate) fn await_bid(&mut self, exchange: &mut Exchange, price: i64, shares: u64) {
         eventually(&format!("{shares} bid at {price}"), || {
             exchange.tick();
             self.poll();
@@ -105,56 +104,11 @@ fn publishers_that_die_together_go_on_with_the_next_number() {
     assert!(!complaints.contains("anew") && !complaints.contains("panicked"), "{complaints}");
 }
 
-#[test]
-fn the_next_start_goes_on_where_the_last_one_was() {
-    let mut exchange = Exchange::start(&with_feed(small(1)));
-    let mut buyer = exchange.client(0, 7);
-    buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
-    drop(buyer);
-    exchange.stop();
-    exchange.start_again();
-    let mut buyer = exchange.client(0, 7);
-    buyer.submit_and_wait(&limit(2, 1, Side::Buy, 5, 2_230_000)).unwrap();
-    let mut listener = Listener::new(&exchange, true);
-    listener.await_bid(&mut exchange, 2_230_000, 15);
-    eventually("both have the same day, in every byte", || {
-        exchange.tick();
-        let days = [0, 1].map(|id| day(&exchange, id));
-        days[0].len() >= 2 && days[0] == days[1]
-    });
-}
-
-#[test]
-fn while_no_publisher_goes_on_nothing_is_current_by_tcp_either() {
-    let mut exchange = Exchange::start(&with_feed(small(1)));
-    let mut listener = Listener::new(&exchange, false);
-    let mut buyer = exchange.client(0, 7);
-    buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
-    listener.await_bid(&mut exchange, 2_230_000, 10);
-    [0, 1].map(publisher).into_iter().for_each(|node| exchange.freeze(node));
-    buyer.submit_and_wait(&limit(2, 1, Side::Buy, 5, 2_230_000)).unwrap();
-    eventually("what is old is not called current", || {
-        exchange.tick();
-        listener.poll();
-        listener.receiver.state(SHARD) == Some(SubscriptionState::Stale)
-    });
-    [0, 1].map(publisher).into_iter().for_each(|node| exchange.thaw(node));
-    listener.await_bid(&mut exchange, 2_230_000, 15);
-}
-
 /// Logs in for the day so far, or a snapshot, and gives all messages.
 fn told(address: SocketAddr, username: &[u8; 6]) -> Vec<Vec<u8>> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let login = LoginRequest {
-        username: *username,
-        password: [b' '; 10],
-        session: *b"0000      ",
-        sequence: soup::digits(1),
-    };
-    let mut packet = Vec::new();
-    soup::write(&mut packet, b'L', login.as_bytes());
-    stream.write_all(&packet).unwrap();
+    stream.write_all(&soup::login(*username, soup::current_session(SHARD), 1)).unwrap();
     let mut pieces = soup::Pieces::new(soup::SERVER_BYTES_MAX);
     let (mut messages, mut bytes) = (Vec::new(), [0; 4_096]);
     loop {
@@ -217,13 +171,6 @@ fn damaged_publisher_log_is_rebuilt_from_record() {
     listener.await_bid(&mut exchange, 2_230_000, 7);
 }
 
-/// What `pares stat` says of it: its status, and all it prints.
-fn stat(exchange: &Exchange) -> (Option<i32>, String) {
-    let root = exchange.layout().root();
-    let output = Command::new(PROGRAM).args(["stat", "--dir"]).arg(root).output().unwrap();
-    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
-}
-
 #[test]
 fn publisher_rebuilds_log_removed_while_running() {
     let mut exchange = Exchange::start(&with_feed(small(1)));
@@ -233,7 +180,7 @@ fn publisher_rebuilds_log_removed_while_running() {
     listener.await_bid(&mut exchange, 2_230_000, 10);
     eventually("all is well", || {
         exchange.tick();
-        stat(&exchange).0 == Some(0)
+        exchange.pares("stat").is_ok()
     });
     std::fs::remove_dir_all(exchange.layout().log(publisher(0))).unwrap();
     buyer.submit_and_wait(&limit(2, 1, Side::Buy, 20, 2_230_000)).unwrap();
@@ -251,55 +198,34 @@ fn publisher_rebuilds_log_removed_while_running() {
 #[test]
 fn stat_shows_publishers_and_replayers_and_what_it_cannot_read() {
     let mut exchange = Exchange::start(&with_feed(small(1)));
-    let shown = || stat(&exchange).1;
     eventually("all nodes are shown", || {
-        let shown = shown();
-        ["publisher-0", "publisher-1", "replayer-0", "replayer-1", "log_anew"]
-            .map(|node| shown.contains(node))
-            == [true; 5]
+        let shown = exchange.pares("stat").out;
+        let nodes = ["publisher-0", "publisher-1", "replayer-0", "replayer-1", "log_anew"];
+        nodes.iter().all(|node| shown.contains(node))
     });
     let marks = exchange.layout().log(publisher(1)).join("marks");
     std::fs::write(&marks, vec![7; 4_096]).unwrap();
-    let (status, shown) = stat(&exchange);
-    assert_eq!(status, Some(4), "{shown}");
+    let stat = exchange.pares("stat");
+    let shown = stat.said();
+    assert_eq!(stat.status, Some(4), "{shown}");
     assert!(shown.contains("publisher-1: "), "{shown}");
     assert!(shown.contains("recorder-1"), "the rest is shown: {shown}");
     exchange.stop();
 }
 
-#[test]
-fn who_watches_an_instrument_that_is_not_there_is_told() {
-    let mut exchange = Exchange::start(&with_feed(small(1)));
-    // A shard begins to publish with its first record.
-    let mut buyer = exchange.client(0, 7);
-    for (name, instrument) in [(1, 1), (2, 3)] {
-        buyer.submit_and_wait(&limit(name, instrument, Side::Buy, 1, 2_230_000)).unwrap();
-    }
-    eventually("the reason is printed once all instruments are known", || {
-        exchange.tick();
-        let mut watch = Command::new(PROGRAM);
-        watch.args(["feed", "watch", "NOBODY", "--tcp", "--plain", "--seconds", "2", "--dir"]);
-        let told = watch.arg(exchange.layout().root()).output().unwrap().stderr;
-        String::from_utf8_lossy(&told)
-            .contains("NOBODY is not one of the 3 instruments received: ALFA, BRAVO, CHARLIE")
-    });
-}
-
-/// What `feed watch` of a moment says: whether it ended well, standard output, standard error.
-fn watch(args: &[&str]) -> (bool, String, String) {
-    let mut watch = Command::new(PROGRAM);
-    let output = watch.args(["feed", "watch", "--tcp", "--seconds", "2"]).args(args).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.success(), text(output.stdout), text(output.stderr))
+/// `feed watch` of a moment.
+fn watch(exchange: &Exchange, words: &str) -> Ran {
+    exchange.pares(&format!("feed watch --tcp --seconds 2 {words}"))
 }
 
 #[test]
 fn watcher_shows_levels_and_fails_without_data() {
     let mut exchange = Exchange::start(&with_feed(small(1)));
-    let root = exchange.layout().root().to_owned();
-    let dir = ["--dir", root.to_str().unwrap()];
-    let (is_good, _, why) = watch(&dir);
-    assert!(!is_good && why.contains("nothing received: check that the system is up"), "{why}");
+    let none = watch(&exchange, "");
+    assert!(
+        !none.is_ok() && none.complaint.contains("nothing received: check that the system is up"),
+        "{none:?}"
+    );
     let mut buyer = exchange.client(0, 7);
     for name in 1..=3 {
         buyer.submit_and_wait(&limit(name, 1, Side::Buy, 10, 2_230_000 + 100 * name as i64)).unwrap();
@@ -307,19 +233,24 @@ fn watcher_shows_levels_and_fails_without_data() {
     let level = |price| serde_json::json!({ "price": price, "shares": 10, "orders": 1 });
     eventually("two levels of three", || {
         exchange.tick();
-        let (is_good, told, _) = watch(&[&dir[..], &["ALFA", "--json", "--levels", "2"]].concat());
-        let last = told.lines().last().and_then(|line| serde_json::from_str(line).ok());
+        let told = watch(&exchange, "ALFA --json --levels 2");
+        let last = told.out.lines().last().and_then(|line| serde_json::from_str(line).ok());
         let book: serde_json::Value = last.unwrap_or_default();
         let bids = serde_json::json!([level("223.03"), level("223.02")]);
-        is_good && book["bids"] == bids && book["offers"] == serde_json::json!([])
+        told.is_ok() && book["bids"] == bids && book["offers"] == serde_json::json!([])
     });
-    let replayer = replayers(&exchange)[0].to_string();
-    let (is_good, _, why) = watch(&["NOBODY", "--replayer", &replayer]);
-    assert!(
-        !is_good && why.contains("nothing received of NOBODY. Received shards: 1 shard (--shards)"),
-        "{why}"
-    );
-    assert!(watch(&["ALFA", "--replayer", &replayer]).0);
+    let replayer = replayers(&exchange)[0];
+    let unknown = watch(&exchange, &format!("NOBODY --replayer {replayer}"));
+    let why = "nothing received of NOBODY. Received shards: 1 shard (--shards)";
+    assert!(!unknown.is_ok() && unknown.complaint.contains(why), "{unknown:?}");
+    watch(&exchange, &format!("ALFA --replayer {replayer}")).done();
+    // A shard begins to publish with its first record.
+    buyer.submit_and_wait(&limit(4, 3, Side::Buy, 1, 2_230_000)).unwrap();
+    eventually("the reason is printed once all instruments are known", || {
+        exchange.tick();
+        let why = "NOBODY is not one of the 3 instruments received: ALFA, BRAVO, CHARLIE";
+        watch(&exchange, "NOBODY --plain").complaint.contains(why)
+    });
 }
 
 #[test]

@@ -4,10 +4,10 @@
 //! `cargo xtask setup` builds `tests/quickfixj`. Without Java or Maven the test says so and proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use pares_node::SystemConfig;
 use pares_types::Side;
 
 use crate::common::exchange::{Exchange, gateway, with_feed};
+use crate::common::process::Running;
 use crate::common::{PATIENCE, eventually, limit};
 use crate::sign_on::{done, key, known, required};
 
@@ -35,11 +36,11 @@ fn class_path() -> Option<String> {
 
 /// A member with its engine.
 struct Member {
-    process: Child,
+    _process: Running,
     commands: ChildStdin,
     lines: Receiver<String>,
     said: Vec<String>,
-    /// By order: what it was told.
+    /// By order: what it received.
     told: BTreeMap<u64, Vec<Report>>,
     /// How often it was logged on.
     logons: usize,
@@ -61,22 +62,15 @@ impl Member {
         let store = exchange.dir().path().join("quickfixj");
         let gateways = fix_addresses(exchange);
         let gateways = gateways.iter().map(SocketAddr::to_string);
-        let mut process = Command::new("java")
-            .args(["-cp", class_path, "pares.Member"])
-            .args([store, key])
-            .args([&format!("M{member}-1"), "ALFA"])
-            .args(gateways)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (commands, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let mut java = Command::new("java");
+        java.args(["-cp", class_path, "pares.Member"]).args([store, key]);
+        java.args([&format!("M{member}-1"), "ALFA"]).args(gateways).stdin(Stdio::piped());
+        let mut process = Running::start(&mut java);
+        let (commands, mut output) = (process.0.stdin.take().unwrap(), process.lines());
         let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            BufReader::new(output).lines().map_while(Result::ok).all(|line| sender.send(line).is_ok())
-        });
-        let mut member =
-            Self { process, commands, lines, said: Vec::new(), told: BTreeMap::new(), logons: 0 };
+        std::thread::spawn(move || output.all(|line| sender.send(line).is_ok()));
+        let (said, told) = (Vec::new(), BTreeMap::new());
+        let mut member = Self { _process: process, commands, lines, said, told, logons: 0 };
         let begun = Instant::now();
         while member.logons == 0 {
             member.listen(Duration::from_millis(10));
@@ -112,7 +106,7 @@ impl Member {
         }
     }
 
-    /// Listens until it is told so. It holds each message against a dictionary of its own.
+    /// Listens until that message arrives. It holds each message against a dictionary of its own.
     fn until(&mut self, what: &str) {
         eventually(what, || {
             self.listen(Duration::from_millis(1));
@@ -126,13 +120,6 @@ impl Member {
     fn has_all(&self, orders: u64) -> bool {
         let filled = |reports: &Vec<Report>| filled(reports) >= SHARES && !accepted(reports).is_empty();
         (1..=orders).all(|name| self.told.get(&name).is_some_and(filled))
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
@@ -177,7 +164,7 @@ fn quickfixj_continues_at_next_gateway_after_kill() {
             // In the middle: some of what it sent is journalled, some told.
             let victim = (0..2).map(gateway).find(|&one| exchange.counter(one, "sessions") > 0).unwrap();
             assert!(exchange.kill(victim));
-            // It stays dead, so that the engine goes on at the other.
+            // It stays dead, so that the engine continues at the other.
             exchange.look_away(true);
             let logons = member.logons;
             eventually("it is logged on again", || {
@@ -243,6 +230,6 @@ fn quickfixj_is_told_the_trades_of_the_member_that_it_copies() {
     copy.until("|912=Y|");
     let said = |kind: &str| copy.said.iter().filter(|line| line.starts_with(kind)).collect::<Vec<_>>();
     assert!(said("told ")[0].contains("|568=t|569=0|749=0|750=0|"), "{:?}", copy.said);
-    // Of a trade the order that came in is told first.
+    // Of a trade the incoming order is reported first.
     assert_eq!(said("trade "), ["trade ALFA 100 223.82 2 7 -", "trade ALFA 100 223.82 1 7 Y"]);
 }

@@ -1,19 +1,17 @@
-//! Bits rot under a recorder: it makes its log anew from its own and the others', and nobody notices.
+//! Bits rot under a recorder: it rebuilds its log from its own and the others', and nobody notices.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::Duration;
 
-use pares_client::{Answer, Update};
 use pares_log::{Offset, Reader};
 use pares_node::{NodeError, Supervisor, SystemConfig};
-use pares_types::{Position, RecorderId, ShardId, Side};
+use pares_types::{Position, RecorderId, ShardId};
 use pares_wire::record::{RESULT, ResultRecord, schema};
 
+use crate::common::eventually;
 use crate::common::exchange::{Exchange, PROGRAM, recorder, small};
 use crate::common::load;
-use crate::common::{eventually, limit};
 
 /// Where each position lies in a recorder's log.
 type Places = BTreeMap<(ShardId, Position), Offset>;
@@ -65,9 +63,7 @@ fn lasts(places: &Places) -> Vec<(ShardId, Position)> {
 
 #[test]
 fn recorder_with_bit_rot_rebuilds_log_unnoticed() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 24_000);
+    let (mut exchange, mut traders) = load::busy(&small(1), 24_000);
     for (round, id) in [1, 0].into_iter().enumerate() {
         let log = log_of(&exchange, id);
         let places = places(&log);
@@ -95,43 +91,9 @@ fn recorder_with_bit_rot_rebuilds_log_unnoticed() {
     load::finish_and_check(&mut exchange, &mut traders);
 }
 
-/// The logs that were moved aside.
-fn aside(log: &Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
-    entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("damaged-")).collect()
-}
-
-#[test]
-fn recorder_killed_during_repair_loses_nothing() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 8_000);
-    let (log, mut random) = (log_of(&exchange, 1), crate::common::random(77));
-    for round in 1..=4 {
-        places(&log).values().step_by(37).for_each(|offset| rot(&log, *offset));
-        for _ in 0..8 {
-            exchange.kill(recorder(1));
-            let awake = Duration::from_micros(random.below(40_000));
-            load::trade_for(&mut exchange, &mut traders, awake);
-        }
-        eventually("it is repaired", || {
-            exchange.tick();
-            aside(&log).len() >= round && !log.join("repair").exists() && log.join("marks").exists()
-        });
-        exchange.wait_until_up();
-        load::trade(&mut exchange, &mut traders, 500);
-    }
-    load::finish_and_check(&mut exchange, &mut traders);
-    check_repaired(&exchange, 1);
-    assert!(aside(&log).iter().all(|log| log.join("marks").exists()), "what was damaged is kept whole");
-    assert!(traders.iter().all(|trader| trader.reconnects == 0), "the members notice nothing");
-}
-
 #[test]
 fn two_damaged_logs_repair_each_other_at_start() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 3_000);
+    let (mut exchange, mut traders) = load::busy(&small(1), 3_000);
     load::finish_and_check(&mut exchange, &mut traders);
     exchange.stop();
     for id in [0, 1] {
@@ -151,9 +113,7 @@ fn two_damaged_logs_repair_each_other_at_start() {
 
 #[test]
 fn records_lost_by_recorders_come_from_venues_or_are_named() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut traders = load::traders(&exchange, 4);
-    load::trade(&mut exchange, &mut traders, 1_000);
+    let (mut exchange, mut traders) = load::busy(&small(1), 1_000);
     load::finish_and_check(&mut exchange, &mut traders);
     exchange.stop();
     let rot_the_last = |exchange: &Exchange| {
@@ -183,36 +143,4 @@ fn records_lost_by_recorders_come_from_venues_or_are_named() {
     let named: Vec<_> = last.iter().map(|(shard, at)| format!("shard {shard}: position {at}")).collect();
     assert_eq!(missing, named.join(", "));
     assert!(!log_of(&exchange, 0).join("damaged-2").exists(), "nothing is changed");
-}
-
-/// Every reader has passed the record: only the gateway that is asked once more for the answer meets the damage.
-#[test]
-fn repeat_of_rotten_record_is_repaired_and_answered() {
-    let mut exchange = Exchange::start(&small(1));
-    let mut member = exchange.client(0, 7);
-    let request = limit(1, 1, Side::Sell, 100, 1_000_000);
-    let first = member.submit_and_wait(&request).unwrap();
-    for id in [0, 1] {
-        let log = log_of(&exchange, id);
-        eventually("it is recorded", || !places(&log).is_empty());
-        places(&log).values().for_each(|offset| rot(&log, *offset));
-    }
-    member.send(&request).unwrap();
-    member.flush().unwrap();
-    let mut again = None;
-    eventually("the repeat is answered", || {
-        // The recorder that is asked to repair its log ends to do so.
-        exchange.supervisor().tick();
-        member.poll(|update| again = again.or(answer(update))).unwrap();
-        again.is_some()
-    });
-    assert_eq!(again, Some(Answer { repeat: true, ..first.content() }));
-    assert!([0, 1].iter().any(|&id| log_of(&exchange, id).join("damaged-1/marks").exists()));
-}
-
-fn answer(update: Update) -> Option<Answer> {
-    match update {
-        Update::Answer(answer) => Some(answer),
-        _ => None,
-    }
 }

@@ -1,7 +1,7 @@
 //! A request asked twice: one execution, one answer, however and wherever it is repeated.
 
 use pares_client::{Answer, Client, Update};
-use pares_types::{Quantity, RecorderId, Side, Status};
+use pares_types::{RecorderId, Side, Status};
 
 use crate::common::exchange::{Exchange, gateway, recorder, small};
 use crate::common::trader::Trader;
@@ -30,52 +30,27 @@ fn answers(client: &mut Client, count: usize) -> Vec<Answer> {
 }
 
 #[test]
-fn a_repeat_gets_the_first_answer_on_every_session_and_gateway() {
-    let exchange = Exchange::start(&small(2));
-    let mut first = exchange.client(0, 7);
+fn a_repeat_gets_the_first_answer_anywhere_after_every_death() {
+    let mut exchange = Exchange::start(&small(2));
     let request = limit(1, 1, Side::Sell, 100, 1_000_000);
+    let mut first = exchange.client(0, 7);
     let answer = first.submit_and_wait(&request).unwrap();
     assert!(!answer.repeat);
     assert_eq!(first.submit_and_wait(&request).unwrap(), again(answer));
-    for gateway in [0, 1] {
-        let mut other = exchange.client(gateway, 7);
-        assert_eq!(other.submit_and_wait(&request).unwrap(), again(answer), "gateway {gateway}");
-    }
-}
-
-#[test]
-fn a_repeat_tells_what_was_answered_then_not_what_is_now() {
-    let exchange = Exchange::start(&small(1));
-    let (mut seller, mut buyer) = (exchange.client(0, 7), exchange.client(0, 8));
-    let rests = seller.submit_and_wait(&limit(1, 1, Side::Sell, 100, 1_000_000)).unwrap();
-    let filled = buyer.submit_and_wait(&limit(1, 1, Side::Buy, 100, 1_000_000)).unwrap();
-    assert_eq!((filled.status, filled.executed), (Status::Filled, Quantity(100)));
-    // Whatever else the repeat says: the name is what counts.
-    assert_eq!(seller.submit_and_wait(&limit(1, 2, Side::Buy, 1, 900_000)).unwrap(), again(rests));
-    assert_eq!(buyer.submit_and_wait(&limit(1, 1, Side::Buy, 100, 1_000_000)).unwrap(), again(filled));
-}
-
-#[test]
-fn a_repeat_gets_the_first_answer_after_the_gateway_died() {
-    let mut exchange = Exchange::start(&small(1));
-    let request = limit(1, 1, Side::Sell, 100, 1_000_000);
-    let answer = exchange.client(0, 7).submit_and_wait(&request).unwrap();
+    let check = |exchange: &Exchange, when: &str| {
+        for gateway in [1, 0] {
+            let repeated = exchange.client(gateway, 7).submit_and_wait(&request).unwrap();
+            assert_eq!(repeated, again(answer), "gateway {gateway}, {when}");
+        }
+    };
+    check(&exchange, "on other sessions");
     exchange.kill(gateway(0));
     eventually("the gateway is dead", || !exchange.supervisor().tick().is_empty());
     exchange.wait_until_up();
-    assert_eq!(exchange.client(0, 7).submit_and_wait(&request).unwrap(), again(answer));
-}
-
-#[test]
-fn a_repeat_gets_the_first_answer_after_everything_was_stopped() {
-    let mut exchange = Exchange::start(&small(2));
-    let request = limit(1, 1, Side::Sell, 100, 1_000_000);
-    let answer = exchange.client(0, 7).submit_and_wait(&request).unwrap();
+    check(&exchange, "after the gateway died");
     exchange.stop();
     exchange.start_again();
-    for gateway in [1, 0] {
-        assert_eq!(exchange.client(gateway, 7).submit_and_wait(&request).unwrap(), again(answer));
-    }
+    check(&exchange, "after everything was stopped");
 }
 
 /// Takes a recorder's disk away while everything runs; its peer fills the new one.
@@ -120,38 +95,6 @@ fn repeat_gets_first_answer_after_all_recorders_lost_disks() {
     }
     load::finish(&mut exchange, &mut traders);
     record::agreed(&mut exchange);
-}
-
-#[test]
-fn a_repeat_in_flight_joins_it_and_the_last_to_ask_is_answered() {
-    let mut exchange = Exchange::start(&small(1));
-    let (mut first, mut second) = (exchange.client(0, 7), exchange.client(0, 7));
-    exchange.freeze(recorder(0));
-    exchange.freeze(recorder(1));
-    for client in [&mut first, &mut second] {
-        client.send(&limit(1, 1, Side::Sell, 100, 1_000_000)).unwrap();
-        client.ping(5).unwrap();
-        // Behind the pong the request was taken in.
-        let mut pong = false;
-        while !pong {
-            client.flush().unwrap();
-            assert!(client.wait(PATIENCE).unwrap());
-            client.poll(|update| pong |= update == Update::Pong { token: 5 }).unwrap();
-        }
-    }
-    exchange.thaw(recorder(0));
-    exchange.thaw(recorder(1));
-    let answer = answers(&mut second, 1)[0];
-    assert_eq!((answer.status, answer.repeat), (Status::Resting, false));
-    let mut to_first = Vec::new();
-    first.ping(6).unwrap();
-    while !to_first.contains(&Update::Pong { token: 6 }) {
-        first.flush().unwrap();
-        assert!(first.wait(PATIENCE).unwrap());
-        first.poll(|update| to_first.push(update)).unwrap();
-    }
-    assert_eq!(to_first.len(), 1, "the pong alone: {to_first:?}");
-    assert_eq!(record::agreed(&mut exchange).values().map(Vec::len).sum::<usize>(), 1);
 }
 
 #[test]

@@ -1,20 +1,18 @@
 //! Everything restarted together: nothing acknowledged is lost, what is unanswered is answered when repeated.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use pares_client::Client;
 use pares_config::DurabilitySetting;
 use pares_node::lost::OnLoss;
 use pares_node::{Supervisor, SystemConfig};
-use pares_types::{Epoch, GatewayId, MemberId, Quantity, Side, Status};
+use pares_types::{Epoch, Side};
 use rustix::process::{Signal, kill_process};
 
-use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
+use crate::common::exchange::{Exchange, PROGRAM, small};
 use crate::common::process::Up;
-use crate::common::{eventually, limit, load, record};
+use crate::common::{limit, load};
 
 /// SIGKILL for the supervisor and all nodes while members trade, and a new start on the same directory; so many
 /// times.
@@ -59,78 +57,6 @@ fn everything_restarted_together_reaches_a_quorum_again() {
     trade_while_restarting(&SystemConfig { recorders: 3, quorum: 2, ..small(1) }, 2);
 }
 
-#[test]
-fn new_orders_match_against_restored_ones() {
-    // Checkpoints now and then, none, and after each request.
-    for checkpoint_every in [4, 1_000_000, 1] {
-        let mut exchange = Exchange::start(&SystemConfig { checkpoint_every, ..small(1) });
-        let mut seller = exchange.client(0, 7);
-        for name in 1..=10 {
-            seller.submit_and_wait(&limit(name, 1, Side::Sell, name, 1_000_000)).unwrap();
-        }
-        exchange.stop();
-        exchange.start_again();
-        let mut buyer = Client::connect(exchange.addresses()[0], MemberId(8)).unwrap();
-        let filled = buyer.submit_and_wait(&limit(1, 1, Side::Buy, 60, 1_000_000)).unwrap();
-        assert_eq!((filled.status, filled.executed), (Status::Resting, Quantity(55)));
-        assert_eq!(filled.events, 10, "every one of the old orders traded, in its turn");
-    }
-}
-
-#[test]
-fn a_stopped_system_starts_again_where_it_stopped() {
-    let mut exchange = Exchange::start(&small(2));
-    let mut traders = load::traders(&exchange, 4);
-    for life in 1..4 {
-        assert_eq!(exchange.supervisor().epoch(), Epoch(life));
-        load::trade(&mut exchange, &mut traders, 300);
-        exchange.stop();
-        exchange.start_again();
-        traders.iter_mut().for_each(|trader| trader.moved(&exchange.addresses()));
-    }
-    load::finish_and_check(&mut exchange, &mut traders);
-}
-
-/// The first gateway is killed and its log removed. Waits until it says why it does not start.
-fn lose_log_of_first(exchange: &mut Exchange) {
-    exchange.look_away(true);
-    exchange.supervisor().hold(gateway(0), true);
-    exchange.kill(gateway(0));
-    eventually("gateway-0 is dead", || {
-        exchange.supervisor().tick();
-        !exchange.supervisor().is_up(gateway(0))
-    });
-    std::fs::remove_dir_all(exchange.layout().gateway_log(GatewayId(0))).unwrap();
-    exchange.supervisor().hold(gateway(0), false);
-    eventually("it says why", || {
-        assert!(!exchange.supervisor().is_up(gateway(0)), "it goes on from nothing");
-        let deaths = exchange.supervisor().tick();
-        let mut said = deaths.into_iter().filter_map(|death| death.complaint);
-        said.any(|said| said.contains("that log was lost"))
-    });
-}
-
-#[test]
-fn gateway_with_lost_log_waits_for_system_restart() {
-    let mut exchange = Exchange::start(&small(2));
-    let order = |name| limit(name, 1, Side::Buy, 5, 20_000);
-    exchange.client(0, 7).submit_and_wait(&order(1)).unwrap();
-    // Since the second start nothing was recorded of it.
-    for _ in 0..2 {
-        lose_log_of_first(&mut exchange);
-        let again = exchange.client(1, 7).submit_and_wait(&order(1)).unwrap();
-        assert_eq!(again.status, Status::Resting, "its members use the other one");
-        exchange.stop();
-        exchange.start_again();
-    }
-    exchange.look_away(false);
-    for name in [1, 2] {
-        let answer = exchange.client(0, 7).submit_and_wait(&order(name)).unwrap();
-        assert_eq!(answer.status, Status::Resting);
-    }
-    record::agreed(&mut exchange);
-}
-
 /// Copies what lies in a directory, not what lies below.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
@@ -170,10 +96,9 @@ fn old_logs_refused_until_operator_gives_up_losses() {
     let refused = start(OnLoss::Refuse).map(drop).unwrap_err().to_string();
     assert!(refused.contains("4 recorded positions") && refused.contains(": 1 to 4"), "{refused}");
     let mut supervisor = start(OnLoss::GiveUp).unwrap();
-    let stat = Command::new(PROGRAM).args(["stat", "--dir"]).arg(exchange.layout().root()).output().unwrap();
-    assert_eq!(stat.status.code(), Some(4));
-    let said = String::from_utf8_lossy(&stat.stderr).into_owned();
-    assert!(said.contains("4 recorded positions were lost"), "{said}");
+    let stat = exchange.pares("stat");
+    assert_eq!(stat.status, Some(4));
+    assert!(stat.complaint.contains("4 recorded positions were lost"), "{stat:?}");
     supervisor.stop().unwrap();
     drop(supervisor);
     start(OnLoss::Refuse).unwrap().stop().unwrap();

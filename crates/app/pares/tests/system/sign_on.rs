@@ -2,21 +2,18 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Command as Process, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use pares_client::{
-    Client, ClientError, ClientRequest, Credential, KeyFile, Options, Secret, Update, Verifier,
-};
+use pares_client::{Client, ClientError, Credential, KeyFile, Options, Secret, Update};
 use pares_config::SignOnSetting;
 use pares_node::SystemConfig;
-use pares_types::{
-    ClientOrderId, Command, Entry, GatewayId, InstrumentId, Key, MemberId, Reason, Registration, Side, Status,
-};
+use pares_types::{GatewayId, MemberId, Reason, Side, Status};
 use pares_wire::Transcript;
 use pares_wire::frame::{self, Challenge, GatewayFrame, Proof, SignOn};
 use serde_json::Value;
 
+use crate::bad_input::{raw, read_frame};
 use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
 use crate::common::{PATIENCE, cancel, eventually, limit};
 
@@ -26,17 +23,19 @@ pub(crate) fn required(gateways: usize) -> SystemConfig {
 
 /// Runs `pares admin`. Whether it succeeded, and what it said.
 fn admin(exchange: &Exchange, arguments: &str) -> (bool, String) {
-    let mut process = Process::new(PROGRAM);
-    process.arg("admin").args(arguments.split_whitespace());
-    let output = process.arg("--dir").arg(exchange.layout().root()).output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(said).unwrap())
+    let ran = exchange.pares(&format!("admin {arguments}"));
+    (ran.is_ok(), ran.said())
 }
 
 pub(crate) fn done(exchange: &Exchange, arguments: &str) -> String {
     let (ok, said) = admin(exchange, arguments);
     assert!(ok, "{arguments}: {said}");
     said
+}
+
+fn refused(exchange: &Exchange, arguments: &str, why: &str) {
+    let (ok, said) = admin(exchange, arguments);
+    assert!(!ok && said.contains(why), "{arguments}: {said}");
 }
 
 pub(crate) fn key(exchange: &Exchange, member: u32, session: u16) -> KeyFile {
@@ -139,7 +138,7 @@ fn who_is_revoked_is_disconnected_everywhere_and_stays_out() {
 #[test]
 fn a_password_is_a_key_too() {
     let exchange = Exchange::start(&required(1));
-    let mut process = Process::new(PROGRAM);
+    let mut process = Command::new(PROGRAM);
     process.args(["admin", "member", "add", "7", "--password", "--dir"]).arg(exchange.layout().root());
     let mut child = process.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     // For longer than a gateway waits for an operator.
@@ -157,44 +156,19 @@ fn a_password_is_a_key_too() {
     assert_eq!(refusal(sign_on(b"correct horsf")), Reason::WrongKey);
 }
 
-/// Sends frames and gives those that come back, as far as the connection lasts.
-struct Wire(TcpStream, Vec<u8>);
+fn send(stream: &mut TcpStream, message: &impl frame::Message) {
+    let mut bytes = Vec::new();
+    frame::write(&mut bytes, message);
+    stream.write_all(&bytes).unwrap();
+}
 
-impl Wire {
-    fn connect(exchange: &Exchange) -> Self {
-        let stream = TcpStream::connect(exchange.addresses()[0]).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Self(stream, Vec::new())
-    }
-
-    fn send(&mut self, message: &impl frame::Message) {
-        let mut bytes = Vec::new();
-        frame::write(&mut bytes, message);
-        self.0.write_all(&bytes).unwrap();
-    }
-
-    fn next(&mut self) -> Option<GatewayFrame> {
-        loop {
-            if let Some((kind, body, rest)) = frame::split(&self.1).unwrap() {
-                let (frame, rest) = (frame::decode_gateway(kind, body).unwrap(), rest.to_vec());
-                self.1 = rest;
-                return Some(frame);
-            }
-            let mut bytes = [0; 512];
-            let read = self.0.read(&mut bytes).unwrap_or(0);
-            if read == 0 {
-                return None;
-            }
-            self.1.extend_from_slice(&bytes[..read]);
-        }
-    }
-
-    fn challenge(&mut self, sign_on: &SignOn) -> Challenge {
-        self.send(sign_on);
-        match self.next() {
-            Some(GatewayFrame::Challenge(challenge)) => challenge,
-            other => panic!("{other:?}"),
-        }
+/// A connection that asks to sign on, and its challenge.
+fn challenged(exchange: &Exchange, sign_on: &SignOn) -> (TcpStream, Challenge) {
+    let mut stream = raw(exchange.addresses()[0]);
+    send(&mut stream, sign_on);
+    match read_frame(&mut stream) {
+        Some(GatewayFrame::Challenge(challenge)) => (stream, challenge),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -212,21 +186,18 @@ fn a_sign_on_that_was_listened_to_is_of_no_use() {
         let (first, second) = proof.split_at(32);
         Proof { first: first.try_into().unwrap(), second: second.try_into().unwrap() }
     };
-    let mut wire = Wire::connect(&exchange);
-    let proof = prove(&wire.challenge(&sign_on));
-    wire.send(&proof);
-    assert!(matches!(wire.next(), Some(GatewayFrame::SignedOn(_))));
+    let (mut heard, challenge) = challenged(&exchange, &sign_on);
+    let proof = prove(&challenge);
+    send(&mut heard, &proof);
+    assert!(matches!(read_frame(&mut heard), Some(GatewayFrame::SignedOn(_))));
     // The same bytes again, on a connection of its own, before and after a challenge.
-    let mut replayed = Wire::connect(&exchange);
-    replayed.challenge(&sign_on);
-    replayed.send(&proof);
-    let mut unasked = Wire::connect(&exchange);
-    unasked.send(&proof);
-    for mut wire in [replayed, unasked] {
-        let Some(GatewayFrame::Reply(pares_types::Reply::Rejected { reason, .. })) = wire.next() else {
+    for mut stream in [challenged(&exchange, &sign_on).0, raw(exchange.addresses()[0])] {
+        send(&mut stream, &proof);
+        let Some(GatewayFrame::Reply(pares_types::Reply::Rejected { reason, .. })) = read_frame(&mut stream)
+        else {
             panic!("it is refused")
         };
-        assert_eq!((reason, wire.next()), (Reason::WrongKey, None));
+        assert_eq!((reason, read_frame(&mut stream)), (Reason::WrongKey, None));
     }
 }
 
@@ -237,35 +208,6 @@ fn order(client: &mut Client, name: u64, side: Side, quantity: u64) -> Option<Re
         Ok(_) => None,
         Err(error) => panic!("{error}"),
     }
-}
-
-#[test]
-fn a_position_is_limited_at_every_gateway_and_after_its_death() {
-    let mut exchange = Exchange::start(&required(2));
-    done(&exchange, "member add 7");
-    done(&exchange, "member add 8");
-    assert!(done(&exchange, "member limit 7 --position 10").contains("position 10"));
-    let (own, other) = (key(&exchange, 7, 1), key(&exchange, 8, 1));
-    let (mut buyer, mut seller) = (known(&exchange, 0, &own), known(&exchange, 1, &other));
-    assert_eq!(order(&mut buyer, 1, Side::Buy, 11), Some(Reason::PositionLimit));
-    assert_eq!(order(&mut buyer, 1, Side::Buy, 8), None);
-    assert_eq!(order(&mut seller, 1, Side::Sell, 6), None);
-    for id in [0, 1] {
-        exchange.kill(gateway(id));
-    }
-    let [mut at_first, mut at_second] = [0, 1].map(|at| {
-        eventually("the gateway is back", || {
-            exchange.tick();
-            sign_on(&exchange, at, &own).is_ok()
-        });
-        known(&exchange, at, &own)
-    });
-    for buyer in [&mut at_first, &mut at_second] {
-        assert_eq!(order(buyer, 2, Side::Buy, 3), Some(Reason::PositionLimit), "6 traded, 2 may trade");
-        assert_eq!(order(buyer, 3, Side::Sell, 17), Some(Reason::PositionLimit));
-    }
-    assert_eq!(order(&mut at_first, 2, Side::Buy, 2), None);
-    assert_eq!(order(&mut at_second, 4, Side::Sell, 1), None);
 }
 
 #[test]
@@ -299,17 +241,14 @@ fn rights_limits_four_eyes_set_live_and_recorded() {
     done(&exchange, "four-eyes on");
     let second = exchange.layout().keys().join("member-0-2.key");
     let second = format!("--key {}", second.display());
-    let (ok, said) = admin(&exchange, "block 7");
-    assert!(!ok && said.contains("second_operator"), "{said}");
+    refused(&exchange, "block 7", "second_operator");
     done(&exchange, &format!("block 7 --propose {second}"));
     done(&exchange, "block 7");
     done(&exchange, "day begin 2026-11-23");
-    let (ok, said) = admin(&exchange, "day end");
-    assert!(!ok && said.contains("second_operator"), "{said}");
+    refused(&exchange, "day end", "second_operator");
     done(&exchange, &format!("day end --propose {second}"));
     done(&exchange, "day end");
-    let (ok, said) = admin(&exchange, "four-eyes off");
-    assert!(!ok && said.contains("second_operator"), "{said}");
+    refused(&exchange, "four-eyes off", "second_operator");
     done(&exchange, &format!("member revoke 0 1 --propose {second}"));
     let (ok, said) = admin(&exchange, "member revoke 0 1");
     assert!(!ok && said.contains("last_operator"), "four eyes need two: {said}");
@@ -321,8 +260,7 @@ fn rights_limits_four_eyes_set_live_and_recorded() {
     assert_ne!(std::fs::read(&own).unwrap(), before, "the new key lies where commands look for it");
     let (ok, said) = admin(&exchange, "member revoke 0 1");
     assert!(ok, "another operator is left: {said}");
-    let (ok, said) = admin(&exchange, &format!("member revoke 0 2 {second}"));
-    assert!(!ok && said.contains("last_operator"), "{said}");
+    refused(&exchange, &format!("member revoke 0 2 {second}"), "last_operator");
 
     let audit: Value = serde_json::from_str(&done(&exchange, "audit --json")).unwrap();
     let rows = audit["requests"].as_array().unwrap();
@@ -348,40 +286,6 @@ fn operator_without_key_or_unknown_member_gets_warning() {
     done(&exchange, "member add 77");
     let said = done(&exchange, "block 77");
     assert!(!said.contains("no member"), "{said}");
-}
-
-/// A gateway stands still, and its operators ask elsewhere for something else. What they asked it before is never done.
-#[test]
-fn operator_request_at_stalled_gateway_undoes_nothing() {
-    let mut exchange = Exchange::start(&required(2));
-    done(&exchange, "member add 7");
-    let own = key(&exchange, 7, 1);
-    known(&exchange, 0, &own);
-    let operator = KeyFile::read(&exchange.layout().operator_key()).unwrap();
-    let Verifier::Ed25519(public) = own.secret.verifier() else { panic!("made above") };
-    let entry = Entry::SetKey(Key::Ed25519(public));
-    let change = Command::Register(Registration { member: MemberId(7), session: 1, entry });
-    let mut late = sign_on(&exchange, 0, &operator).unwrap();
-    exchange.freeze(gateway(0));
-    for (name, command) in [(1, change), (2, Command::Unblock { member: MemberId(7) })] {
-        let client_order_id = ClientOrderId(1 << 48 | name);
-        let request = ClientRequest::Exchange { client_order_id, instrument: InstrumentId(0), command };
-        late.send(&request).unwrap();
-    }
-    late.flush().unwrap();
-    // Both find another gateway.
-    done(&exchange, "member revoke 7 1");
-    done(&exchange, "block 7");
-    exchange.thaw(gateway(0));
-    eventually("the gateway has found it, and ended the connection", || {
-        exchange.counter(gateway(0), "silent_connections") == 1
-    });
-    for gateway in [0, 1] {
-        assert_eq!(refusal(sign_on(&exchange, gateway, &own)), Reason::WrongKey);
-    }
-    let asked = asked(&exchange);
-    assert_eq!(asked[asked.len() - 2..], ["register member 7 session 1: revoked", "block member 7"]);
-    done(&exchange, "unblock 7");
 }
 
 /// What operators asked for, as the record of the lowest shard has it.

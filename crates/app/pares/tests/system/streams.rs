@@ -1,12 +1,12 @@
-//! A member's stream: all that it was told, under the same numbers on every gateway, whatever dies.
+//! A member's stream: all that it received, under the same numbers on every gateway, whatever dies.
 
 use std::collections::BTreeMap;
 
-use pares_client::{Client, Options, Update};
-use pares_types::{MemberId, Reason, ShardId, Side, Status};
+use pares_client::{Client, Update};
+use pares_types::{Reason, ShardId};
 
 use crate::common::exchange::{Exchange, gateway, small};
-use crate::common::{PATIENCE, eventually, limit, load, record};
+use crate::common::{PATIENCE, eventually, load, record};
 
 /// A member's stream, by shard and number.
 type Told = BTreeMap<(ShardId, u64), Update>;
@@ -97,62 +97,4 @@ fn every_gateway_tells_the_same_numbers_after_restarts_too() {
     exchange.stop();
     exchange.start_again();
     assert!(all(&exchange) == before, "after a start of everything");
-}
-
-#[test]
-fn returning_member_gets_missed_then_live_without_gap() {
-    let mut exchange = Exchange::start(&small(2));
-    let (mut seller, mut buyer) = (exchange.client(0, 7), exchange.client(0, 8));
-    for name in 1..=300 {
-        let answer = seller.submit_and_wait(&limit(name, 1, Side::Sell, 2, 1_000_000)).unwrap();
-        assert_eq!((answer.status, answer.number), (Status::Resting, name));
-    }
-    drop(seller);
-    let mut away = None;
-    let mut told = (1..=300).map(|number| ((ShardId(0), number), Update::Pong { token: 0 })).collect();
-    // What happens while it is told what it missed comes behind that.
-    for name in 1..=600 {
-        if name == 300 {
-            let options = Options { resumes: true, ..Options::default() };
-            let connected = Client::connect_with(exchange.addresses()[1], MemberId(7), options).unwrap();
-            let client = away.insert(connected);
-            client.resume(Some(ShardId(0)), 301).unwrap();
-            client.flush().unwrap();
-        }
-        buyer.submit_and_wait(&limit(name, 1, Side::Buy, 1, 1_000_000)).unwrap();
-    }
-    let mut away = away.unwrap();
-    read_until_live(&mut away, &mut told, 1);
-    while next_of(&told, ShardId(0)) < 901 {
-        assert!(away.wait(PATIENCE).unwrap());
-        away.poll(|update| take_in(&mut told, update)).unwrap();
-    }
-    record::agreed(&mut exchange);
-}
-
-#[test]
-fn a_shard_that_is_not_there_and_a_number_that_is_not_used_yet() {
-    let exchange = Exchange::start(&small(1));
-    let mut client = exchange.client(0, 7);
-    client.resume(Some(ShardId(9)), 1).unwrap();
-    client.resume(Some(ShardId(0)), 3).unwrap();
-    client.flush().unwrap();
-    let mut told = Vec::new();
-    for name in 1..=3 {
-        client.send(&limit(name, 1, Side::Sell, 1, 1_000_000)).unwrap();
-    }
-    while told.len() < 3 {
-        client.flush().unwrap();
-        assert!(client.wait(PATIENCE).unwrap(), "{told:?}");
-        client.poll(|update| told.push(update)).unwrap();
-    }
-    assert!(matches!(told[0], Update::NotResumed { shard: ShardId(9), .. }), "{told:?}");
-    let live = told.iter().position(|update| matches!(update, Update::Resumed { next: 3.., .. }));
-    let third = told.iter().position(|update| place(update) == Some((ShardId(0), 3)));
-    assert!(live.is_some() && third.is_some(), "{told:?}");
-    assert_eq!(
-        told.iter().filter_map(place).collect::<Vec<_>>(),
-        [(ShardId(0), 3)],
-        "what it has is not told"
-    );
 }

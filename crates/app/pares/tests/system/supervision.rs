@@ -1,6 +1,5 @@
 //! `pares up` as a user runs it: what it leaves behind (nothing), and what it costs when nothing happens.
 
-use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,58 +8,55 @@ use pares_types::MemberId;
 use pares_types::{Quantity, Side, Status};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 
-use crate::common::exchange::{self, Exchange, PROGRAM, gateway, small, venue};
-use crate::common::process::{Up, cpu_ticks, is_alive, pid_of};
+use crate::common::exchange::{self, Exchange, gateway, small, venue};
+use crate::common::process::{Up, cpu_ticks, is_alive, pares, pid_of};
 use crate::common::{eventually, limit};
 
 fn client(up: &Up, member: u32) -> Client {
     Client::connect(exchange::addresses(&up.layout, &up.config)[0], MemberId(member)).unwrap()
 }
 
-fn assert_all_end(nodes: &[(pares_node::NodeId, Pid)]) {
-    for &(role, pid) in nodes {
-        eventually(&format!("{role} has ended"), || !is_alive(pid));
-    }
-}
-
 #[test]
 fn ctrl_c_stops_everything() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut up = Up::start(dir.path(), &small(2));
+    let mut up = Up::fresh(&small(2));
     client(&up, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 1_000_000)).unwrap();
     let nodes = up.nodes();
     up.signal(Signal::INT);
     assert!(up.wait(), "it ends well");
     assert!(nodes.iter().all(|&(_, pid)| !is_alive(pid)), "all nodes ended before it did");
 
-    let up = Up::start(dir.path(), &small(2));
-    let filled = client(&up, 8).submit_and_wait(&limit(1, 1, Side::Buy, 5, 1_000_000)).unwrap();
+    let again = Up::start(up.layout.root(), &small(2));
+    let filled = client(&again, 8).submit_and_wait(&limit(1, 1, Side::Buy, 5, 1_000_000)).unwrap();
     assert_eq!((filled.status, filled.executed), (Status::Filled, Quantity(5)));
 }
 
+/// A terminal that closes, Ctrl-C beside a node that is stopped, and SIGKILL, also then: everything ends.
 #[test]
-fn a_terminal_that_closes_stops_everything() {
-    let dir = tempfile::tempdir().unwrap();
+fn the_supervisor_is_killed_and_leaves_no_orphan() {
     // Under `nohup` children ignore the signal too; one that is handled is not inherited as ignored.
     let _restored = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default()).unwrap();
-    let mut up = Up::start(dir.path(), &small(1));
-    let nodes = up.nodes();
-    // A terminal hangs up on all that it shows at once.
-    nodes.iter().for_each(|&(_, pid)| kill_process(pid, Signal::HUP).unwrap());
-    up.signal(Signal::HUP);
-    assert!(up.wait(), "it ends well");
-    assert!(nodes.iter().all(|&(_, pid)| !is_alive(pid)), "all nodes ended before it did");
-}
-
-#[test]
-fn ctrl_c_stops_even_what_is_stopped() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut up = Up::start(dir.path(), &small(1));
-    let nodes = up.nodes();
-    kill_process(pid_of(&up.layout, venue(0)), Signal::STOP).unwrap();
-    up.signal(Signal::INT);
-    assert!(up.wait(), "it ends well");
-    assert!(nodes.iter().all(|&(_, pid)| !is_alive(pid)));
+    for (signal, to_venue) in [
+        (Signal::HUP, None),
+        (Signal::INT, Some(Signal::STOP)),
+        (Signal::KILL, None),
+        (Signal::KILL, Some(Signal::STOP)),
+    ] {
+        let mut up = Up::fresh(&small(1));
+        let nodes = up.nodes();
+        to_venue.iter().for_each(|&signal| kill_process(pid_of(&up.layout, venue(0)), signal).unwrap());
+        if signal == Signal::HUP {
+            // A terminal hangs up on all that it shows at once.
+            nodes.iter().for_each(|&(_, pid)| kill_process(pid, signal).unwrap());
+        }
+        up.signal(signal);
+        assert_eq!(up.wait(), signal != Signal::KILL, "it ends well: {signal:?}");
+        for (role, pid) in nodes {
+            if signal == Signal::KILL {
+                eventually(&format!("{role} has ended"), || !is_alive(pid));
+            }
+            assert!(!is_alive(pid), "{signal:?}: {role} ended before it did");
+        }
+    }
 }
 
 #[test]
@@ -78,27 +74,6 @@ fn unwaitable_node_does_not_block_stopping_others() {
 }
 
 #[test]
-fn the_supervisor_is_killed_and_leaves_no_orphan() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut up = Up::start(dir.path(), &small(2));
-    let nodes = up.nodes();
-    up.signal(Signal::KILL);
-    up.wait();
-    assert_all_end(&nodes);
-}
-
-#[test]
-fn killed_supervisor_leaves_no_orphan_even_if_stopped() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut up = Up::start(dir.path(), &small(1));
-    let nodes = up.nodes();
-    kill_process(pid_of(&up.layout, venue(0)), Signal::STOP).unwrap();
-    up.signal(Signal::KILL);
-    up.wait();
-    assert_all_end(&nodes);
-}
-
-#[test]
 fn the_supervisor_is_killed_and_the_next_start_works_at_once() {
     let dir = tempfile::tempdir().unwrap();
     for life in 1..=5 {
@@ -112,9 +87,8 @@ fn the_supervisor_is_killed_and_the_next_start_works_at_once() {
 
 #[test]
 fn supervisor_with_blocked_output_still_restarts_nodes() {
-    let dir = tempfile::tempdir().unwrap();
     // Its output is closed once it is up.
-    let mut up = Up::start(dir.path(), &small(1));
+    let mut up = Up::fresh(&small(1));
     for node in [venue(0), gateway(0)] {
         let before = pid_of(&up.layout, node);
         kill_process(before, Signal::KILL).unwrap();
@@ -127,12 +101,9 @@ fn supervisor_with_blocked_output_still_restarts_nodes() {
 
 #[test]
 fn a_second_supervisor_is_refused_and_told_why() {
-    let dir = tempfile::tempdir().unwrap();
-    let up = Up::start(dir.path(), &small(1));
-    let second = Command::new(PROGRAM).args(["up", "--dir"]).arg(dir.path()).output().unwrap();
-    assert!(!second.status.success());
-    let said = String::from_utf8(second.stderr).unwrap();
-    assert!(said.contains("another `pares up` runs the system"), "{said}");
+    let up = Up::fresh(&small(1));
+    let second = pares(up.layout.root(), "up");
+    assert!(!second.is_ok() && second.complaint.contains("another `pares up` runs the system"), "{second:?}");
     client(&up, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 1_000_000)).unwrap();
 }
 
@@ -144,26 +115,12 @@ fn a_taken_address_is_named_with_the_setting_that_chooses_it() {
     let config = pares_node::SystemConfig { gateways: vec![address], ..small(1) };
     let layout = pares_node::Layout::new(dir.path());
     pares_node::config::save(&config, &layout.config()).unwrap();
-    let up = Command::new(PROGRAM).args(["up", "--dir"]).arg(dir.path()).output().unwrap();
-    assert_eq!(up.status.code(), Some(1));
-    let said = String::from_utf8(up.stderr).unwrap();
-    assert!(
-        said.contains(&format!("gateway-0: cannot listen at {address}: Address already in use")),
-        "{said}"
-    );
-    assert!(said.contains("Change the address: `gateways` in pares.toml"), "{said}");
-}
-
-#[test]
-fn a_node_that_dies_is_replaced_by_pares_up() {
-    let dir = tempfile::tempdir().unwrap();
-    let up = Up::start(dir.path(), &small(2));
-    for role in [venue(1), gateway(0)] {
-        let pid = pid_of(&up.layout, role);
-        kill_process(pid, Signal::KILL).unwrap();
-        eventually(&format!("{role} is replaced"), || pid_of(&up.layout, role) != pid);
+    let up = pares(dir.path(), "up");
+    assert_eq!(up.status, Some(1));
+    let taken = format!("gateway-0: cannot listen at {address}: Address already in use");
+    for why in [&taken, "Change the address: `gateways` in pares.toml"] {
+        assert!(up.complaint.contains(why), "{up:?}");
     }
-    client(&up, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 1_000_000)).unwrap();
 }
 
 #[test]

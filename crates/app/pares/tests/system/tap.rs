@@ -3,7 +3,6 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use pares_log::{Config, Writer};
@@ -14,8 +13,9 @@ use pares_types::{GatewayId, RecorderId, Side};
 use serde_json::Value;
 use zerocopy::IntoBytes;
 
-use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
+use crate::common::exchange::{Exchange, gateway, small};
 use crate::common::{eventually, limit};
+use crate::decoders::{dissected, has_tshark};
 
 fn taped() -> Exchange {
     let config = small(1);
@@ -23,19 +23,10 @@ fn taped() -> Exchange {
     Exchange::start(&SystemConfig { tap: true, fix, ouch, ..config })
 }
 
-/// Runs `pares tap`. Whether it succeeded, and what it said to standard output and to standard error.
-fn tap_apart(exchange: &Exchange, arguments: &str) -> (bool, [String; 2]) {
-    let mut process = Command::new(PROGRAM);
-    process.arg("tap").args(arguments.split_whitespace());
-    let output = process.arg("--dir").arg(exchange.layout().root()).output().unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    (output.status.success(), said)
-}
-
-/// The same, all it said together.
+/// Runs `pares tap`. Whether it succeeded, and all it said.
 pub(crate) fn tap(exchange: &Exchange, arguments: &str) -> (bool, String) {
-    let (ok, said) = tap_apart(exchange, arguments);
-    (ok, said.concat())
+    let ran = exchange.pares(&format!("tap {arguments}"));
+    (ran.is_ok(), ran.said())
 }
 
 /// An order of member 7.
@@ -221,25 +212,29 @@ fn one_damaged_tap_keeps_nobody_from_the_others() {
     }
 }
 
+/// Changes a bit of the last thing that a log's first segment holds.
+fn damage(log: &Path) {
+    let segments = std::fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
+    let segment = segments.filter(|path| path.extension().is_some_and(|kind| kind == "seg")).min().unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[at - 8] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+}
+
 /// What lies behind damage is missing, and lines of JSON are nothing else.
 #[test]
 fn a_tap_with_damage_in_it_is_not_all_there() {
     let mut exchange = taped();
     (1..=2).for_each(|name| sells(&exchange, name));
     exchange.stop();
-    let dir = exchange.layout().tap(GatewayId(0));
-    let segments = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
-    let segment = segments.filter(|path| path.extension().is_some_and(|kind| kind == "seg")).min().unwrap();
-    let mut bytes = std::fs::read(&segment).unwrap();
-    // In the last thing that was said.
-    let at = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-    bytes[at - 8] ^= 1;
-    std::fs::write(&segment, bytes).unwrap();
+    damage(&exchange.layout().tap(GatewayId(0)));
     let (ok, said) = tap(&exchange, "reconcile");
     assert!(!ok && said.contains("1 taps that cannot be read to the end"), "{said}");
     assert!(!said.contains("0 bytes of the taps missing"), "{said}");
-    let (ok, [listed, complaint]) = tap_apart(&exchange, "list --json");
-    assert!(!ok && complaint.contains("no intact record"), "{complaint}");
+    let ran = exchange.pares("tap list --json");
+    assert!(!ran.is_ok() && ran.complaint.contains("no intact record"), "{ran:?}");
+    let listed = ran.out;
     assert!(listed.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{listed}");
     assert!(listed.lines().count() > 0);
 }
@@ -256,20 +251,10 @@ fn reconcile_survives_removed_gateway_and_damaged_recorder() {
     let reconciled = "1 requests in, 0 of them refused at once";
     let (ok, said) = tap(&exchange, "reconcile");
     assert!(ok && said.contains(reconciled), "{said}");
-    let damaged = |recorder| {
-        let segments = std::fs::read_dir(layout.recorder_log(RecorderId(recorder))).unwrap();
-        let segments = segments.map(|entry| entry.unwrap().path());
-        let segment =
-            segments.filter(|path| path.extension().is_some_and(|kind| kind == "seg")).min().unwrap();
-        let mut bytes = std::fs::read(&segment).unwrap();
-        let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-        bytes[last] ^= 1;
-        std::fs::write(&segment, bytes).unwrap();
-    };
-    damaged(0);
+    damage(&layout.recorder_log(RecorderId(0)));
     let (ok, said) = tap(&exchange, "reconcile");
     assert!(ok && said.contains(reconciled) && said.contains("recorder-0"), "{said}");
-    damaged(1);
+    damage(&layout.recorder_log(RecorderId(1)));
     let (ok, said) = tap(&exchange, "reconcile");
     assert!(!ok && said.contains("no recorder's log can be read to the end"), "{said}");
 }
@@ -299,7 +284,7 @@ fn what_is_recorded_and_in_no_tap_is_a_difference() {
 #[test]
 fn what_a_tap_lost_is_said_by_reconcile() {
     let mut exchange = taped();
-    exchange.client(0, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    sells(&exchange, 1);
     exchange.stop();
     let (mut writer, _) = Writer::open(&exchange.layout().tap(GatewayId(0)), Config::default()).unwrap();
     let loss = TapLoss { entries: 3.into(), bytes: 77.into() };
@@ -336,47 +321,23 @@ fn a_tap_that_was_switched_off_for_a_while_makes_no_differences() {
 
 /// tshark finds the messages of FIX and the packets of Soup.
 fn dissect(exchange: &Exchange) {
-    if !Command::new("tshark").arg("--version").output().is_ok_and(|told| told.status.success()) {
-        eprintln!("skipped: there is no tshark");
+    if !has_tshark() {
         return;
     }
     let path = exchange.layout().root().join("tap.pcapng");
     let (ok, said) = tap(exchange, &format!("export --to {}", path.display()));
     assert!(ok, "{said}");
     let rules = said.split_whitespace().filter(|word| word.starts_with("tcp.port=="));
-    let mut tshark = Command::new("tshark");
-    tshark.args(["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]).arg("-r").arg(&path);
-    rules.for_each(|rule| _ = tshark.args(["-d", rule]));
-    tshark.args([
-        "-T",
-        "fields",
-        "-e",
-        "fix.MsgType",
-        "-e",
-        "soupbintcp.packet_type",
-        "-e",
-        "tcp.analysis.flags",
-    ]);
-    tshark.args(["-e", "ip.checksum.status", "-e", "tcp.checksum.status", "-e", "_ws.malformed"]);
-    let output = tshark.stdin(Stdio::null()).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
-    let column =
-        |at: usize| rows.iter().map(|row| row[at]).filter(|cell| !cell.is_empty()).collect::<Vec<_>>();
+    let rules: Vec<String> = rules.map(str::to_owned).collect();
+    let kinds = ["fix.MsgType", "soupbintcp.packet_type", "tcp.analysis.flags"];
+    let fields = [&kinds[..], &["ip.checksum.status", "tcp.checksum.status", "_ws.malformed"]].concat();
+    let rows = dissected(&path, &rules, "frame", &fields);
+    let column = |at: usize| {
+        rows.iter().map(|row| row[at].as_str()).filter(|cell| !cell.is_empty()).collect::<Vec<_>>()
+    };
     let (fix, soup) = (column(0).join(","), column(1).join(","));
     assert!(["A", "D", "8"].iter().all(|kind| fix.split(',').any(|found| found == *kind)), "{fix}");
     assert!(["L", "A", "U", "S"].iter().all(|kind| soup.contains(kind)), "{soup}");
-    assert!(column(2).is_empty() && column(5).is_empty(), "{text}");
-    assert!(column(3).iter().chain(&column(4)).all(|status| *status == "1"), "{text}");
-}
-
-#[test]
-fn a_tap_that_cannot_be_opened_costs_nobody_anything_else() {
-    let mut exchange = taped();
-    exchange.client(0, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
-    exchange.stop();
-    std::fs::write(exchange.layout().tap(GatewayId(0)).join("marks"), b"no marks").unwrap();
-    exchange.start_again();
-    exchange.client(0, 7).submit_and_wait(&limit(2, 1, Side::Sell, 5, 2_238_200)).unwrap();
-    eventually("it says what it loses", || exchange.counter(gateway(0), "tap_lost_bytes") > 0);
+    assert!(column(2).is_empty() && column(5).is_empty(), "{rows:?}");
+    assert!(column(3).iter().chain(&column(4)).all(|status| *status == "1"), "{rows:?}");
 }

@@ -2,21 +2,19 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use pares_client::{Client, ClientError, Options, Tls};
 use pares_config::{ClientCertificates, TlsSetting};
-use pares_node::{SystemConfig, keys};
+use pares_node::SystemConfig;
 use pares_tls::{Authority, Connection, Lifetime, TlsFiles, TlsStream, Trust};
 use pares_types::{ClientOrderId, GatewayId, MemberId, Reason, Reply, Side, Status};
 use pares_wire::GATEWAYS_NAME;
 use pares_wire::frame::{self, GatewayFrame, SignOn};
 
-use crate::PROGRAM;
-use crate::bad_input::{Bystander, raw, read_frame};
+use crate::bad_input::{peaceful, raw, read_frame};
 use crate::common::exchange::{Exchange, addresses, gateway, small};
-use crate::common::process::Up;
+use crate::common::process::{Up, pares};
 use crate::common::{PATIENCE, eventually, limit, random};
 use crate::tap::{dial, fix};
 
@@ -52,8 +50,7 @@ fn hello(exchange: &Exchange) -> Vec<u8> {
 
 #[test]
 fn an_order_over_tls_through_a_fresh_pares_up() {
-    let dir = tempfile::tempdir().unwrap();
-    let up = Up::start(dir.path(), &with_tls());
+    let up = Up::fresh(&with_tls());
     let keys = up.layout.keys();
     assert!(up.said.contains(&keys.display().to_string()), "{}", up.said);
     let tls = Some(Tls::of_exchange(&keys.join("ca.pem")).unwrap());
@@ -62,17 +59,14 @@ fn an_order_over_tls_through_a_fresh_pares_up() {
     let mut client = Client::connect_with(address, MemberId(7), options).unwrap();
     let rests = client.submit_and_wait(&limit(1, 1, Side::Sell, 100, 2_238_200)).unwrap();
     assert_eq!(rests.status, Status::Resting);
-    let asked = Command::new(PROGRAM).args(["admin", "time", "--dir"]).arg(dir.path()).output().unwrap();
-    assert!(asked.status.success(), "{asked:?}");
+    pares(up.layout.root(), "admin time").done();
 }
 
 #[test]
 fn member_trades_with_own_certificate_only() {
-    let exchange = Exchange::start(&mutual());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, _) = peaceful(&mutual());
     let layout = exchange.layout();
-    let issued = Command::new(PROGRAM).args(["certificate", "member-7", "--dir"]).arg(layout.root()).output();
-    assert!(issued.as_ref().unwrap().status.success(), "{issued:?}");
+    exchange.pares("certificate member-7").done();
     let good = TlsFiles::named(&layout.keys(), "member-7");
     let mut client = exchange.connect(0, 7, Some(Tls::certified(&good).unwrap())).unwrap();
     client.submit_and_wait(&limit(1, 1, Side::Sell, 100, 2_238_200)).unwrap();
@@ -103,8 +97,7 @@ fn member_trades_with_own_certificate_only() {
 
 #[test]
 fn a_client_refuses_a_gateway_of_another_authority_or_name() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, _) = peaceful(&with_tls());
     let elsewhere = tempfile::tempdir().unwrap();
     Authority::in_dir(elsewhere.path(), "pares").unwrap();
     let wrong_authority = Tls::of_exchange(&elsewhere.path().join("ca.pem")).unwrap();
@@ -137,11 +130,10 @@ fn gateway_with_expired_certificate_gets_new_at_start() {
 
 #[test]
 fn a_client_without_tls_is_told_so_in_its_own_words() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, address) = peaceful(&with_tls());
     let error = exchange.connect(0, 7, None).err().expect("refused");
     assert!(matches!(error, ClientError::Rejected(Reason::TlsRequired)), "{error}");
-    let mut stream = raw(exchange.addresses()[0]);
+    let mut stream = raw(address);
     stream.write_all(&[0]).unwrap();
     let (client_order_id, reason) = (ClientOrderId(0), Reason::TlsRequired);
     let told = Some(GatewayFrame::Reply(Reply::Rejected { client_order_id, reason }));
@@ -153,8 +145,7 @@ fn a_client_without_tls_is_told_so_in_its_own_words() {
 
 #[test]
 fn a_client_with_tls_at_a_port_without_is_told_what_to_look_at() {
-    let exchange = Exchange::start(&small(1));
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, _) = peaceful(&small(1));
     let elsewhere = tempfile::tempdir().unwrap();
     Authority::in_dir(elsewhere.path(), "pares").unwrap();
     let tls = Tls::of_exchange(&elsewhere.path().join("ca.pem")).unwrap();
@@ -166,12 +157,11 @@ fn a_client_with_tls_at_a_port_without_is_told_what_to_look_at() {
 
 #[test]
 fn garbage_in_handshake_closes_only_that_connection() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, address) = peaceful(&with_tls());
     let hello = hello(&exchange);
     let mut random = random(5);
     for round in 0..200 {
-        let mut stream = raw(exchange.addresses()[0]);
+        let mut stream = raw(address);
         let mut bytes = match round % 2 {
             0 => (0..2_000).map(|_| random.next_u64() as u8).collect(),
             _ => hello.clone(),
@@ -193,9 +183,8 @@ fn garbage_in_handshake_closes_only_that_connection() {
 
 #[test]
 fn a_handshake_without_end_is_closed() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
-    let mut stream = raw(exchange.addresses()[0]);
+    let (exchange, mut bystander, address) = peaceful(&with_tls());
+    let mut stream = raw(address);
     // The head of a handshake message of 64 KiB less one, and record after record of it.
     let mut bytes = vec![0x16, 3, 1, 0x40, 0, 1, 0, 0xff, 0xff];
     bytes.resize(5 + 0x4000, 0);
@@ -207,36 +196,8 @@ fn a_handshake_without_end_is_closed() {
 }
 
 #[test]
-fn half_handshakes_time_out_and_leave_room() {
-    // Sixteen strangers at a time.
-    let exchange = Exchange::start(&SystemConfig { sessions_max: 64, ..with_tls() });
-    let mut bystander = Bystander::new(&exchange);
-    let hello = hello(&exchange);
-    let mut halves: Vec<TcpStream> = Vec::new();
-    for round in 0..400 {
-        let mut stream = raw(exchange.addresses()[0]);
-        let _ = stream.write_all(&hello[..hello.len() / (1 + round % 2)]);
-        halves.push(stream);
-        if round % 50 == 0 {
-            bystander.trades();
-        }
-    }
-    eventually("those beyond the room are closed", || {
-        exchange.counter(gateway(0), "refused_connections") > 300
-    });
-    let begun = Instant::now();
-    while exchange.counter(gateway(0), "silent_connections") == 0 {
-        assert!(begun.elapsed() < PATIENCE, "the others are closed in the end");
-        bystander.trades();
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    eventually("somebody who can shake hands is let in", || exchange.connect(0, 7, exchange.tls()).is_ok());
-}
-
-#[test]
 fn endless_key_updates_end_only_that_connection() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, _) = peaceful(&with_tls());
     let mut stream = shaken(&exchange);
     let mut bytes = Vec::new();
     frame::write(&mut bytes, &SignOn { member: 7.into(), ..SignOn::default() });
@@ -257,8 +218,7 @@ fn endless_key_updates_end_only_that_connection() {
 
 #[test]
 fn damaged_records_end_the_connection_and_nobody_else_notices() {
-    let exchange = Exchange::start(&with_tls());
-    let mut bystander = Bystander::new(&exchange);
+    let (exchange, mut bystander, _) = peaceful(&with_tls());
     for _ in 0..20 {
         let mut stream = shaken(&exchange);
         // A record of the right length that nobody has encrypted.
@@ -271,13 +231,6 @@ fn damaged_records_end_the_connection_and_nobody_else_notices() {
     let counts = ["malformed_connections", "failed_handshakes"];
     let counted = || counts.iter().map(|name| exchange.counter(gateway(0), name)).sum::<u64>();
     eventually("all are counted", || counted() == 20);
-}
-
-#[test]
-fn certificate_in_a_reserved_name_is_refused() {
-    let exchange = Exchange::start(&with_tls());
-    assert!(keys::issue(exchange.layout(), "gateway-0", 1).is_err());
-    exchange.client(0, 7);
 }
 
 /// A FIX engine and an OUCH client in TLS, each at its own port; without TLS there is no word.

@@ -1,7 +1,6 @@
 //! HTTP at a process of its own: a client of the gateways, whichever of them live.
 
-mod clients;
-mod copies;
+pub(crate) mod clients;
 mod hostile;
 mod leaving;
 mod market;
@@ -12,24 +11,24 @@ mod schemas;
 mod socket;
 mod support;
 
-use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use pares_client::KeyFile;
-use pares_types::GatewayId;
+use pares_node::{Layout, SystemConfig};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use self::support::{Answer, Asker, Web};
+use self::support::{Answer, Asker, Web, serving};
 use crate::common::eventually;
 use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
-use crate::common::process::{Up, pid_of};
+use crate::common::process::pares;
 use crate::sign_on::{done, key, required};
 
 #[test]
 fn an_order_is_entered_seen_traded_and_cancelled() {
-    let exchange = Exchange::start(&small(2));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(2));
     let (mut seller, mut buyer) = (Asker::open(&web.address, 7), Asker::open(&web.address, 8));
     let rests = seller.limit(1, "sell", 100, "223.82");
     assert_eq!(rests.status, 201, "{}", rests.body);
@@ -59,43 +58,6 @@ fn an_order_is_entered_seen_traded_and_cancelled() {
     let seen = seller.ask("GET", "/v1/orders/by-name/1", "").json();
     assert_eq!(seen["state"], "ended");
     assert_eq!(seller.ask("GET", "/v1/orders/by-name/99", "").reason(), "unknown_order");
-}
-
-#[test]
-fn request_name_executes_once_across_servers_and_gateways() {
-    let exchange = Exchange::start(&small(2));
-    let webs = [Web::start(exchange.layout().root()), Web::start(exchange.layout().root())];
-    let mut first = Asker::open(&webs[0].address, 7);
-    let once = first.limit(1, "sell", 10, "5").json();
-    let mut other = Asker::open(&webs[1].address, 7);
-    let again = other.limit(1, "sell", 10, "5").json();
-    assert_eq!((&once["order_id"], &again["repeat"]), (&again["order_id"], &json!(true)));
-    let orders = other.ask("GET", "/v1/orders", "").json();
-    assert_eq!(orders["orders"].as_array().unwrap().len(), 1);
-}
-
-#[test]
-fn a_session_goes_on_at_another_gateway_where_sign_on_is_open() {
-    let dir = tempfile::tempdir().unwrap();
-    let config = small(2);
-    let up = Up::start(dir.path(), &config);
-    let web = Web::start(dir.path());
-    let mut asker = Asker::open(&web.address, 7);
-    assert_eq!(asker.limit(1, "sell", 10, "5").status, 201);
-    for name in 2..6 {
-        let gateway = GatewayId(u16::try_from(name % 2).unwrap());
-        let node = pares_node::NodeId::Gateway(gateway);
-        // One that was killed before may not be back.
-        eventually("it is killed", || kill_process(pid_of(&up.layout, node), Signal::KILL).is_ok());
-        // Whatever it was told in between, the same name comes to the same.
-        eventually("it is taken", || {
-            let answer = asker.limit(name, "sell", 10, "5");
-            assert!([201, 503, 504].contains(&answer.status), "{}", answer.body);
-            answer.status == 201
-        });
-    }
-    let orders = asker.ask("GET", "/v1/orders", "").json();
-    assert_eq!(orders["orders"].as_array().unwrap().len(), 5, "{orders}");
 }
 
 /// Signs a session with a key on, as its owner does: the secret stays here.
@@ -162,8 +124,7 @@ fn a_proof_is_tried_once_and_a_wrong_one_is_refused() {
 
 #[test]
 fn batches_and_cancels_of_all_are_answered_each_by_itself() {
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let mut asker = Asker::open(&web.address, 7);
     let symbol = asker.symbol();
     let order = |name: u64, quantity: &str| json!({ "client_order_id": name.to_string(), "symbol": symbol, "side": "buy", "price": "5", "quantity": quantity });
@@ -181,8 +142,7 @@ fn batches_and_cancels_of_all_are_answered_each_by_itself() {
 
 #[test]
 fn xml_says_the_same() {
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let mut asker = Asker::open(&web.address, 7);
     let symbol = asker.symbol();
     asker.kind = "application/xml";
@@ -203,24 +163,44 @@ fn xml_says_the_same() {
     assert_eq!(batch.body.matches("<status>201</status>").count(), 2, "{}", batch.body);
 }
 
+/// A system in that directory, which `pares up --web` runs at an address of its own until this ends.
+fn up_with_web(dir: &Path) -> (Child, SocketAddr) {
+    let free = free_address();
+    let mut command = Command::new(PROGRAM);
+    command.args(["up", "--web", &free.to_string(), "--dir"]).arg(dir).stdout(Stdio::null());
+    let up = command.spawn().unwrap();
+    eventually("it serves", || TcpStream::connect(free).is_ok());
+    assert_eq!(Asker::open(&free.to_string(), 7).limit(1, "sell", 10, "5").status, 201);
+    (up, free)
+}
+
+fn free_address() -> SocketAddr {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap()
+}
+
+/// A directory with that configuration.
+fn configured(config: &SystemConfig) -> (tempfile::TempDir, Layout) {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = Layout::new(dir.path());
+    pares_node::config::save(config, &layout.config()).unwrap();
+    (dir, layout)
+}
+
+fn stop(mut up: Child) {
+    kill_process(Pid::from_child(&up), Signal::TERM).unwrap();
+    assert!(up.wait().unwrap().success());
+}
+
 #[test]
 fn exchange_starts_restarts_and_stops_web_server() {
-    let dir = tempfile::tempdir().unwrap();
-    let layout = pares_node::Layout::new(dir.path());
-    pares_node::config::save(&small(1), &layout.config()).unwrap();
-    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
-    let mut command = Command::new(PROGRAM);
-    command.args(["up", "--web", &free.to_string(), "--dir"]).arg(dir.path()).stdout(Stdio::null());
-    let mut up = command.spawn().unwrap();
+    let (dir, _) = configured(&small(1));
+    let (up, free) = up_with_web(dir.path());
     let is_there = || TcpStream::connect(free).is_ok();
-    eventually("it serves", is_there);
-    assert_eq!(Asker::open(&free.to_string(), 7).limit(1, "sell", 10, "5").status, 201);
-
     let stat = || {
-        let told = Command::new(PROGRAM).args(["stat", "--json", "--dir"]).arg(dir.path()).output().unwrap();
-        let web = serde_json::from_slice::<serde_json::Value>(&told.stdout).unwrap()["web"].clone();
+        let told = pares(dir.path(), "stat --json");
+        let web = told.json()["web"].clone();
         let pid = web["pid"].as_i64().and_then(|pid| Pid::from_raw(i32::try_from(pid).unwrap()));
-        (told.status.code(), web["state"].as_str().unwrap().to_owned(), pid)
+        (told.status, web["state"].as_str().unwrap().to_owned(), pid)
     };
     let (status, state, server) = stat();
     assert_eq!((status, state.as_str()), (Some(0), "up"));
@@ -232,40 +212,26 @@ fn exchange_starts_restarts_and_stops_web_server() {
         let (status, _, again) = stat();
         status == Some(0) && again.is_some_and(|again| again != server) && is_there()
     });
-    kill_process(Pid::from_child(&up), Signal::TERM).unwrap();
-    assert!(up.wait().unwrap().success());
+    stop(up);
     assert!(!is_there(), "it ended too");
 }
 
 #[test]
 fn web_server_on_gateway_address_is_refused_at_start() {
-    let dir = tempfile::tempdir().unwrap();
-    let layout = pares_node::Layout::new(dir.path());
-    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
-    let config = pares_node::SystemConfig { gateways: vec![free], ..small(1) };
-    pares_node::config::save(&config, &layout.config()).unwrap();
-    let mut command = Command::new(PROGRAM);
-    let told = command.args(["up", "--web", &free.to_string(), "--dir"]).arg(dir.path()).output().unwrap();
-    let why = String::from_utf8_lossy(&told.stderr);
+    let free = free_address();
+    let (dir, layout) = configured(&SystemConfig { gateways: vec![free], ..small(1) });
+    let told = pares(dir.path(), &format!("up --web {free}"));
+    let why = told.complaint.as_str();
     let is_told = why.contains("a node of this system is configured to listen there")
         && why.contains("choose another address");
-    assert!(!told.status.success() && is_told, "{why}");
+    assert!(!told.is_ok() && is_told, "{why}");
     assert!(!layout.run().exists(), "nothing was started");
 }
 
 #[test]
 fn server_without_output_or_address_file_still_serves() {
-    let dir = tempfile::tempdir().unwrap();
-    let layout = pares_node::Layout::new(dir.path());
-    pares_node::config::save(&small(1), &layout.config()).unwrap();
+    let (dir, layout) = configured(&small(1));
     std::fs::create_dir_all(layout.run().join("web.addr.new")).unwrap();
     std::os::unix::fs::symlink("/dev/full", layout.run().join("web.log")).unwrap();
-    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
-    let mut command = Command::new(PROGRAM);
-    command.args(["up", "--web", &free.to_string(), "--dir"]).arg(dir.path()).stdout(Stdio::null());
-    let mut up = command.spawn().unwrap();
-    eventually("it serves", || TcpStream::connect(free).is_ok());
-    assert_eq!(Asker::open(&free.to_string(), 7).limit(1, "sell", 10, "5").status, 201);
-    kill_process(Pid::from_child(&up), Signal::TERM).unwrap();
-    assert!(up.wait().unwrap().success());
+    stop(up_with_web(dir.path()).0);
 }

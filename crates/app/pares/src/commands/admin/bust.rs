@@ -14,7 +14,7 @@ pub(super) fn trade_place(text: &str) -> Result<(u64, u16), String> {
     parts.ok_or_else(|| format!("`{text}` is not a trade; expected POSITION.EVENT, such as 8192.0"))
 }
 
-/// The trade as the record has it, for those who are told.
+/// The trade as the record has it, with those who receive the bust.
 pub(super) fn recorded_trade(
     instrument: InstrumentId,
     (position, index): (u64, u16),

@@ -1,4 +1,4 @@
-//! Keys that an operator registers: made here, or of which somebody else has the secret.
+//! Keys that an operator registers: made here, or of which the member has the secret.
 //!
 //! A key that is changed must be in force nowhere or here: so the new file lies beside the old one until the register has it, and stays while
 //! nobody can say whether it has. Who asks again, or asks for what was proposed, means the key that lies there.

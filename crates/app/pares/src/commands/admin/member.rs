@@ -1,4 +1,4 @@
-//! `pares admin member`: who takes part, by which keys, with which rights and limits.
+//! `pares admin member`: who participates, by which keys, with which rights and limits.
 
 use pares_node::{Layout, SystemConfig};
 use pares_types::{Entry, InstrumentId, Limits, MemberId, Proposal, Reason, Rights};
@@ -138,7 +138,7 @@ fn no_session(error: CommandError, (member, session): (u32, u16)) -> CommandErro
     }
 }
 
-/// Whom a session copies, if anybody.
+/// The member that a session copies, if any.
 #[derive(Clone, Copy)]
 pub(super) struct Copied(Option<u32>);
 

@@ -1,4 +1,4 @@
-//! `pares admin member list`: who takes part, and how much each may ask.
+//! `pares admin member list`: who participates, and how much each may ask.
 
 use pares_node::{Layout, SystemConfig};
 use pares_register::{Permit, Register};

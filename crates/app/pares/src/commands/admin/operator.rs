@@ -63,7 +63,7 @@ impl Operator {
         Ok(Self { client: None, gateways, session, key: path, own_key, proposes })
     }
 
-    /// Asks, or proposes it, and goes on asking while a step did not suffice. Phases and the time go on by themselves.
+    /// Asks, or proposes it, and asks again while a step did not suffice. Phases and the time continue by themselves.
     pub(super) fn ask(&mut self, instrument: InstrumentId, command: Command) -> Result<Answer, CommandError> {
         let (instrument, command) = match self.proposes {
             true => (InstrumentId(0), self.proposal(instrument, &command)?),

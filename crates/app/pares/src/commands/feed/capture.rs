@@ -29,7 +29,7 @@ const RECEIVE_BYTES: usize = 8 << 20;
 const READS_MAX: usize = 256;
 /// How long it sleeps at most: the time until it notices Ctrl-C.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
-/// A replayer is told that somebody is there this often.
+/// How often a replayer receives a heartbeat.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 /// How long a replayer may take to answer.
 const CONNECT_MAX: Duration = Duration::from_secs(5);

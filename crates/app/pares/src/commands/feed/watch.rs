@@ -24,7 +24,7 @@ use crate::text;
 /// Between two looks at what is to be shown.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
 
-/// Instruments that are named to somebody who asked for another.
+/// Instruments that are named where another was asked for.
 const SYMBOLS_TOLD_MAX: usize = 20;
 
 /// What to watch.
@@ -145,7 +145,7 @@ fn believe(authority: &Path) -> Result<Trust, CommandError> {
     Trust::load(authority).map_err(|error| CommandError::Usage(error.to_string()))
 }
 
-/// Joins the lines; where somebody else of this host has them, as only one can have what is not multicast, all comes by TCP.
+/// Joins the lines; where another program of this host has them, as only one can have what is not multicast, all comes by TCP.
 fn open(config: ReceiverConfig, tcp: bool) -> Result<FeedReceiver, CommandError> {
     let by_tcp = ReceiverConfig { lines: FeedLines::None, ..config.clone() };
     match FeedReceiver::open(if tcp { &by_tcp } else { &config }) {

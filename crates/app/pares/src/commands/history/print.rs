@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pares_history::{OrderRow, Page, Step, Story, TradeRow};
 use pares_node::SystemConfig;
-use pares_types::{InstrumentId, Price};
+use pares_types::InstrumentId;
 use serde_json::{Value, json};
 
 use crate::text::Table;
@@ -53,9 +53,7 @@ pub fn orders(found: &Page<OrderRow>, symbols: &Symbols, as_json: bool) -> Strin
         let rows: Vec<Value> = found.rows.iter().map(|order| order_json(order, symbols)).collect();
         return json!({ "orders": rows, "more": found.more }).to_string();
     }
-    let mut table = orders_table();
-    found.rows.iter().for_each(|order| table.row(order_row(order, symbols)));
-    finish(&table, found.more, "no such orders")
+    finish(&orders_table(&found.rows, symbols), found.more, "no such orders")
 }
 
 /// Trades found.
@@ -75,9 +73,7 @@ pub fn story(story: &Story, symbols: &Symbols, as_json: bool) -> String {
         let order = order_json(&story.order, symbols);
         return json!({ "order": order, "requests": requests, "trades": trades }).to_string();
     }
-    let mut order = orders_table();
-    order.row(order_row(&story.order, symbols));
-    let mut out = order.render();
+    let mut out = orders_table(std::slice::from_ref(&story.order), symbols).render();
     out.push_str(&format!("\nrequests\n{}", steps_table(&story.steps).render()));
     if !story.trades.is_empty() {
         out.push_str(&format!("\ntrades\n{}", trades_table(&story.trades, symbols).render()));
@@ -93,27 +89,82 @@ fn finish(table: &Table, more: bool, none: &str) -> String {
     }
 }
 
-fn orders_table() -> Table {
-    Table::new([
-        "accepted (UTC)",
-        ">order",
-        ">member",
-        ">client order id",
-        "instrument",
-        "side",
-        "kind",
-        ">price",
-        ">quantity",
-        ">executed",
-        ">remaining",
-        "status",
-        "reason",
-        ">shard",
-        ">position",
-    ])
+/// Columns of a table: what each is headed by, and the field that it shows.
+type Columns<const N: usize> = [(&'static str, &'static str); N];
+
+const ORDERS: Columns<15> = [
+    ("accepted (UTC)", "stamp"),
+    (">order", "order"),
+    (">member", "member"),
+    (">client order id", "client_order_id"),
+    ("instrument", "symbol"),
+    ("side", "side"),
+    ("kind", "kind"),
+    (">price", "price"),
+    (">quantity", "quantity"),
+    (">executed", "executed"),
+    (">remaining", "remaining"),
+    ("status", "status"),
+    ("reason", "reason"),
+    (">shard", "shard"),
+    (">position", "position"),
+];
+
+const TRADES: Columns<12> = [
+    ("time (UTC)", "stamp"),
+    ("instrument", "symbol"),
+    (">price", "price"),
+    (">quantity", "quantity"),
+    (">buyer", "buy_member"),
+    (">buy order", "buy_order"),
+    (">seller", "sell_member"),
+    (">sell order", "sell_order"),
+    ("aggressor", "aggressor"),
+    (">shard", "shard"),
+    (">position", "position"),
+    ("busted", "busted"),
+];
+
+const STEPS: Columns<10> = [
+    (">position", "position"),
+    ("accepted (UTC)", "stamp"),
+    (">request", "request"),
+    ("command", "command"),
+    (">price", "price"),
+    (">quantity", "quantity"),
+    ("status", "status"),
+    ("reason", "reason"),
+    (">executed", "executed"),
+    (">remaining", "remaining"),
+];
+
+fn table<const N: usize>(columns: &Columns<N>, rows: impl Iterator<Item = Value>) -> Table {
+    let mut table = Table::new(columns.iter().map(|(title, _)| *title));
+    rows.for_each(|row| table.row(columns.iter().map(|(_, field)| cell(&row[*field])).collect()));
+    table
 }
 
-fn order_row(order: &OrderRow, symbols: &Symbols) -> Vec<String> {
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn orders_table(orders: &[OrderRow], symbols: &Symbols) -> Table {
+    let row = |order: &OrderRow| {
+        let mut row = order_json(order, symbols);
+        row["symbol"] = symbols.show(order.instrument).into();
+        row["kind"] = kind(order).into();
+        row["reason"] = reason(&order.reason);
+        row
+    };
+    table(&ORDERS, orders.iter().map(row))
+}
+
+/// What it is, with all that is not usual of it.
+fn kind(order: &OrderRow) -> String {
     let mut kind = order.kind.clone();
     if order.time_in_force != "day" {
         kind.push_str(&format!(" {}", order.time_in_force));
@@ -133,95 +184,32 @@ fn order_row(order: &OrderRow, symbols: &Symbols) -> Vec<String> {
     if let Some(trigger) = order.trigger {
         kind.push_str(&format!(" trigger {trigger}"));
     }
-    vec![
-        utc::format(order.stamp),
-        order.id.to_string(),
-        order.member.to_string(),
-        order.client_order_id.to_string(),
-        symbols.show(order.instrument),
-        order.side.clone(),
-        kind,
-        optional(order.price),
-        order.quantity.to_string(),
-        order.executed.to_string(),
-        order.remaining.to_string(),
-        order.status.clone(),
-        reason(&order.reason),
-        order.shard.to_string(),
-        order.position.to_string(),
-    ]
+    kind
 }
 
 fn trades_table(trades: &[TradeRow], symbols: &Symbols) -> Table {
-    let mut table = Table::new([
-        "time (UTC)",
-        "instrument",
-        ">price",
-        ">quantity",
-        ">buyer",
-        ">buy order",
-        ">seller",
-        ">sell order",
-        "aggressor",
-        ">shard",
-        ">position",
-        "busted",
-    ]);
-    for trade in trades {
-        table.row(vec![
-            utc::format(trade.stamp),
-            symbols.show(trade.instrument),
-            trade.price.to_string(),
-            trade.quantity.to_string(),
-            trade.buy.1.to_string(),
-            trade.buy.0.to_string(),
-            trade.sell.1.to_string(),
-            trade.sell.0.to_string(),
-            trade.aggressor.clone(),
-            trade.shard.to_string(),
-            format!("{}.{}", trade.position, trade.number),
-            if trade.busted { "yes" } else { "-" }.to_owned(),
-        ]);
-    }
-    table
+    let row = |trade: &TradeRow| {
+        let mut row = trade_json(trade, symbols);
+        row["symbol"] = symbols.show(trade.instrument).into();
+        row["position"] = format!("{}.{}", trade.position, trade.number).into();
+        row["busted"] = if trade.busted { "yes" } else { "-" }.into();
+        row
+    };
+    table(&TRADES, trades.iter().map(row))
 }
 
 fn steps_table(steps: &[Step]) -> Table {
-    let mut table = Table::new([
-        ">position",
-        "accepted (UTC)",
-        ">request",
-        "command",
-        ">price",
-        ">quantity",
-        "status",
-        "reason",
-        ">executed",
-        ">remaining",
-    ]);
-    for step in steps {
-        table.row(vec![
-            step.position.to_string(),
-            utc::format(step.stamp),
-            step.id.to_string(),
-            step.command.clone(),
-            optional(step.price),
-            step.quantity.map_or("-".into(), |quantity| quantity.to_string()),
-            step.status.clone(),
-            reason(&step.reason),
-            step.executed.to_string(),
-            step.remaining.to_string(),
-        ]);
-    }
-    table
+    let row = |step: &Step| {
+        let mut row = step_json(step);
+        row["reason"] = reason(&step.reason);
+        row
+    };
+    table(&STEPS, steps.iter().map(row))
 }
 
-fn optional(price: Option<Price>) -> String {
-    price.map_or("-".into(), |price| price.to_string())
-}
-
-fn reason(reason: &str) -> String {
-    if reason == "none" { "-".to_owned() } else { reason.to_owned() }
+/// Why, if there is a reason.
+fn reason(reason: &str) -> Value {
+    if reason == "none" { Value::Null } else { reason.into() }
 }
 
 fn order_json(order: &OrderRow, symbols: &Symbols) -> Value {

@@ -58,7 +58,7 @@ pub fn line(event: &Event) -> String {
 
 /// All fields of an event.
 pub fn fields(event: &Event) -> Value {
-    match event {
+    let mut fields = match event {
         Event::Fill {
             resting,
             resting_member,
@@ -68,7 +68,6 @@ pub fn fields(event: &Event) -> Value {
             quantity,
             resting_remaining,
         } => json!({
-            "event": "fill",
             "resting": resting.to_string(),
             "resting_member": resting_member.0,
             "resting_client_order_id": resting_client_order_id.0,
@@ -77,38 +76,33 @@ pub fn fields(event: &Event) -> Value {
             "quantity": quantity.0,
             "resting_remaining": resting_remaining.0,
         }),
-        Event::Cancelled { order, member, client_order_id, side, price, quantity, cause } => json!({
-            "event": "cancelled",
+        Event::Cancelled { order, member, client_order_id, side, price, quantity, .. }
+        | Event::Incoming { order, member, client_order_id, side, price, quantity, .. }
+        | Event::Rested { order, member, client_order_id, side, price, quantity, .. } => json!({
             "order": order.to_string(),
             "member": member.0,
             "client_order_id": client_order_id.0,
             "side": name(side),
             "price": price.to_string(),
             "quantity": quantity.0,
-            "cause": cause.word(),
-        }),
-        Event::Incoming { order, member, client_order_id, side, price, quantity, cause } => json!({
-            "event": "incoming",
-            "order": order.to_string(),
-            "member": member.0,
-            "client_order_id": client_order_id.0,
-            "side": name(side),
-            "price": price.to_string(),
-            "quantity": quantity.0,
-            "cause": name(cause),
-        }),
-        Event::Rested { order, member, client_order_id, side, price, quantity, shown, cause } => json!({
-            "event": "rested",
-            "order": order.to_string(),
-            "member": member.0,
-            "client_order_id": client_order_id.0,
-            "side": name(side),
-            "price": price.to_string(),
-            "quantity": quantity.0,
-            "shown": shown.0,
-            "cause": name(cause),
+            "cause": cause(event),
         }),
         _ => book_fields(event),
+    };
+    if let Event::Rested { shown, .. } = event {
+        fields["shown"] = json!(shown.0);
+    }
+    fields["event"] = json!(name(event));
+    fields
+}
+
+/// Why that became of an order.
+fn cause(event: &Event) -> Option<String> {
+    match event {
+        Event::Cancelled { cause, .. } => Some(cause.word().to_owned()),
+        Event::Incoming { cause, .. } => Some(name(cause)),
+        Event::Rested { cause, .. } => Some(name(cause)),
+        _ => None,
     }
 }
 
@@ -116,13 +110,11 @@ pub fn fields(event: &Event) -> Value {
 fn book_fields(event: &Event) -> Value {
     match event {
         Event::PhaseEntered { phase, until, reference } => json!({
-            "event": "phase_entered",
             "phase": name(phase),
             "until": (*until != Timestamp::NEVER).then(|| utc::format(*until)),
             "reference": reference.map(|price| price.to_string()),
         }),
         Event::Auction { price, quantity, surplus, surplus_side, firm } => json!({
-            "event": "auction",
             "price": price.to_string(),
             "quantity": quantity.0,
             "surplus": surplus.0,
@@ -130,7 +122,6 @@ fn book_fields(event: &Event) -> Value {
             "firm": firm,
         }),
         Event::Busted { resting, incoming, position, index, price, quantity } => json!({
-            "event": "busted",
             "resting": resting.to_string(),
             "incoming": incoming.to_string(),
             "position": position.0,
@@ -138,22 +129,19 @@ fn book_fields(event: &Event) -> Value {
             "price": price.to_string(),
             "quantity": quantity.0,
         }),
-        Event::Instrument(instrument) => json!({ "event": "instrument", "instrument": instrument.0 }),
+        Event::Instrument(instrument) => json!({ "instrument": instrument.0 }),
         Event::DayPrices { open, high, low, last } => json!({
-            "event": "day_prices",
             "open": open.to_string(),
             "high": high.to_string(),
             "low": low.to_string(),
             "last": last.to_string(),
         }),
         Event::DayVolume { closing, quantity, trades } => json!({
-            "event": "day_volume",
             "closing": closing.map(|price| price.to_string()),
             "quantity": quantity.0,
             "trades": trades,
         }),
         Event::DayEnded { day, requests, orders, trades, quantity, state_hash } => json!({
-            "event": "day_ended",
             "day": day.to_string(),
             "requests": requests,
             "orders": orders,

@@ -29,7 +29,7 @@ pub struct Args {
 struct Listing {
     /// Offset, payload bytes and content of each record.
     records: Vec<(Offset, usize, decode::Shown)>,
-    /// Where to go on.
+    /// Where to continue.
     next: Offset,
     /// Why it ended before the limit, if not at the end of the log.
     damage: Option<ReadError>,
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> CommandResult {
     listing.damage.as_ref().map_or(Ok(()), |error| Err(failed(&args.log, error)))
 }
 
-/// What a reader's error means for somebody who named a directory.
+/// What a reader's error means for an operator who named a directory.
 pub fn failed(log: &Path, error: &ReadError) -> CommandError {
     let what = match error {
         ReadError::NotYet { .. } => format!(

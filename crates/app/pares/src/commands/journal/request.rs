@@ -4,7 +4,7 @@ use pares_types::{
     Amendment, Band, BusinessDay, Command, Entry, Guarded, Key, NewOrder, OrderKind, Phase, Price, Proposal,
     Registration, Request, Rule, SelfTrade, TimeInForce,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::commands::admin::limit_words;
 use crate::text::name;
@@ -141,34 +141,29 @@ fn force_words(force: TimeInForce) -> String {
 }
 
 fn rule_words(rule: &Rule) -> String {
-    match rule {
-        Rule::PriceRange { min, max } => format!("price_range {min} to {max}"),
-        Rule::Tick { from, tick } => format!("tick {tick} from {from}"),
-        Rule::Lot(shares) => format!("lot {shares}"),
-        Rule::QuantityMax(shares) => format!("quantity_max {shares}"),
-        Rule::ValueMax(value) => format!("value_max {value}"),
-        Rule::OrdersMax(orders) => format!("orders_max {orders}"),
-        Rule::StepMax(events) => format!("step_max {events}"),
-        Rule::StaticBand(band) => format!("static_band {}", band_words(*band)),
-        Rule::DynamicBand(band) => format!("dynamic_band {}", band_words(*band)),
-        Rule::CallTime { ns } => format!("call_time {ns} ns"),
+    let value = match rule {
+        Rule::PriceRange { min, max } => format!("{min} to {max}"),
+        Rule::Tick { from, tick } => format!("{tick} from {from}"),
+        Rule::Lot(shares) | Rule::QuantityMax(shares) | Rule::AuctionMin(shares) => shares.to_string(),
+        Rule::ValueMax(value) => value.to_string(),
+        Rule::OrdersMax(value) | Rule::StepMax(value) | Rule::PressureLimit(value) => value.to_string(),
+        Rule::StaticBand(band) | Rule::DynamicBand(band) => band_words(*band),
+        Rule::CallTime { ns } | Rule::RandomEnd { ns } => format!("{ns} ns"),
         Rule::Schedule { at_ns, phase } => {
             let phase = phase.map_or("none".to_owned(), |phase| name(&phase));
-            format!("schedule {} {phase}", utc::time_of_day(*at_ns))
+            format!("{} {phase}", utc::time_of_day(*at_ns))
         }
-        Rule::Reference(price) => format!("reference {price}"),
+        Rule::Reference(price) => price.to_string(),
         Rule::Extension { ns, max, market } => {
             let market = if *market { ", for market orders too" } else { "" };
-            format!("extension {ns} ns, {max} times{market}")
+            format!("{ns} ns, {max} times{market}")
         }
-        Rule::RandomEnd { ns } => format!("random_end {ns} ns"),
-        Rule::AuctionMin(shares) => format!("auction_min {shares}"),
-        Rule::TieBreak(one) => format!("tie_break {}", name(one)),
-        Rule::PressureLimit(width) => format!("pressure_limit {width}"),
-        Rule::IcebergRefill { fresh } => format!("iceberg_refill fresh {fresh}"),
-        Rule::MarketRemainder { rests } => format!("market_remainder rests {rests}"),
-        Rule::DisplayDecrease { keeps } => format!("display_decrease keeps {keeps}"),
-    }
+        Rule::TieBreak(one) => name(one),
+        Rule::IcebergRefill { fresh } => format!("fresh {fresh}"),
+        Rule::MarketRemainder { rests } => format!("rests {rests}"),
+        Rule::DisplayDecrease { keeps } => format!("keeps {keeps}"),
+    };
+    format!("{} {value}", name(rule))
 }
 
 fn band_words(band: Band) -> String {
@@ -184,14 +179,13 @@ pub fn fields(request: &Request) -> Value {
         "client_order_id": request.client_order_id.0,
         "instrument": request.instrument.0,
         "shard": request.shard.0,
+        "command": name(&request.command),
     });
     let command = match request.command {
         Command::Enter(order) => order_fields(&order),
         Command::Amend(amendment) => amendment_fields(&amendment),
-        Command::Cancel { target } => json!({ "command": "cancel", "target": target.to_string() }),
-        Command::MassCancel { side } => {
-            json!({ "command": "mass_cancel", "side": side.map(|side| name(&side)) })
-        }
+        Command::Cancel { target } => json!({ "target": target.to_string() }),
+        Command::MassCancel { side } => json!({ "side": side.map(|side| name(&side)) }),
         _ => exchange_fields(&request.command),
     };
     if let (Value::Object(into), Value::Object(command)) = (&mut fields, command) {
@@ -211,7 +205,6 @@ fn order_fields(order: &NewOrder) -> Value {
         _ => None,
     };
     json!({
-        "command": "enter",
         "side": name(&order.side),
         "kind": kind,
         "peg": peg,
@@ -229,7 +222,6 @@ fn order_fields(order: &NewOrder) -> Value {
 
 fn amendment_fields(amendment: &Amendment) -> Value {
     json!({
-        "command": "amend",
         "target": amendment.target.to_string(),
         "price": amendment.price.to_string(),
         "quantity": amendment.quantity.0,
@@ -249,24 +241,20 @@ fn until(force: TimeInForce) -> Option<String> {
 
 fn exchange_fields(command: &Command) -> Value {
     match command {
-        Command::SetPhase(phase) => json!({ "command": "set_phase", "phase": name(phase) }),
+        Command::SetPhase(phase) => json!({ "phase": name(phase) }),
         Command::SetRule(rule) => {
-            let mut fields = Map::from_iter([("command".to_owned(), json!("set_rule"))]);
-            fields.extend(rule_fields(rule));
-            Value::Object(fields)
+            let mut fields = rule_fields(rule);
+            fields["rule"] = json!(name(rule));
+            fields
         }
-        Command::AddInstrument(symbol) => json!({ "command": "add_instrument", "symbol": symbol.as_str() }),
-        Command::RemoveInstrument => json!({ "command": "remove_instrument" }),
-        Command::Block { member } => json!({ "command": "block", "blocked": member.0 }),
-        Command::Unblock { member } => json!({ "command": "unblock", "blocked": member.0 }),
+        Command::AddInstrument(symbol) => json!({ "symbol": symbol.as_str() }),
+        Command::Block { member } | Command::Unblock { member } => json!({ "blocked": member.0 }),
         Command::CancelGuarded(guarded) => json!({
-            "command": "cancel_guarded",
             "of_member": guarded.member.0,
             "of_session": guarded.session,
             "through": guarded.last.to_string(),
         }),
         Command::Bust(trade) => json!({
-            "command": "bust",
             "position": trade.position.0,
             "index": trade.index,
             "resting": trade.resting.to_string(),
@@ -274,55 +262,40 @@ fn exchange_fields(command: &Command) -> Value {
             "price": trade.price.to_string(),
             "quantity": trade.quantity.0,
         }),
-        Command::BeginDay { day } => json!({ "command": "begin_day", "day": day.to_string() }),
-        Command::EndDay { day } => json!({ "command": "end_day", "day": day.to_string() }),
+        Command::BeginDay { day } | Command::EndDay { day } => json!({ "day": day.to_string() }),
         Command::Register(change) => json!({
-            "command": "register",
             "of_member": change.member.0,
             "of_session": change.session,
             "entry": format!("{:?}", change.entry),
         }),
-        _ => json!({ "command": name(command) }),
+        _ => json!({}),
     }
 }
 
-fn rule_fields(rule: &Rule) -> Map<String, Value> {
-    let fields = match rule {
-        Rule::PriceRange { min, max } => {
-            json!({ "rule": "price_range", "min": min.to_string(), "max": max.to_string() })
+fn rule_fields(rule: &Rule) -> Value {
+    match rule {
+        Rule::PriceRange { min, max } => json!({ "min": min.to_string(), "max": max.to_string() }),
+        Rule::Tick { from, tick } => json!({ "from": from.to_string(), "tick": tick.to_string() }),
+        Rule::Lot(shares) | Rule::QuantityMax(shares) | Rule::AuctionMin(shares) => {
+            json!({ "value": shares.0 })
         }
-        Rule::Tick { from, tick } => {
-            json!({ "rule": "tick", "from": from.to_string(), "tick": tick.to_string() })
+        Rule::ValueMax(value) | Rule::CallTime { ns: value } | Rule::RandomEnd { ns: value } => {
+            json!({ "value": value })
         }
-        Rule::Lot(shares) => json!({ "rule": "lot", "value": shares.0 }),
-        Rule::QuantityMax(shares) => json!({ "rule": "quantity_max", "value": shares.0 }),
-        Rule::ValueMax(value) => json!({ "rule": "value_max", "value": value }),
-        Rule::OrdersMax(orders) => json!({ "rule": "orders_max", "value": orders }),
-        Rule::StepMax(events) => json!({ "rule": "step_max", "value": events }),
-        Rule::StaticBand(band) => {
-            json!({ "rule": "static_band", "value": band.width, "least": band.least.to_string() })
+        Rule::OrdersMax(value) | Rule::StepMax(value) | Rule::PressureLimit(value) => {
+            json!({ "value": value })
         }
-        Rule::DynamicBand(band) => {
-            json!({ "rule": "dynamic_band", "value": band.width, "least": band.least.to_string() })
+        Rule::StaticBand(band) | Rule::DynamicBand(band) => {
+            json!({ "value": band.width, "least": band.least.to_string() })
         }
-        Rule::CallTime { ns } => json!({ "rule": "call_time", "value": ns }),
-        Rule::Schedule { at_ns, phase } => json!({
-            "rule": "schedule",
-            "at": utc::time_of_day(*at_ns),
-            "phase": phase.map(|phase| name(&phase)),
-        }),
-        Rule::Reference(price) => json!({ "rule": "reference", "price": price.to_string() }),
-        Rule::Extension { ns, max, market } => {
-            json!({ "rule": "extension", "value": ns, "max": max, "market": market })
+        Rule::Schedule { at_ns, phase } => {
+            json!({ "at": utc::time_of_day(*at_ns), "phase": phase.map(|phase| name(&phase)) })
         }
-        Rule::RandomEnd { ns } => json!({ "rule": "random_end", "value": ns }),
-        Rule::AuctionMin(shares) => json!({ "rule": "auction_min", "value": shares.0 }),
-        Rule::TieBreak(one) => json!({ "rule": "tie_break", "value": name(one) }),
-        Rule::PressureLimit(width) => json!({ "rule": "pressure_limit", "value": width }),
-        Rule::IcebergRefill { fresh } => json!({ "rule": "iceberg_refill", "fresh": fresh }),
-        Rule::MarketRemainder { rests } => json!({ "rule": "market_remainder", "rests": rests }),
-        Rule::DisplayDecrease { keeps } => json!({ "rule": "display_decrease", "keeps": keeps }),
-    };
-    let Value::Object(fields) = fields else { unreachable!("each is an object") };
-    fields
+        Rule::Reference(price) => json!({ "price": price.to_string() }),
+        Rule::Extension { ns, max, market } => json!({ "value": ns, "max": max, "market": market }),
+        Rule::TieBreak(one) => json!({ "value": name(one) }),
+        Rule::IcebergRefill { fresh } => json!({ "fresh": fresh }),
+        Rule::MarketRemainder { rests } => json!({ "rests": rests }),
+        Rule::DisplayDecrease { keeps } => json!({ "keeps": keeps }),
+    }
 }

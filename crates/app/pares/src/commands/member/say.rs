@@ -16,7 +16,7 @@ const UNTOLD: &str = "no server confirmed the message within 10 s. Check `pares 
 
 /// Arguments of `pares member say`.
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub struct Args {
     #[command(flatten)]
     servers: Servers,
     /// The sending trader's number, from 1

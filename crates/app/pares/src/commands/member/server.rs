@@ -8,7 +8,7 @@ use crate::error::CommandResult;
 
 /// Arguments of `pares member server`.
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub struct Args {
     /// Which server, from 0
     server: u16,
     /// The system's directory
@@ -19,7 +19,7 @@ pub(super) struct Args {
     detached: bool,
 }
 
-/// Runs the server until it is told to stop.
+/// Runs the server until a signal stops it.
 pub(super) fn run(args: &Args) -> CommandResult {
     if !args.detached {
         leftovers::end_with_parent()?;

@@ -16,7 +16,7 @@ use crate::text::count;
 
 /// Arguments of `pares member stat`.
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub struct Args {
     /// The directory of the member's system
     #[arg(long, default_value = "member-data")]
     dir: PathBuf,

@@ -39,7 +39,7 @@ const KEY_WAIT: Duration = Duration::from_millis(20);
 /// Arguments of `pares member terminal`.
 #[derive(clap::Args)]
 #[command(after_help = command::HELP)]
-pub(super) struct Args {
+pub struct Args {
     #[command(flatten)]
     servers: Servers,
     /// The trader's number, from 1

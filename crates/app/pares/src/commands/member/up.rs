@@ -25,7 +25,7 @@ use crate::text::count;
     after_help = "The first start writes all options but --dir into DIR/member.toml. Later starts follow \
                         that file, and refuse an option that differs from it."
 )]
-pub(super) struct Args {
+pub struct Args {
     /// The directory of the member's system; created with default settings (`member.toml`) if it does not exist
     #[arg(long, default_value = "member-data")]
     dir: PathBuf,

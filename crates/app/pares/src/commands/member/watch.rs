@@ -12,7 +12,7 @@ use crate::error::{CommandError, CommandResult};
 
 /// Arguments of `pares member watch`.
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub struct Args {
     #[command(flatten)]
     servers: Servers,
     /// The first position to show [default: new items only]

@@ -1,6 +1,6 @@
 //! One look at everything a system shows: processes, counters, windows, marks.
 //!
-//! The figures are loaded one after the other while the nodes go on, so two of them may be some microseconds
+//! The figures are loaded one after the other while the nodes continue, so two of them may be some microseconds
 //! apart: a follower can seem a few positions ahead of the recorded mark read before it.
 
 use std::collections::BTreeMap;

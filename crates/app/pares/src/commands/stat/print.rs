@@ -12,7 +12,14 @@ use crate::text::{self, Table, duration, grouped, name};
 /// Tables for people. `before` is an earlier look, for rates.
 pub fn as_tables(system: &System, before: Option<&System>) -> String {
     let mut out = headline(system, before);
-    for group in [is_gateway, is_venue, is_recorder, is_publisher, is_replayer] {
+    let groups: [fn(NodeId) -> bool; 5] = [
+        |role| matches!(role, NodeId::Gateway(_)),
+        |role| matches!(role, NodeId::Venue(_)),
+        |role| matches!(role, NodeId::Recorder(_)),
+        |role| matches!(role, NodeId::Publisher(_)),
+        |role| matches!(role, NodeId::Replayer(_)),
+    ];
+    for group in groups {
         let nodes: Vec<&Node> = system.nodes.iter().filter(|node| group(node.role)).collect();
         if !nodes.is_empty() {
             out.push_str(&format!("\n{}", nodes_table(&nodes).render()));
@@ -38,26 +45,6 @@ pub fn as_tables(system: &System, before: Option<&System>) -> String {
     }
     system.unreadable.iter().for_each(|why| out.push_str(&format!("{why}\n")));
     out
-}
-
-fn is_gateway(role: NodeId) -> bool {
-    matches!(role, NodeId::Gateway(_))
-}
-
-fn is_venue(role: NodeId) -> bool {
-    matches!(role, NodeId::Venue(_))
-}
-
-fn is_recorder(role: NodeId) -> bool {
-    matches!(role, NodeId::Recorder(_))
-}
-
-fn is_publisher(role: NodeId) -> bool {
-    matches!(role, NodeId::Publisher(_))
-}
-
-fn is_replayer(role: NodeId) -> bool {
-    matches!(role, NodeId::Replayer(_))
 }
 
 fn headline(system: &System, before: Option<&System>) -> String {

@@ -49,6 +49,7 @@ struct Lacking {
 }
 
 /// What was found.
+#[derive(Default)]
 struct Findings {
     recorded: ReadRecord,
     gateway: GatewayId,
@@ -251,7 +252,7 @@ impl Follow for Findings {
 /// Holds them against each other.
 ///
 /// # Errors
-/// If there is no tap, something cannot be read, there are differences, or taps lack something that a member said or was told.
+/// If there is no tap, something cannot be read, there are differences, or taps lack something that a member sent or received.
 pub fn run(layout: &Layout, select: &Select) -> CommandResult {
     let config = configuration(layout)?;
     // The taps first, up to their ends of now: by the time the record is read, it has their requests, or they were refused.
@@ -260,19 +261,8 @@ pub fn run(layout: &Layout, select: &Select) -> CommandResult {
     let covers = taps.taped.iter().map(|taped| (taped.gateway, cover(taped))).collect();
     let mut findings = Findings {
         recorded: ReadRecord::read(&config, layout, covers)?,
-        gateway: GatewayId(0),
         span: select.span(),
-        requests: 0,
-        reports: 0,
-        refused: 0,
-        ignored: 0,
-        ahead: 0,
-        unsure: 0,
-        outside: 0,
-        dropped: 0,
-        by_ouch: BTreeSet::new(),
-        differences: Differences::default(),
-        lacking: Lacking::default(),
+        ..Findings::default()
     };
     for taped in &taps.taped {
         findings.follow(taped)?;

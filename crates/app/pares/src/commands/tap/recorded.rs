@@ -77,7 +77,7 @@ pub struct ReadRecord {
     requests: Vec<Known>,
     /// In ascending order, each once.
     places: Vec<Place>,
-    /// Sessions, and members whose streams they are told, or were.
+    /// Sessions, and members whose streams they receive or received.
     copies: BTreeSet<(Who, MemberId)>,
     /// So many of each were there before the log that is being read, and are in order.
     sorted: (usize, usize),
@@ -169,7 +169,7 @@ impl ReadRecord {
         self.requests.iter().filter(|one| one.member != MemberId(0) && !one.is_asked)
     }
 
-    /// What is wrong with a report of what is recorded there, to a session and perhaps of its request, or of one's whose stream it is told.
+    /// What is wrong with a report of what is recorded there, to a session and perhaps of its request, or of one whose stream it receives.
     pub fn check(&self, shard: ShardId, position: Position, to: Who, of: Option<ClientOrderId>) -> Checked {
         let at = self.places.partition_point(|one| (one.0, one.1) < (shard, position));
         match self.places.get(at) {

@@ -59,7 +59,7 @@ pub fn name(connection: &TapedConnection) -> String {
 }
 
 /// The moments that are looked at, nanoseconds since 1970.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Span {
     from_ns: u64,
     to_ns: u64,
@@ -138,7 +138,7 @@ impl Select {
     }
 }
 
-/// Says that there is nothing to tell, where it is not taken for something that is told.
+/// Says that there is nothing to print, where programs do not read it as a row.
 pub fn nothing(what: &str) {
     pares_text::aside!("pares: the taps have no matching {what}");
 }

@@ -30,7 +30,7 @@ pub(super) fn receive(
     let run = move || {
         scheduling::ordinary();
         loop {
-            // Replayers may come up later than this, or elsewhere: then all begins anew.
+            // Replayers may come up later than this, or elsewhere: then all begins again.
             if let Some(receiver) = market::open(&layout, &config, &feed) {
                 watch(BookWatch::new(receiver, EVERY), &told);
             }

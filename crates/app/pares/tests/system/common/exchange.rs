@@ -15,6 +15,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::eventually;
+use super::process::{Ran, pares};
 
 pub(crate) use crate::PROGRAM;
 
@@ -76,7 +77,7 @@ fn free_line(shards: u16) -> SocketAddr {
 
 /// A running system.
 pub(crate) struct Exchange {
-    /// None if the system is stopped, or run by somebody else.
+    /// None if the system is stopped, or another process runs it.
     supervisor: Option<Supervisor>,
     config: SystemConfig,
     layout: Layout,
@@ -102,15 +103,11 @@ impl Exchange {
     /// Starts a new system of which every node has these variables in its environment.
     pub(crate) fn start_armed(config: &SystemConfig, arms: &[(&'static str, String)]) -> Self {
         let mut exchange = Self::watch(Arc::new(tempfile::tempdir().unwrap()), config);
-        let layout = exchange.layout.clone();
-        let started = Supervisor::start_armed(Path::new(PROGRAM), layout, config, arms);
-        exchange.supervisor =
-            Some(started.unwrap_or_else(|error| panic!("{error}\n{}", exchange.complaints())));
-        exchange.wait_until_up();
+        exchange.launch(arms);
         exchange
     }
 
-    /// The system in that directory, which somebody else starts and stops.
+    /// The system in that directory, which another process starts and stops.
     pub(crate) fn watch(dir: Arc<TempDir>, config: &SystemConfig) -> Self {
         let layout = Layout::new(dir.path());
         Self { supervisor: None, config: config.clone(), layout, looking_away: false, dir }
@@ -123,7 +120,11 @@ impl Exchange {
 
     /// Starts a stopped system again.
     pub(crate) fn start_again(&mut self) {
-        let started = Supervisor::start_armed(Path::new(PROGRAM), self.layout.clone(), &self.config, &[]);
+        self.launch(&[]);
+    }
+
+    fn launch(&mut self, arms: &[(&'static str, String)]) {
+        let started = Supervisor::start_armed(Path::new(PROGRAM), self.layout.clone(), &self.config, arms);
         self.supervisor = Some(started.unwrap_or_else(|error| panic!("{error}\n{}", self.complaints())));
         self.wait_until_up();
     }
@@ -211,7 +212,7 @@ impl Exchange {
         self.supervisor().signal(role, Signal::STOP).unwrap();
     }
 
-    /// Lets a stopped node go on.
+    /// Lets a stopped node continue.
     pub(crate) fn thaw(&mut self, role: NodeId) {
         self.supervisor().signal(role, Signal::CONT).unwrap();
     }
@@ -229,6 +230,11 @@ impl Exchange {
     pub(crate) fn counter(&self, role: NodeId, name: &str) -> u64 {
         let counters = CountersReader::open(&self.layout.counters(&role.to_string())).unwrap();
         counters.get(name).unwrap_or_else(|| panic!("{role} has no counter {name}"))
+    }
+
+    /// Runs `pares` beside it.
+    pub(crate) fn pares(&self, arguments: &str) -> Ran {
+        pares(self.layout.root(), arguments)
     }
 
     /// What the nodes wrote to their standard error.

@@ -1,7 +1,8 @@
-//! Traders at work while harm is done.
+//! Traders who trade while harm is done.
 
 use std::time::{Duration, Instant};
 
+use pares_node::SystemConfig;
 use pares_types::Reason;
 
 use super::exchange::Exchange;
@@ -17,6 +18,14 @@ pub(crate) fn traders(exchange: &Exchange, count: u32) -> Vec<Trader> {
     let addresses = exchange.addresses();
     let instruments = u32::try_from(exchange.config().instruments.len()).unwrap();
     (1..=count).map(|member| Trader::new(member, &addresses, member as usize, instruments)).collect()
+}
+
+/// A new system, and four traders who have traded that much.
+pub(crate) fn busy(config: &SystemConfig, requests: u64) -> (Exchange, Vec<Trader>) {
+    let mut exchange = Exchange::start(config);
+    let mut traders = traders(&exchange, 4);
+    trade(&mut exchange, &mut traders, requests);
+    (exchange, traders)
 }
 
 /// Requests answered so far, of all traders.

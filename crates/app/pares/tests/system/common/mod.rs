@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`exchange`] | a system in a directory of its own, and harm to it |
 //! | [`trader`] | a member that trades at random, survives its gateways and remembers every answer |
-//! | [`load`] | traders at work while harm is done |
+//! | [`load`] | traders who trade while harm is done |
 //! | [`record`] | what the recorders' logs say, and whether it can be true |
 //! | [`process`] | `pares up` as a process; processes by id |
 
@@ -20,7 +20,7 @@ use pares_flow::Random;
 use pares_types::{ClientOrderId, ClientRequest, InstrumentId, NewOrder, Price, Quantity, Side};
 
 /// What would never end is ended after this long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A stream of random numbers for one part of a test: the same every time, unless the environment has another
 /// `PARES_SEED`, to look further.

@@ -126,7 +126,7 @@ fn firsts(records: &Records, member: MemberId) -> BTreeMap<ClientOrderId, Vec<(u
     firsts
 }
 
-/// Compares what a trader was told with the record.
+/// Compares what a trader received with the record.
 ///
 /// # Panics
 /// If an answer is not what is recorded, or anything is recorded that the trader was not told.
@@ -152,7 +152,7 @@ pub(crate) fn check_trader(records: &Records, trader: &Trader) {
     }
 }
 
-/// Compares the trades a trader was told of with the record; for one that never lost its connection.
+/// Compares the trades that a trader received with the record; for one that never lost its connection.
 ///
 /// # Panics
 /// If any is missing, or was made up.

@@ -10,7 +10,7 @@ use pares_types::{
     TimeInForce,
 };
 
-/// A member, its connection and all it was told.
+/// A member, its connection and all it received.
 pub(crate) struct Trader {
     pub(crate) member: MemberId,
     /// The first answer to each request.

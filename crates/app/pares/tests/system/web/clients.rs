@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::support::{Asker, Web};
-use crate::common::exchange::{Exchange, small};
+use super::support::{Asker, serving};
+use crate::common::exchange::small;
 
 const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 const PYTHON_CLIENT: &str = "openapi-python-client==0.29.1";
@@ -18,7 +18,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-fn answers(command: &mut Command) -> bool {
+pub(crate) fn answers(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
@@ -31,21 +31,28 @@ fn done(command: &mut Command) -> String {
     said.into_owned()
 }
 
+fn name_of(package: &str) -> &str {
+    package.split('=').next().unwrap_or(package)
+}
+
 /// A Python environment with that package, whose programs are in its `bin`: where Python and its index are at hand.
-fn python_with(package: &str) -> Option<PathBuf> {
-    let name = package.split('=').next().unwrap_or(package);
-    let dir = folder(name);
-    let is_there = || answers(Command::new(dir.join("bin").join(name)).arg("--help"));
-    let made = is_there()
+pub(crate) fn python_with(package: &str, is_there: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let dir = folder(name_of(package));
+    let bin = dir.join("bin");
+    let install = ["-m", "pip", "install", "--quiet", package];
+    let made = is_there(&bin)
         || answers(Command::new("python3").args(["-m", "venv"]).arg(&dir))
-            && answers(
-                Command::new(dir.join("bin/python")).args(["-m", "pip", "install", "--quiet", package]),
-            )
-            && is_there();
+            && answers(Command::new(bin.join("python")).args(install))
+            && is_there(&bin);
     if !made {
-        println!("skipped: {package} cannot be installed");
+        println!("skipped: {package} cannot be installed; it needs Python 3 with venv, and PyPI");
     }
-    made.then(|| dir.join("bin"))
+    made.then_some(bin)
+}
+
+/// The same of a package with a program of its name.
+fn program_of(package: &str) -> Option<PathBuf> {
+    python_with(package, |bin| answers(Command::new(bin.join(name_of(package))).arg("--help")))
 }
 
 /// A folder with those packages of npm: where Node and its registry are at hand.
@@ -70,9 +77,8 @@ pub(super) fn published(name: &str) -> PathBuf {
 #[test]
 #[ignore = "all: searches requests"]
 fn whatever_schemathesis_sends_is_answered_as_the_document_says() {
-    let Some(programs) = python_with(SCHEMATHESIS) else { return };
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let Some(programs) = program_of(SCHEMATHESIS) else { return };
+    let (_exchange, web) = serving(&small(1));
     let asker = Asker::open(&web.address, 7);
     let scratch = tempfile::tempdir().unwrap();
     let said = done(
@@ -90,9 +96,8 @@ fn whatever_schemathesis_sends_is_answered_as_the_document_says() {
 #[test]
 #[ignore = "all: programs of others, installed from a registry"]
 fn a_python_client_made_of_the_document_trades() {
-    let Some(programs) = python_with(PYTHON_CLIENT) else { return };
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let Some(programs) = program_of(PYTHON_CLIENT) else { return };
+    let (_exchange, web) = serving(&small(1));
     let scratch = tempfile::tempdir().unwrap();
     done(
         Command::new(programs.join("openapi-python-client"))
@@ -116,8 +121,7 @@ fn a_python_client_made_of_the_document_trades() {
 #[ignore = "all: programs of others, installed from a registry"]
 fn a_typescript_client_made_of_the_document_trades() {
     let Some(dir) = node_with(&TYPESCRIPT) else { return };
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let program = |name: &str| Command::new(dir.join("node_modules/.bin").join(name));
     let document = published("docs/protocols/http-openapi.json");
     done(program("openapi-typescript").arg(document).arg("-o").arg(dir.join("api.ts")));

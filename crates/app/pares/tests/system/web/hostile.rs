@@ -4,13 +4,12 @@ use std::io::Write;
 
 use serde_json::json;
 
-use super::support::{Asker, Web};
-use crate::common::exchange::{Exchange, small};
+use super::support::{Asker, serving};
+use crate::common::exchange::small;
 
 #[test]
 fn deep_large_or_compressed_bodies_are_refused() {
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let mut asker = Asker::open(&web.address, 7);
     let deep = "[".repeat(60_000);
     let inside = format!("{{\"client_order_id\":{}", "[".repeat(60_000));
@@ -35,8 +34,7 @@ fn deep_large_or_compressed_bodies_are_refused() {
 
 #[test]
 fn a_body_that_is_too_long_is_refused_before_it_came() {
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let mut asker = Asker::new(&web.address);
     let head = "POST /v1/sign-on HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 999999999999\r\n\r\n";
     assert_eq!(asker.say(head.as_bytes()).reason(), "too-large");
@@ -51,8 +49,7 @@ fn a_body_that_is_too_long_is_refused_before_it_came() {
 
 #[test]
 fn requests_within_requests_are_not_heard() {
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let victim = Asker::open(&web.address, 7);
     let token = victim.token.clone().unwrap();
     let inner =
@@ -68,7 +65,7 @@ fn requests_within_requests_are_not_heard() {
         );
         let mut asker = Asker::new(&web.address);
         assert!([400, 413].contains(&asker.say(bytes.as_bytes()).status), "{head}");
-        // And nothing more is heard on that connection.
+        // And nothing more arrives on that connection.
         let mut rest = String::new();
         let _ = std::io::Read::read_to_string(&mut asker.stream, &mut rest);
         assert_eq!(rest, "", "{head}");
@@ -86,8 +83,7 @@ fn requests_within_requests_are_not_heard() {
 
 #[test]
 fn a_token_is_of_one_session_and_nothing_less_is_one() {
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let (mut seller, mut other) = (Asker::open(&web.address, 7), Asker::open(&web.address, 8));
     assert_eq!(seller.limit(1, "sell", 10, "5").status, 201);
     assert_eq!(other.ask("GET", "/v1/orders/by-name/1", "").reason(), "unknown_order");
@@ -107,8 +103,7 @@ fn a_token_is_of_one_session_and_nothing_less_is_one() {
 
 #[test]
 fn who_dawdles_is_not_waited_for() {
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let mut slow: Vec<Asker> = (0..200).map(|_| Asker::new(&web.address)).collect();
     for asker in &mut slow {
         asker.stream.get_mut().write_all(b"POST /v1/sign-on HTTP/1.1\r\nHost: local").unwrap();

@@ -1,10 +1,10 @@
-//! Who leaves a page, by will or not, and who comes next: nothing of one is shown, sent or answered to the other.
+//! A user who leaves a page, by will or not, and the next one: nothing of one is shown, sent or answered to the other.
 
 use pares_browser::{Hand, Tab, in_browser};
 use serde_json::{Value, json};
 
 use super::pages::{at, sign_on};
-use super::support::{Asker, Web};
+use super::support::{Asker, Web, serving};
 use crate::common::exchange::{Exchange, small, with_feed};
 use crate::sign_on::done;
 
@@ -28,8 +28,7 @@ async fn run(page: &Tab, script: &str) -> Value {
 
 fn in_a_page(test: impl AsyncFnOnce(Exchange, Web, Tab)) {
     in_browser(async |driver| {
-        let exchange = Exchange::start(&with_feed(small(1)));
-        let web = Web::start(exchange.layout().root());
+        let (exchange, web) = serving(&with_feed(small(1)));
         let page = at(&driver, &web, "/").await;
         test(exchange, web, page).await;
     });
@@ -207,8 +206,7 @@ async fn sign_on_as(page: &Tab, member: u32, session: u16) {
 #[ignore = "all: in a browser"]
 fn what_an_operator_asked_and_proposed_goes_with_that_operator() {
     in_browser(async |driver| {
-        let exchange = Exchange::start(&small(1));
-        let web = Web::start(exchange.layout().root());
+        let (_exchange, web) = serving(&small(1));
         let page = at(&driver, &web, "/operator").await;
         let script = r"
             const { confirmDeed } = await import('/js/proposals.js');

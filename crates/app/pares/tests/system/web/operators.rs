@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::support::{Answer, Asker, Web};
+use super::support::{Answer, Asker, Web, serving};
 use super::{eventually, signed_on};
 use crate::common::exchange::{Exchange, gateway, small};
 use crate::sign_on::{done, key, required};
@@ -15,8 +15,7 @@ fn ask(asker: &mut Asker, path: &str, name: u64, propose: bool) -> Answer {
 
 #[test]
 fn an_operator_halts_and_opens_and_nobody_else_does() {
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let (mut operator, mut member) = (Asker::open(&web.address, 0), Asker::open(&web.address, 7));
     let halt = "/v1/instruments/ALFA/phase/halted";
     assert_eq!(ask(&mut member, halt, 1, false).reason(), "not_permitted");
@@ -64,8 +63,7 @@ fn what_one_operator_proposed_another_one_seconds() {
 
 #[test]
 fn operator_session_ends_with_its_gateway_if_open() {
-    let mut exchange = Exchange::start(&small(2));
-    let web = Web::start(exchange.layout().root());
+    let (mut exchange, web) = serving(&small(2));
     let (mut operator, member) = (Asker::open(&web.address, 0), Asker::open(&web.address, 8));
     [0, 1].into_iter().for_each(|one| exchange.replace(gateway(one)));
     eventually("it has ended", || {

@@ -6,7 +6,7 @@ use pares_browser::access::{AXE, axe, fits, violations};
 use pares_browser::{Driver, Hand, PageLook, Tab, in_browser};
 use serde_json::{Value, json};
 
-use super::support::{Asker, Web};
+use super::support::{Asker, Web, serving};
 use crate::common::exchange::{Exchange, gateway, small, with_feed};
 use crate::sign_on::{done, required};
 
@@ -50,8 +50,7 @@ async fn shows_level(page: &Tab, side: &str, price: &str, shares: &str) {
 fn order_passes_from_page_to_book_by_mouse_and_keyboard() {
     for hand in [Hand::Mouse, Hand::Keyboard] {
         in_browser(async |driver| {
-            let exchange = Exchange::start(&with_feed(small(1)));
-            let web = Web::start(exchange.layout().root());
+            let (_exchange, web) = serving(&with_feed(small(1)));
             let page = at(&driver, &web, "/").await;
             sign_on(&page, hand, 7).await;
             page.shows("#instruments", "ALFA").await;
@@ -85,8 +84,7 @@ fn order_passes_from_page_to_book_by_mouse_and_keyboard() {
 #[ignore = "all: in a browser"]
 fn a_book_that_does_not_add_up_is_told_anew() {
     in_browser(async |driver| {
-        let exchange = Exchange::start(&with_feed(small(1)));
-        let web = Web::start(exchange.layout().root());
+        let (_exchange, web) = serving(&with_feed(small(1)));
         let page = at(&driver, &web, "/").await;
         sign_on(&page, Hand::Mouse, 7).await;
         order(&page, Hand::Mouse, "sell", "30", "12").await;
@@ -152,8 +150,7 @@ fn one_operator_proposes_a_halt_and_another_one_halts() {
 #[ignore = "all: in a browser"]
 fn a_member_is_blocked_from_the_page_and_its_orders_are_gone() {
     in_browser(async |driver| {
-        let exchange = Exchange::start(&small(1));
-        let web = Web::start(exchange.layout().root());
+        let (_exchange, web) = serving(&small(1));
         let mut member = Asker::open(&web.address, 7);
         assert_eq!(member.limit(1, "sell", 10, "5").status, 201);
         let page = at(&driver, &web, "/operator").await;
@@ -210,8 +207,7 @@ fn axe_finds_nothing_on_the_pages_and_they_fit_a_phone() {
         return;
     };
     in_browser(async |driver| {
-        let exchange = Exchange::start(&with_feed(small(1)));
-        let web = Web::start(exchange.layout().root());
+        let (_exchange, web) = serving(&with_feed(small(1)));
         for (path, member, name) in [("/", 7, "market"), ("/operator", 0, "operator")] {
             let page = at(&driver, &web, path).await;
             looks(&page, &axe, &format!("{name}-sign-on")).await;

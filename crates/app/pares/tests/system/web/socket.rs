@@ -6,9 +6,9 @@ use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 
 use super::schemas;
-use super::support::{Asker, Web};
+use super::support::{Asker, Web, serving};
 use crate::common::eventually;
-use crate::common::exchange::{Exchange, gateway, small};
+use crate::common::exchange::{gateway, small};
 
 pub(super) type Socket = WebSocket<MaybeTlsStream<std::net::TcpStream>>;
 
@@ -58,8 +58,7 @@ pub(super) fn up_to_live(socket: &mut Socket) -> Vec<(String, String)> {
 
 #[test]
 fn a_stream_is_told_from_any_number_on_and_each_number_once() {
-    let mut exchange = Exchange::start(&small(2));
-    let web = Web::start(exchange.layout().root());
+    let (mut exchange, web) = serving(&small(2));
     let mut asker = Asker::open(&web.address, 7);
     let mut early = open(&web, &asker);
     subscribe(&mut early, &Value::Null);
@@ -102,8 +101,7 @@ fn a_stream_is_told_from_any_number_on_and_each_number_once() {
 
 #[test]
 fn a_number_that_is_not_used_yet_holds_nobody_up() {
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let mut asker = Asker::open(&web.address, 7);
     let mut socket = open(&web, &asker);
     subscribe(&mut socket, &json!({ "0": "1000", "99": "1" }));
@@ -125,8 +123,7 @@ pub(super) fn closed(socket: &mut Socket) -> String {
 
 #[test]
 fn nonsense_ends_a_socket_and_an_ended_session_too() {
-    let exchange = Exchange::start(&small(1));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&small(1));
     let mut asker = Asker::open(&web.address, 7);
     for nonsense in ["", "[]", "{\"op\":\"subscribe\"}", &"[".repeat(10_000)] {
         let mut socket = open(&web, &asker);
@@ -159,8 +156,7 @@ impl Book {
 
 #[test]
 fn book_feed_sends_snapshot_then_incremental_changes() {
-    let exchange = Exchange::start(&crate::common::exchange::with_feed(small(1)));
-    let web = Web::start(exchange.layout().root());
+    let (_exchange, web) = serving(&crate::common::exchange::with_feed(small(1)));
     let mut asker = Asker::open(&web.address, 7);
     let symbol = asker.symbol();
     asker.limit(1, "buy", 10, "5");

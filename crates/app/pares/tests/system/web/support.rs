@@ -3,18 +3,19 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::common::exchange::PROGRAM;
+use pares_node::SystemConfig;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::common::PATIENCE;
+use crate::common::exchange::{Exchange, PROGRAM};
+use crate::common::process::Running;
 
 /// `pares web`, which ends with the test.
 pub(super) struct Web {
-    child: Child,
+    _process: Running,
     pub(super) address: String,
 }
 
@@ -22,19 +23,18 @@ impl Web {
     pub(super) fn start(dir: &Path) -> Self {
         let mut command = Command::new(PROGRAM);
         command.args(["web", "--listen", "127.0.0.1:0", "--exchange"]).arg(dir);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut process = Running::start(&mut command);
+        let line = process.lines().next().unwrap();
         let address = line.split("//").nth(1).and_then(|rest| rest.split('/').next()).unwrap().to_owned();
-        Self { child, address }
+        Self { _process: process, address }
     }
 }
 
-impl Drop for Web {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// An exchange, and a server of it.
+pub(super) fn serving(config: &SystemConfig) -> (Exchange, Web) {
+    let exchange = Exchange::start(config);
+    let web = Web::start(exchange.layout().root());
+    (exchange, web)
 }
 
 /// One who asks, over a connection that is kept.

@@ -4,10 +4,12 @@
 //!   buy 100 at 10.50      sell 100 at 10.50 in 3      cancel 1712...
 //!   to 3 are you there?   all good morning       note cheap        ask 500        quit
 //! ```
-//! A word that is none of these is not said to anybody: it was to be an order, perhaps.
+//! A word that is none of these is not sent: it was to be an order, perhaps.
 
 use pares_desk::item::{ItemBody, TraderId};
 use pares_types::{InstrumentId, Price, Quantity, Side};
+
+use crate::commands::admin::price;
 
 /// What can be typed.
 pub(super) const HELP: &str = "Commands: buy 100 at 10.50 [in INSTRUMENT] | sell 100 at 10.50 | cancel \
@@ -110,13 +112,7 @@ fn ticket(text: &str, shown: Option<InstrumentId>, side: Side) -> Result<Ticket,
     Ok(Ticket { instrument, side, quantity: Quantity(quantity), price })
 }
 
-/// A price with at most four decimals.
+/// A price with at most four decimals, not below zero; a point may end it.
 fn read_price(text: &str) -> Option<Price> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || part.len() > 4 || !is_digits(whole) || !is_digits(part) {
-        return None;
-    }
-    let part: i64 = format!("{part:0<4}").parse().ok()?;
-    Some(Price(whole.parse::<i64>().ok()?.checked_mul(10_000)?.checked_add(part)?))
+    price(text.strip_suffix('.').unwrap_or(text)).ok().filter(|_| !text.starts_with('-'))
 }

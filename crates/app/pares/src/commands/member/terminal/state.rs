@@ -25,7 +25,7 @@ pub(super) struct OwnOrder {
 }
 
 /// All of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct TerminalState {
     pub(super) trader: u32,
     pub(super) server: Option<u16>,
@@ -52,20 +52,7 @@ fn push(lines: &mut VecDeque<String>, line: String) {
 
 impl TerminalState {
     pub(super) fn new(trader: u32) -> Self {
-        Self {
-            trader,
-            server: None,
-            books: BTreeMap::new(),
-            market: BTreeMap::new(),
-            selected: 0,
-            orders: BTreeMap::new(),
-            tickets: BTreeMap::new(),
-            holdings: Holdings::default(),
-            trades: VecDeque::new(),
-            messages: VecDeque::new(),
-            input: String::new(),
-            word: String::new(),
-        }
+        Self { trader, ..Self::default() }
     }
 
     /// The book that is shown.

@@ -1,43 +1,47 @@
 //! `pares broker` as a person uses it: a workload is written, run, and its log verified.
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-
-use pares_tls::{Authority, Lifetime, TlsFiles, Trust};
-
-#[path = "broker/up.rs"]
+#[allow(dead_code)] // the tests of a system use all of it
+#[path = "../system/common/mod.rs"]
+mod common;
 mod up;
 
-fn pares(dir: &Path, arguments: &[&str]) -> Output {
-    all_of_pares(dir, &[&["broker"], arguments].concat())
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use pares_tls::{Authority, Lifetime, TlsFiles, Trust};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::eventually;
+use crate::common::process::{Ran, Running};
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pares");
+
+fn pares_broker(dir: &Path, arguments: &str) -> Ran {
+    program(dir, &format!("broker {arguments}"))
 }
 
-fn all_of_pares(dir: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-    command.current_dir(dir).args(arguments).output().expect("the program runs")
+/// Runs `pares` in that directory.
+fn program(dir: &Path, arguments: &str) -> Ran {
+    Ran::of(Command::new(PROGRAM).current_dir(dir).args(arguments.split_whitespace()))
 }
 
 /// Standard error of what is refused.
-fn refusal(output: &Output) -> String {
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success(), "{told}");
-    told
+fn refusal(ran: Ran) -> String {
+    assert!(!ran.is_ok(), "{ran:?}");
+    ran.complaint
 }
 
 #[test]
 fn workload_runs_log_verifies_changed_log_is_found() {
     let dir = tempfile::tempdir().unwrap();
-    let done = |arguments: &[&str]| {
-        let output = pares(dir.path(), arguments);
-        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{arguments:?}: {complaint}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    done(&["generate", "day", "--commands", "500", "--users", "4", "--stocks", "5"]);
-    let told = done(&["run", "day", "--instant", "--durability", "os", "--logs", "logs", "--json"]);
+    let done = |arguments: &str| pares_broker(dir.path(), arguments).done();
+    done("generate day --commands 500 --users 4 --stocks 5");
+    let told = done("run day --instant --durability os --logs logs --json");
     let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(figures["commands"], 500);
     for figure in ["audit_verified", "conserved"] {
@@ -48,12 +52,12 @@ fn workload_runs_log_verifies_changed_log_is_found() {
     {
         assert!(!figures[figure].is_null(), "no {figure}: {told}");
     }
-    assert!(done(&["audit", "verify", "logs/testLOG"]).ends_with("it adds up\n"));
+    assert!(done("audit verify logs/testLOG").ends_with("it adds up\n"));
     let log = std::fs::read_to_string(dir.path().join("logs/testLOG")).unwrap();
     std::fs::write(dir.path().join("changed"), log.replacen("<funds>", "<funds>9", 1)).unwrap();
-    assert_eq!(pares(dir.path(), &["audit", "verify", "changed"]).status.code(), Some(1));
-    assert_eq!(pares(dir.path(), &["run", "nothing"]).status.code(), Some(1));
-    let nowhere = refusal(&pares(dir.path(), &["run", "day", "--instant", "--picture", "none/x.svg"]));
+    assert_eq!(pares_broker(dir.path(), "audit verify changed").status, Some(1));
+    assert_eq!(pares_broker(dir.path(), "run nothing").status, Some(1));
+    let nowhere = refusal(pares_broker(dir.path(), "run day --instant --picture none/x.svg"));
     assert!(nowhere.contains("none/x.svg") && nowhere.contains("--picture"), "{nowhere}");
 }
 
@@ -126,11 +130,9 @@ fn malformed_lines_are_refused_without_harm() {
     let lines = lines();
     let file: Vec<u8> = lines.iter().flat_map(|(line, _)| [line.as_slice(), b"\n"].concat()).collect();
     std::fs::write(dir.path().join("day"), file).unwrap();
-    let run =
-        pares(dir.path(), &["run", "day", "--instant", "--durability", "os", "--logs", "logs", "--json"]);
-    let told = String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.success() && told.contains("day, line 5 is not a command"), "{told}");
-    let figures: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let run = pares_broker(dir.path(), "run day --instant --durability os --logs logs --json");
+    assert!(run.is_ok() && run.complaint.contains("day, line 5 is not a command"), "{run:?}");
+    let figures = run.json();
     let count = |is_such: fn(&Becomes) -> bool| lines.iter().filter(|(_, becomes)| is_such(becomes)).count();
     assert_eq!(figures["done"], count(|becomes| matches!(becomes, Done)), "{figures}");
     assert_eq!(figures["refused"], count(|becomes| matches!(becomes, Refused(_))), "{figures}");
@@ -171,52 +173,24 @@ fn children(of: u32, word: &str) -> Vec<u32> {
 
 /// A workload that runs at three sites, three fronts and two desks.
 fn started_apart(dir: &Path) -> Child {
-    let written = pares(dir, &["generate", "day", "--commands", "20000", "--users", "60"]);
-    assert!(written.status.success());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+    pares_broker(dir, "generate day --commands 20000 --users 60").done();
+    let mut command = Command::new(PROGRAM);
     command.env("TMPDIR", dir).current_dir(dir);
-    command.args(["broker", "run", "day", "--instant", "--durability", "os", "--json"]);
-    command.args(["--sites", "3", "--fronts", "3", "--desks", "2", "--window", "300"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    let apart = "--sites 3 --fronts 3 --desks 2 --window 300";
+    let run = format!("broker run day --instant --durability os --json {apart}");
+    command.args(run.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Waits until that is so of the number of a run's children of that name, or it has ended.
 fn await_children(run: &mut Child, word: &str, is_so: fn(usize) -> bool) {
     while !is_so(children(run.id(), word).len()) && run.try_wait().unwrap().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 /// Sends SIGKILL; whether the process was there.
 fn kill(process: u32) -> bool {
-    Command::new("kill").args(["-9", &process.to_string()]).status().unwrap().success()
-}
-
-/// Has two of three sites killed so long after the fronts have ended: more than it can do without. How many were there to be killed.
-fn killed_before_the_end(after_ms: u64) -> usize {
-    let dir = tempfile::tempdir().unwrap();
-    let mut run = started_apart(dir.path());
-    await_children(&mut run, "front", |fronts| fronts > 0);
-    await_children(&mut run, "front", |fronts| fronts == 0);
-    std::thread::sleep(std::time::Duration::from_millis(after_ms));
-    let killed = children(run.id(), "site").into_iter().take(2).filter(|site| kill(*site)).count();
-    let output = run.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{killed} killed: {told}{said}");
-    let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(figures["elements"]["userCommand"], 20_000, "{told}");
-    killed
-}
-
-#[test]
-#[ignore = "all: a minute of load; the killed fronts, desks and sites prove the same"]
-fn sites_that_die_before_a_log_is_verified_are_started_again() {
-    // In the last quiet second, and while the log is read; a machine that stands still may be too late for it.
-    for after_ms in [0, 1_050] {
-        let killed = (0..9).map(|_| killed_before_the_end(after_ms)).find(|killed| *killed == 2);
-        assert!(killed.is_some(), "each run was over {after_ms} ms after its fronts");
-    }
+    kill_process(Pid::from_raw(process as i32).unwrap(), Signal::KILL).is_ok()
 }
 
 #[test]
@@ -226,7 +200,7 @@ fn killed_fronts_desks_sites_lose_and_double_nothing() {
     await_children(&mut run, "front", |fronts| fronts > 0);
     let mut killed = 0;
     for word in ["front", "desk", "site", "front", "site"] {
-        std::thread::sleep(std::time::Duration::from_millis(700));
+        std::thread::sleep(Duration::from_millis(700));
         let Some(victim) = children(run.id(), word).first().copied() else { continue };
         killed += u32::from(kill(victim));
     }
@@ -257,7 +231,7 @@ fn failed_after_a_death() -> Option<String> {
         said.contains("front for loaders at")
     };
     while !(0..3).all(serves) && run.try_wait().unwrap().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
     let is_removed = std::fs::remove_file(broker.join("sites.toml")).is_ok();
     let is_killed = children(run.id(), "desk").first().is_some_and(|desk| kill(*desk));
@@ -275,57 +249,45 @@ fn a_run_that_fails_says_who_died_before() {
 #[test]
 fn pages_exposed_without_tls_are_refused_with_advice() {
     let dir = tempfile::tempdir().unwrap();
-    let refused = pares(dir.path(), &["up", "--http", "0.0.0.0:8080"]);
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success(), "{said}");
+    let said = refusal(pares_broker(dir.path(), "up --http 0.0.0.0:8080"));
     assert!(said.contains("--tls-cert FILE") && said.contains("--plain-behind-proxy"), "{said}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was made");
 }
 
-/// A broker that runs; it is told to end when this is dropped.
-struct Up(Child);
-
-impl Drop for Up {
-    fn drop(&mut self) {
-        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
-        let _ = self.0.wait();
-    }
-}
-
 /// One front with pages by TLS, and routers for an exchange that is not there.
-fn up(dir: &Path, files: &TlsFiles, port: u16) -> Up {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+fn up(dir: &Path, files: &TlsFiles, port: u16) -> Running {
+    let mut command = Command::new(PROGRAM);
     command.current_dir(dir).args(["broker", "up", "--instant", "--fronts", "1", "--desks", "1"]);
     command.args(["--http", &format!("127.0.0.1:{port}"), "--exchange", "127.0.0.1:1"]);
-    command.arg("--tls-cert").arg(&files.certificate).arg("--tls-key").arg(&files.key);
-    Up(command.stdout(Stdio::piped()).spawn().unwrap())
+    Running::start(command.arg("--tls-cert").arg(&files.certificate).arg("--tls-key").arg(&files.key))
 }
 
 /// The front's answer by TLS, once there is one.
 fn answer(trust: &Trust, port: u16) -> String {
-    loop {
-        let asked = TcpStream::connect(("127.0.0.1", port)).and_then(|mut stream| {
-            let mut client = trust.dial("localhost").unwrap();
-            let request = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-            client.writer().write_all(request.as_bytes())?;
-            let mut text = Vec::new();
-            while !text.ends_with(b"}") {
-                client.complete_io(&mut stream)?;
-                let mut part = [0; 4_096];
-                match client.reader().read(&mut part) {
-                    Ok(0) => break,
-                    Ok(count) => text.extend_from_slice(&part[..count]),
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                    Err(error) => return Err(error),
+    let mut answer = None;
+    eventually("the front answers", || {
+        let asked: std::io::Result<String> =
+            TcpStream::connect(("127.0.0.1", port)).and_then(|mut stream| {
+                let mut client = trust.dial("localhost").unwrap();
+                let request = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+                client.writer().write_all(request.as_bytes())?;
+                let mut text = Vec::new();
+                while !text.ends_with(b"}") {
+                    client.complete_io(&mut stream)?;
+                    let mut part = [0; 4_096];
+                    match client.reader().read(&mut part) {
+                        Ok(0) => break,
+                        Ok(count) => text.extend_from_slice(&part[..count]),
+                        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(error),
+                    }
                 }
-            }
-            Ok(String::from_utf8(text).unwrap())
-        });
-        match asked {
-            Ok(text) => return text,
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(50)),
-        }
-    }
+                Ok(String::from_utf8(text).unwrap())
+            });
+        answer = asked.ok();
+        answer.is_some()
+    });
+    answer.unwrap()
 }
 
 #[test]
@@ -336,89 +298,51 @@ fn up_serves_tls_pages_and_restarts_dead_routers() {
     authority.issue(&files, &["localhost".to_owned()], Lifetime::Endless).unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut broker = up(dir.path(), &files, port);
-    let mut said = BufReader::new(broker.0.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut said = broker.lines();
     let told: Vec<String> = said.by_ref().take_while(|line| !line.contains("Ctrl-C")).collect();
     let has = |words: &str| told.iter().any(|line| line.contains(words));
     assert!(has("pages at https://127.0.0.1:") && has("the exchange at 127.0.0.1:1"), "{told:?}");
     let text = answer(&Trust::load(&files.ca).unwrap(), port);
     assert!(text.starts_with("HTTP/1.1 200") && text.contains("strict-transport-security"), "{text}");
     let routers = || children(broker.0.id(), "router");
-    let first = loop {
-        match routers().as_slice() {
-            [first, _] => break *first,
-            _ => std::thread::sleep(std::time::Duration::from_millis(20)),
-        }
-    };
+    eventually("both routers run", || routers().len() == 2);
+    let first = routers()[0];
     let log = |router: u8| {
         let file = dir.path().join(format!("broker-data/router-{router}.log"));
         std::fs::read_to_string(file).unwrap_or_default()
     };
-    // One is at work and cannot sign on; the other does not try, or it would end the first one's connection where there is an exchange.
-    loop {
+    // One is active and cannot sign on; the other does not try, or it would end the first one's connection where there is an exchange.
+    eventually("one router is at work, the other stands by", || {
         let words = [log(0), log(1)];
         let is_at_work =
             |words: &&String| words.contains("active, term 1, but no gateway accepts its sign-on");
-        if words.iter().filter(is_at_work).count() == 1
+        words.iter().filter(is_at_work).count() == 1
             && words.iter().any(|words| words.ends_with("router: standby\n"))
-        {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    assert!(Command::new("kill").args(["-9", &first.to_string()]).status().unwrap().success());
+    });
+    assert!(kill(first));
     assert!(said.any(|line| line.contains("router") && line.contains("restarting it")));
-    while routers().len() < 2 || routers().contains(&first) {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    eventually("another router is there", || routers().len() == 2 && !routers().contains(&first));
 }
 
 #[test]
 fn workload_log_is_complete_before_processes_end() {
     let dir = tempfile::tempdir().unwrap();
-    let written =
-        pares(dir.path(), &["generate", "day", "--commands", "2000", "--users", "9", "--stocks", "5"]);
-    assert!(written.status.success());
-    let options =
-        ["--instant", "--durability", "os", "--logs", "logs", "--fronts", "2", "--desks", "1", "--json"];
-    let run = pares(dir.path(), &[&["run", "day"], &options[..]].concat());
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    let figures: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let done = |arguments: &str| pares_broker(dir.path(), arguments).done();
+    done("generate day --commands 2000 --users 9 --stocks 5");
+    let told = done("run day --instant --durability os --logs logs --fronts 2 --desks 1 --json");
+    let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(figures["log_file"], "logs/testLOG");
     let names = std::fs::read_dir(dir.path().join("logs")).unwrap().map(|entry| entry.unwrap().file_name());
     assert_eq!(names.collect::<Vec<_>>(), ["testLOG"], "whole, and nothing beside it");
     let log = std::fs::read_to_string(dir.path().join("logs/testLOG")).unwrap();
     assert_eq!(log.matches("<userCommand>").count(), 2_000);
-    assert!(pares(dir.path(), &["audit", "verify", "logs/testLOG"]).status.success());
+    done("audit verify logs/testLOG");
 }
 
 #[test]
 fn a_file_without_a_single_command_is_no_workload() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("day"), "<xs:schema>\n</xs:schema>\n").unwrap();
-    let told = refusal(&pares(dir.path(), &["run", "day", "--instant", "--durability", "os"]));
+    let told = refusal(pares_broker(dir.path(), "run day --instant --durability os"));
     assert!(told.contains("none of its 2 lines is a command"), "{told}");
-}
-
-#[test]
-#[ignore = "all: a minute of load; the killed fronts, desks and sites prove the same"]
-fn workload_runs_on_one_site_two_clusters_and_stopped_desk() {
-    let dir = tempfile::tempdir().unwrap();
-    assert!(pares(dir.path(), &["generate", "day", "--commands", "2000", "--users", "20"]).status.success());
-    for (sites, stops) in [("1", false), ("2x3", false), ("1", true)] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-        command.current_dir(dir.path()).args(["broker", "run", "day", "--instant", "--durability", "os"]);
-        command.args(["--json", "--sites", sites, "--fronts", "2", "--desks", "2"]);
-        let mut run = command.stdout(Stdio::piped()).spawn().unwrap();
-        if stops {
-            await_children(&mut run, "desk", |desks| desks >= 2);
-            let victim = children(run.id(), "desk")[0];
-            assert!(Command::new("kill").args(["-STOP", &victim.to_string()]).status().unwrap().success());
-        }
-        let output = run.wait_with_output().unwrap();
-        let told = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "{sites}: {told}");
-        let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(figures["commands"], 2_000, "{sites}: {told}");
-        assert!(figures["audit_verified"] == true && figures["conserved"] == true, "{sites}: {told}");
-    }
 }

@@ -1,40 +1,39 @@
 //! `pares check-config`, and the file that a new system is given.
-#![allow(clippy::unwrap_used)] // a test
 
 use std::path::Path;
-use std::process::{Command, Output};
 
 use pares_node::SystemConfig;
 use serde_json::Value;
 
-fn check(file: &Path, more: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pares")).arg("check-config").arg(file).args(more).output().unwrap()
+use crate::common::process::{Ran, pares, run};
+
+fn check(file: &Path) -> Ran {
+    run(&format!("check-config {}", file.display()))
+}
+
+/// What it finds, and what it says of a setting.
+fn checked(file: &Path) -> (Value, impl Fn(&str) -> Value) {
+    let told = run(&format!("check-config {} --json", file.display())).json();
+    let points = told["points"].as_array().unwrap().clone();
+    (told, move |setting: &str| points.iter().find(|point| point["setting"] == setting).unwrap().clone())
 }
 
 #[test]
 fn a_sites_toml_is_known_for_what_it_describes_and_checked() {
     let dir = tempfile::tempdir().unwrap();
     let system = dir.path().join("sites");
-    let init = Command::new(env!("CARGO_BIN_EXE_pares"))
-        .args(["site", "init", "--clusters", "1", "--sites", "1", "--no-tls", "--dir"])
-        .arg(&system)
-        .output()
-        .unwrap();
-    assert!(init.status.success());
-    assert!(String::from_utf8(init.stdout).unwrap().contains(": 1 cluster of 1 site. "));
+    let init = pares(&system, "site init --clusters 1 --sites 1 --no-tls").done();
+    assert!(init.contains(": 1 cluster of 1 site. "), "{init}");
     let file = system.join("sites.toml");
-    let told: Value = serde_json::from_slice(&check(&file, &["--json"]).stdout).unwrap();
+    let (told, of) = checked(&file);
     assert!(told["what"].as_str().unwrap().ends_with("1 site in 1 cluster"), "{told}");
-    let looks = |setting: &str| {
-        let points = told["points"].as_array().unwrap();
-        points.iter().find(|point| point["setting"] == setting).unwrap()["safe"] == false
-    };
+    let looks = |setting: &str| of(setting)["safe"] == false;
     assert!(looks("[[site]]") && looks("clusters") && !looks("durability") && !looks("witness"), "{told}");
-    assert!(check(&system, &[]).status.success(), "the directory of it will do");
+    assert!(check(&system).is_ok(), "the directory of it will do");
     let renamed = dir.path().join("other.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&renamed, text.replace("number = 0", "number = 9")).unwrap();
-    let refused = String::from_utf8(check(&renamed, &[]).stderr).unwrap();
+    let refused = check(&renamed).complaint;
     assert!(refused.contains("other.toml") && refused.contains("numbers from 0 to 8"), "{refused}");
 }
 
@@ -43,28 +42,23 @@ fn legal_config_is_reviewed_illegal_one_names_setting() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pares.toml");
     std::fs::write(&file, SystemConfig::fresh().text()).unwrap();
-    let told: Value = serde_json::from_slice(&check(&file, &["--json"]).stdout).unwrap();
-    let of = |setting: &str| {
-        let points = told["points"].as_array().unwrap();
-        points.iter().find(|point| point["setting"] == setting).unwrap().clone()
-    };
+    let (_, of) = checked(&file);
     assert_eq!((&of("durability")["in_force"], &of("durability")["safe"]), (&"disk".into(), &true.into()));
     assert_eq!(of("session_rate_max")["safe"], true);
     // One disk for both, and one recorder's disk is enough to lose.
     assert_eq!((&of("recorders' disks")["safe"], &of("quorum")["safe"]), (&false.into(), &false.into()));
-    assert!(String::from_utf8(check(&file, &[]).stdout).unwrap().contains("LOOK  quorum = 1 of 2 recorders"));
+    assert!(check(&file).out.contains("LOOK  quorum = 1 of 2 recorders"));
 
     assert_eq!(of("tap")["safe"], false);
 
     let exposed = "gateways = [\"127.0.0.1:0\"]\nfix = [\"0.0.0.0:0\"]\ngateways_exposed = true\ntap = true";
     std::fs::write(&file, exposed).unwrap();
-    let told = String::from_utf8(check(&file, &[]).stdout).unwrap();
+    let told = check(&file).out;
     assert!(told.contains("LOOK  gateways, fix, ouch = 1 of 2 ports beyond this machine"), "{told}");
     assert!(told.contains("ok    tap = on, "), "{told}");
 
-    assert!(check(dir.path(), &[]).status.success(), "the directory of it will do");
+    assert!(check(dir.path()).is_ok(), "the directory of it will do");
     std::fs::write(&file, "quorum = 3").unwrap();
-    let refused = check(&file, &[]);
-    assert!(!refused.status.success());
-    assert!(String::from_utf8(refused.stderr).unwrap().contains("`quorum`"));
+    let refused = check(&file);
+    assert!(!refused.is_ok() && refused.complaint.contains("`quorum`"), "{refused:?}");
 }

@@ -1,90 +1,62 @@
 //! `pares site` as an operator runs it: real processes, killed with SIGKILL.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-#[path = "sites/witness.rs"]
+#[allow(dead_code)] // the tests of a system use all of it
+#[path = "../system/common/mod.rs"]
+mod common;
 mod witness;
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use pares_site::SitesConfig;
 use rustix::fs::{CWD, Mode, mkfifoat};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
-/// Long enough for anything, on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::common::eventually;
+use crate::common::process::{Ran, Running, damage_store, run};
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pares");
 
 /// What `pares site` prints; its complaint if it fails.
 fn site(arguments: &str, dir: &Path) -> Result<String, String> {
-    let output = output(arguments, dir);
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned()),
-        false => Err(String::from_utf8(output.stderr).unwrap()),
-    }
+    let ran = output(arguments, dir);
+    if ran.is_ok() { Ok(ran.out.trim().to_owned()) } else { Err(ran.complaint) }
 }
 
-fn output(arguments: &str, dir: &Path) -> Output {
-    let (command, request) = arguments.split_once(' ').unwrap_or((arguments, ""));
-    let mut pares = Command::new(env!("CARGO_BIN_EXE_pares"));
-    pares.args(["site", "--dir"]).arg(dir).arg(command).args(request.split_whitespace());
-    pares.output().unwrap()
+fn output(arguments: &str, dir: &Path) -> Ran {
+    run(&format!("site --dir {} {arguments}", dir.display()))
 }
 
-/// One site, or one process that runs them all; killed at the end.
-struct Running(Child);
-
-impl Running {
-    fn start(site: &str, dir: &Path) -> Self {
-        Self::start_after("", site, dir)
-    }
-
-    /// As it runs after a command of the shell.
-    fn start_after(first: &str, site: &str, dir: &Path) -> Self {
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("{first}\nexec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_pares")]);
-        command.args(["site", "run", "--site", site, "--dir"]).arg(dir);
-        Self(command.stdout(Stdio::null()).spawn().unwrap())
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
-
-    /// How it ends by itself.
-    fn ended(&mut self) -> ExitStatus {
-        until("it ends", || self.0.try_wait().unwrap().is_some());
-        self.0.wait().unwrap()
-    }
-
-    /// Its descriptors.
-    fn open_files(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.0.id())).unwrap().count()
-    }
+/// A process of `pares site`, as it runs after a command of the shell.
+fn start_after(first: &str, arguments: &str, dir: &Path) -> Running {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{first}\nexec \"$0\" \"$@\""), PROGRAM]);
+    command.args(["site", "--dir"]).arg(dir).args(arguments.split_whitespace());
+    Running(command.stdout(Stdio::null()).spawn().unwrap())
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
+/// One site, which is killed at the end.
+fn start(site: &str, dir: &Path) -> Running {
+    start_after("", &format!("run --site {site}"), dir)
 }
 
 /// The figures of all sites that answer.
 fn status(dir: &Path) -> Vec<Value> {
-    serde_json::from_slice(&output("status --json", dir).stdout).unwrap()
+    serde_json::from_str(&output("status --json", dir).out).unwrap()
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+/// A directory, and one site of its own that is made in it, as `more` says.
+fn one_site(more: &str) -> (tempfile::TempDir, PathBuf) {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("sites");
+    site(&format!("init --clusters 1 --sites 1 --durability os{more}"), &dir).unwrap();
+    (scratch, dir)
 }
 
 #[test]
@@ -94,8 +66,8 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
     assert!(site("status", &dir).unwrap_err().contains("pares site init"));
     site("init --sites 1 --durability os", &dir).unwrap();
     assert!(site("init", &dir).unwrap_err().contains("already"));
-    let here = Running::start("0.0", &dir);
-    let _there = Running::start("1.0", &dir);
+    let here = start("0.0", &dir);
+    let _there = start("1.0", &dir);
     assert_eq!(site("execute add alice 100", &dir).unwrap(), "100 added to alice");
     assert_eq!(site("execute put carol x", &dir).unwrap(), "carol is x");
     for (request, why) in [
@@ -110,23 +82,23 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
     }
     assert_eq!(site("execute --site 1.0 transfer alice bob 30", &dir).unwrap(), "alice has 70 left");
     assert_eq!(site("read --site 0.0 --latest get alice", &dir).unwrap(), "70");
-    until("all is well", || output("status", &dir).status.code() == Some(0));
+    eventually("all is well", || output("status", &dir).is_ok());
     drop(here);
     let missing = output("status", &dir);
-    assert_eq!(missing.status.code(), Some(4), "{missing:?}");
+    assert_eq!(missing.status, Some(4), "{missing:?}");
     let open = output("execute add alice 0", &dir);
-    assert_eq!(open.status.code(), Some(5), "{open:?}");
-    let said = String::from_utf8(open.stderr).unwrap();
+    assert_eq!(open.status, Some(5), "{open:?}");
+    let said = open.complaint;
     assert!(said.contains("no answer yet"), "{said}");
     assert!(said.contains("no answer in 30s. The request may still be executed: check"), "{said}");
     assert!(site("lost 0", &dir).unwrap_err().contains("--yes"));
     site("lost 0 --yes", &dir).unwrap();
     assert_eq!(site("execute transfer alice bob 30", &dir).unwrap(), "alice has 40 left");
-    let _here = Running::start("0.0", &dir);
+    let _here = start("0.0", &dir);
     site("admit 0", &dir).unwrap();
     site("migrate 0", &dir).unwrap();
     assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 10 left");
-    until("both show the same", || {
+    eventually("both show the same", || {
         let all = status(&dir);
         all.len() == 2 && all[0]["stable"] == all[1]["stable"] && all[0]["certifies"] == true
     });
@@ -137,58 +109,52 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
 
 #[test]
 fn site_with_lost_disk_waits_and_says_for_what() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path();
-    site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
-    let running = Running::start("0.0", dir);
+    let (_scratch, dir) = &one_site(" --no-tls");
+    let running = start("0.0", dir);
     site("execute put a 1", dir).unwrap();
     drop(running);
     std::fs::rename(dir.join("site-0-0"), dir.join("elsewhere")).unwrap();
-    let running = Running::start("0.0", dir);
-    until("it says so", || {
-        let said = String::from_utf8(output("status", dir).stderr).unwrap();
+    let running = start("0.0", dir);
+    eventually("it says so", || {
+        let said = output("status", dir).complaint;
         said.contains("is new: its disk is empty")
     });
-    assert_eq!(output("status", dir).status.code(), Some(4));
+    assert_eq!(output("status", dir).status, Some(4));
     assert!(site("read get a", dir).unwrap_err().contains("does not participate"));
     drop(running);
     std::fs::remove_dir_all(dir.join("site-0-0")).unwrap();
     std::fs::rename(dir.join("elsewhere"), dir.join("site-0-0")).unwrap();
-    let _running = Running::start("0.0", dir);
-    until("it is as it was", || site("read get a", dir).is_ok_and(|value| value == "1"));
+    let _running = start("0.0", dir);
+    eventually("it is as it was", || site("read get a", dir).is_ok_and(|value| value == "1"));
 }
 
 /// `pares site up` over everything in `dir`, in a terminal that may close, whatever this test was started to ignore: a signal that is
 /// handled here has its ordinary effect there.
 fn up(dir: &Path) -> Running {
     signal_hook::flag::register(Signal::HUP.as_raw(), Arc::default()).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-    command.args(["site", "up", "--dir"]).arg(dir);
-    Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    Running::start(Command::new(PROGRAM).args(["site", "up", "--dir"]).arg(dir).stderr(Stdio::piped()))
 }
 
 #[test]
 fn one_process_runs_all_sites_until_its_terminal_closes() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path();
-    site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
+    let (_scratch, dir) = &one_site(" --no-tls");
     let mut first = up(dir);
-    until("it runs", || output("status", dir).status.code() == Some(0));
+    eventually("it runs", || output("status", dir).is_ok());
     let mut second = up(dir);
     assert_eq!(second.ended().code(), Some(1));
     let said = std::io::read_to_string(second.0.stderr.take().unwrap()).unwrap();
     assert!(said.contains("another `pares site up` is running the sites in"), "{said}");
-    kill_process(Pid::from_child(&first.0), Signal::HUP).unwrap();
+    first.signal(Signal::HUP);
     let status = first.ended();
     let said = std::io::read_to_string(first.0.stdout.take().unwrap()).unwrap();
     assert!(status.success() && said.ends_with("0.0: stopped\nstopped\n"), "{status}: {said}");
-    assert_eq!(output("status", dir).status.code(), Some(3));
+    assert_eq!(output("status", dir).status, Some(3));
 }
 
-/// All sites answer, take part and vote, and there are so many.
+/// All sites answer, participate and vote, and there are so many.
 fn all_vote(dir: &Path, sites: usize) -> bool {
     let votes = |site: &Value| site["votes"] == true && site["apart"] == Value::Null;
-    output("status", dir).status.code() == Some(0)
+    output("status", dir).is_ok()
         && Some(status(dir)).is_some_and(|all| all.len() == sites && all.iter().all(votes))
 }
 
@@ -209,31 +175,36 @@ fn sites_and_cluster_join_running_database_site_leaves() {
     assert!(site("add 0.2", dir).unwrap_err().contains("already in sites.toml"));
     assert!(site("add 0.9", dir).unwrap_err().contains("numbers from 0 to 8"));
     site("add 0.3", dir).unwrap();
-    until("the fourth votes", || all_vote(dir, 4));
+    eventually("the fourth votes", || all_vote(dir, 4));
     // A site that is there goes, and comes again.
-    until("its vote is taken away", || site("remove 0.2 --yes", dir).is_ok());
+    eventually("its vote is taken away", || site("remove 0.2 --yes", dir).is_ok());
     unname(dir, 0, 2);
-    until("three are left", || all_vote(dir, 3));
+    eventually("three are left", || all_vote(dir, 3));
     std::fs::remove_dir_all(dir.join("site-0-2")).unwrap();
     site("add 0.2", dir).unwrap();
-    until("it votes again", || all_vote(dir, 4));
+    eventually("it votes again", || all_vote(dir, 4));
     assert_eq!(site("read --site 0.3 get a", dir).unwrap(), "1");
     assert!(site("remove 0.1", dir).unwrap_err().contains("--yes"));
     unname(dir, 0, 1);
-    until("its vote is asked for", || {
-        String::from_utf8(output("status", dir).stderr).unwrap().contains("`pares site remove 0.1`")
+    eventually("its vote is asked for", || {
+        output("status", dir).complaint.contains("`pares site remove 0.1`")
     });
-    until("its vote is taken away", || site("remove 0.1 --yes", dir).is_ok());
-    until("three are left", || all_vote(dir, 3));
+    eventually("its vote is taken away", || site("remove 0.1 --yes", dir).is_ok());
+    eventually("three are left", || all_vote(dir, 3));
     assert_eq!(site("execute put a 2", dir).unwrap(), "a is 2");
     site("add 1.0", dir).unwrap();
-    until("another cluster is there", || status(dir).len() == 4);
+    eventually("another cluster is there", || status(dir).len() == 4);
     site("admit 1", dir).unwrap();
-    until("all vote", || all_vote(dir, 4));
+    eventually("all vote", || all_vote(dir, 4));
     assert_eq!(site("execute --site 1.0 put a 3", dir).unwrap(), "a is 3");
     assert_eq!(site("read --site 0.3 get a", dir).unwrap(), "3");
     let digest = site("read --site 0.0 digest", dir).unwrap();
     assert_eq!(site("read --site 1.0 digest", dir).unwrap(), digest);
+}
+
+/// Its descriptors.
+fn open_files(running: &Running) -> usize {
+    std::fs::read_dir(format!("/proc/{}/fd", running.0.id())).unwrap().count()
 }
 
 fn is_closed(connection: &TcpStream) -> bool {
@@ -245,10 +216,8 @@ fn is_closed(connection: &TcpStream) -> bool {
 
 #[test]
 fn idle_clients_leave_a_site_descriptors_for_its_own_files() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path();
-    site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
-    let running = Running::start_after("ulimit -Sn 64; ulimit -Hn 256", "0.0", dir);
+    let (_scratch, dir) = &one_site(" --no-tls");
+    let running = start_after("ulimit -Sn 64; ulimit -Hn 256", "run --site 0.0", dir);
     assert_eq!(site("execute put a 1", dir).unwrap(), "a is 1");
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", running.0.id())).unwrap();
     let limit = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
@@ -256,48 +225,38 @@ fn idle_clients_leave_a_site_descriptors_for_its_own_files() {
     let address = SitesConfig::load(dir).unwrap().sites[0].clients;
     let idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
     idle.iter().for_each(|connection| connection.set_nonblocking(true).unwrap());
-    until("what does not fit is closed", || idle.iter().filter(|idle| is_closed(idle)).count() >= 300 - 128);
-    assert!(running.open_files() <= 192, "{} of 256", running.open_files());
+    eventually("what does not fit is closed", || {
+        idle.iter().filter(|idle| is_closed(idle)).count() >= 300 - 128
+    });
+    assert!(open_files(&running) <= 192, "{} of 256", open_files(&running));
     drop(idle);
-    until("there is room again", || site("execute put a 2", dir).is_ok());
+    eventually("there is room again", || site("execute put a 2", dir).is_ok());
 }
 
 #[test]
 fn damaged_store_ends_site_with_own_status_and_advice() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("sites");
-    site("init --clusters 1 --sites 1 --durability os", &dir).unwrap();
-    let running = Running::start("0.0", &dir);
+    let (_scratch, dir) = one_site("");
+    let running = start("0.0", &dir);
     assert_eq!(site("execute add alice 100", &dir).unwrap(), "100 added to alice");
     drop(running);
-    let store = dir.join("site-0-0/store/items.redb");
-    let mut bytes = std::fs::read(&store).unwrap();
-    // A bit in each page that holds something, behind the one that redb begins its files with.
-    for page in bytes.chunks_mut(4096).skip(1) {
-        if let Some(byte) = page.iter_mut().find(|byte| **byte != 0) {
-            *byte ^= 16;
-        }
-    }
-    std::fs::write(&store, bytes).unwrap();
+    damage_store(&dir.join("site-0-0"));
     let ended = output("run --site 0.0", &dir);
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(6), "{said}");
+    let said = ended.complaint;
+    assert_eq!(ended.status, Some(6), "{said}");
     assert!(said.contains("site-0-0") && said.contains("move the whole directory"), "{said}");
 }
 
 #[test]
 fn wrong_file_in_place_of_note_or_log_ends_site_by_name() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("sites");
-    site("init --clusters 1 --sites 1 --durability os", &dir).unwrap();
-    let running = Running::start("0.0", &dir);
+    let (scratch, dir) = one_site("");
+    let running = start("0.0", &dir);
     assert_eq!(site("execute put a 1", &dir).unwrap(), "a is 1");
     drop(running);
     let own = dir.join("site-0-0");
     let ends_and_names = |name: &str| {
         let ended = output("run --site 0.0", &dir);
-        let said = String::from_utf8(ended.stderr).unwrap();
-        assert_eq!(ended.status.code(), Some(6), "{name}: {said}");
+        let said = ended.complaint;
+        assert_eq!(ended.status, Some(6), "{name}: {said}");
         assert!(said.contains(name), "{name}: {said}");
     };
     for name in ["place", "life", "log/lock", "log/marks"] {
@@ -325,7 +284,7 @@ fn wrong_file_in_place_of_note_or_log_ends_site_by_name() {
     std::fs::rename(scratch.path().join("aside"), own.join("place")).unwrap();
     let elsewhere = scratch.path().join("elsewhere");
     site("init --clusters 1 --sites 1 --durability os", &elsewhere).unwrap();
-    let running = Running::start("0.0", &elsewhere);
+    let running = start("0.0", &elsewhere);
     assert_eq!(site("execute put a 1", &elsewhere).unwrap(), "a is 1");
     drop(running);
     std::fs::remove_dir_all(own.join("log")).unwrap();
@@ -338,7 +297,7 @@ fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("sites");
     site("init --clusters 2 --sites 1 --durability os", &dir).unwrap();
-    let _running = ["0.0", "1.0"].map(|site| Running::start(site, &dir));
+    let _running = ["0.0", "1.0"].map(|site| start(site, &dir));
     assert_eq!(site("execute put a 1", &dir).unwrap(), "a is 1");
     let shown = |name: &str| format!("--identity {}", dir.join("tls").join(format!("{name}.pem")).display());
     site("issue --reader auditor", &dir).unwrap();
@@ -348,15 +307,15 @@ fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
     let reader = shown("reader-auditor");
     assert_eq!(site(&format!("read {reader} get a"), &dir).unwrap(), "1");
     let denied = output(&format!("execute {reader} put a 2"), &dir);
-    assert_eq!(denied.status.code(), Some(1), "{denied:?}");
-    let said = String::from_utf8(denied.stderr).unwrap();
+    assert_eq!(denied.status, Some(1), "{denied:?}");
+    let said = denied.complaint;
     assert!(said.contains("denied: that takes the certificate of a client"), "{said}");
     let said = site(&format!("migrate {} 1", shown("client-app")), &dir).unwrap_err();
     assert!(said.contains("the certificate of an operator"), "{said}");
     site("revoke --reader auditor", &dir).unwrap();
     assert!(site(&format!("read {reader} get a"), &dir).unwrap_err().contains("reader-auditor.pem"));
     site("issue --reader auditor", &dir).unwrap();
-    until("the new one is believed", || site(&format!("read {reader} get a"), &dir).is_ok());
+    eventually("the new one is believed", || site(&format!("read {reader} get a"), &dir).is_ok());
     // Without the authority's key nobody is added.
     std::fs::remove_file(dir.join("tls/ca.key.pem")).unwrap();
     assert!(site("issue --client another", &dir).unwrap_err().contains("ca.key.pem is missing"));
@@ -366,20 +325,14 @@ fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
     assert!(site("run --site 0.0", &dir).unwrap_err().contains("`plain = true` if that network is trusted"));
 }
 
-/// `pares site backup --follow` until it is told to stop.
-struct Follower(Child);
+/// `pares site backup --follow` until a signal stops it.
+fn follow(dir: &Path, to: &Path) -> Running {
+    start_after("", &format!("backup --follow --to {}", to.display()), dir)
+}
 
-impl Follower {
-    fn start(dir: &Path, to: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-        command.args(["site", "backup", "--follow", "--dir"]).arg(dir).arg("--to").arg(to);
-        Self(command.stdout(Stdio::null()).spawn().unwrap())
-    }
-
-    fn stop(mut self) {
-        kill_process(Pid::from_child(&self.0), Signal::INT).unwrap();
-        assert!(self.0.wait().unwrap().success());
-    }
+fn stop(mut follower: Running) {
+    follower.signal(Signal::INT);
+    assert!(follower.ended().success());
 }
 
 /// What `backup verify` says of that directory.
@@ -398,21 +351,24 @@ fn backup_restores_spoiled_database_at_a_version() {
     let scratch = tempfile::tempdir().unwrap();
     let [dir, to, other] = ["sites", "backups", "restored"].map(|name| scratch.path().join(name));
     site("init --sites 1 --durability os", &dir).unwrap();
-    let running = ["0.0", "1.0"].map(|site| Running::start(site, &dir));
+    let running = ["0.0", "1.0"].map(|site| start(site, &dir));
     site("execute add alice 100", &dir).unwrap();
-    let follower = Follower::start(&dir, &to);
-    until("a base", || to.is_dir() && site(&format!("backup verify {}", to.display()), &dir).is_ok());
+    let follower = follow(&dir, &to);
+    eventually("a base", || to.is_dir() && site(&format!("backup verify {}", to.display()), &dir).is_ok());
     site("execute transfer alice bob 30", &dir).unwrap();
     let good = site("read list - - 9", &dir).unwrap();
-    until("both show it", || matches!(&status(&dir)[..], [one, other] if one["stable"] == other["stable"]));
+    eventually(
+        "both show it",
+        || matches!(&status(&dir)[..], [one, other] if one["stable"] == other["stable"]),
+    );
     let version = status(&dir)[0]["stable"].as_u64().unwrap();
     site("execute delete alice", &dir).unwrap();
-    until("the spoiled version is kept too", || kept(&to) > version);
-    follower.stop();
-    let begun_again = Follower::start(&dir, &to);
+    eventually("the spoiled version is kept too", || kept(&to) > version);
+    stop(follower);
+    let begun_again = follow(&dir, &to);
     site("execute delete bob", &dir).unwrap();
-    until("it goes on where it was", || kept(&to) > version + 1);
-    begun_again.stop();
+    eventually("it goes on where it was", || kept(&to) > version + 1);
+    stop(begun_again);
     assert_eq!(verified(&to)["bases"].as_array().unwrap().len(), 1, "no other base was needed");
     let restore = |until: &str, dir: &Path| {
         site(&format!("restore --from {} {until} --clusters 1 --sites 3 --durability os", to.display()), dir)
@@ -426,8 +382,8 @@ fn backup_restores_spoiled_database_at_a_version() {
     let said = restore(&format!("--until {version}"), &other).unwrap();
     assert!(said.starts_with(&format!("version {version}, stored at 20")), "{said}");
     assert!(restore("", &other).unwrap_err().contains("name a new directory"));
-    let _running = ["0.0", "0.1", "0.2"].map(|site| Running::start(site, &other));
-    until("it lives", || output("status", &other).status.code() == Some(0));
+    let _running = ["0.0", "0.1", "0.2"].map(|site| start(site, &other));
+    eventually("it lives", || output("status", &other).is_ok());
     for at in ["0.0", "0.1", "0.2"] {
         assert_eq!(site(&format!("read --site {at} list - - 9"), &other).unwrap(), good);
     }
@@ -442,31 +398,33 @@ fn site_counters_readable_from_outside_after_death() {
     let dir = scratch.path().join("sites");
     site("init --clusters 1 --sites 1", &dir).unwrap();
     assert!(site("stat", &dir).unwrap_err().contains("no site has run"));
-    let figures = || -> Value { serde_json::from_slice(&output("stat --json", &dir).stdout).unwrap() };
+    let figures = || -> Value { output("stat --json", &dir).json() };
     let of = |name: &str| figures()["sites"][0]["counters"][name].as_u64().unwrap();
-    let running = Running::start("0.0", &dir);
+    let running = start("0.0", &dir);
     for _ in 0..3 {
         site("execute add alice 1", &dir).unwrap();
     }
     site("execute give alice 1", &dir).unwrap_err();
-    until("they are shown", || of("done") == 3 && of("told_refused") == 1 && of("stored") == of("stable"));
+    eventually("they are shown", || {
+        of("done") == 3 && of("told_refused") == 1 && of("stored") == of("stable")
+    });
     assert_eq!((of("takes_part"), of("certifies"), of("executed")), (1, 1, 4));
     assert!(figures()["sites"][0]["log"]["sync_ns"]["count"].as_u64().unwrap() >= 4);
-    assert_eq!(output("stat", &dir).status.code(), Some(0));
+    assert_eq!(output("stat", &dir).status, Some(0));
     let table = site("stat", &dir).unwrap();
     assert!(table.contains("certifies") && table.contains("sync p50"), "{table}");
     drop(running);
-    assert_eq!(output("stat", &dir).status.code(), Some(3));
+    assert_eq!(output("stat", &dir).status, Some(3));
     assert_eq!((of("done"), figures()["sites"][0]["state"].as_str()), (3, Some("down")));
     std::fs::write(dir.join("site-0-0/counters"), b"none").unwrap();
-    assert_eq!(output("stat", &dir).status.code(), Some(4), "one whose figures are damaged is not left out");
+    assert_eq!(output("stat", &dir).status, Some(4), "one whose figures are damaged is not left out");
     assert_eq!(figures()["sites"][0]["state"].as_str(), Some("unknown"));
     std::fs::remove_file(dir.join("site-0-0/counters")).unwrap();
     std::fs::create_dir(dir.join("site-0-0/counters")).unwrap();
-    let _running = Running::start("0.0", &dir);
-    let complaint = || String::from_utf8(output("status", &dir).stderr).unwrap();
-    until("it goes on without figures, and says so", || {
+    let _running = start("0.0", &dir);
+    let complaint = || output("status", &dir).complaint;
+    eventually("it goes on without figures, and says so", || {
         complaint().contains("its counters are not available")
     });
-    assert!(String::from_utf8(output("stat", &dir).stderr).unwrap().contains("its counters cannot be read"));
+    assert!(output("stat", &dir).complaint.contains("its counters cannot be read"));
 }
