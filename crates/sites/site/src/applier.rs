@@ -308,8 +308,7 @@ mod tests {
     fn store_that_lost_writes_is_an_error() {
         let versions = versions()[..1].to_vec();
         let stored = Stored { version: Version(1), ..Stored::default() };
-        let store = Rotting { relapsed: true, ..Rotting::default() };
-        let written = apply_versions(&store, versions, stored);
+        let written = apply_versions(&Rotting::relapsed(), versions, stored);
         assert!(matches!(written, Err(StoreError::Io(why)) if why.contains("has lost")));
     }
 }

@@ -289,11 +289,15 @@ pub(crate) struct Rotting {
     store: Memory,
     rotten: Arc<AtomicBool>,
     busy: Arc<AtomicBool>,
-    /// Its server has come back without what was written.
-    pub(crate) relapsed: bool,
+    relapsed: bool,
 }
 
 impl Rotting {
+    /// One whose server has come back without what was written.
+    pub(crate) fn relapsed() -> Self {
+        Self { relapsed: true, ..Self::default() }
+    }
+
     fn over(store: Memory, rotten: &Arc<AtomicBool>, busy: &Arc<AtomicBool>) -> Self {
         Self { store, rotten: Arc::clone(rotten), busy: Arc::clone(busy), relapsed: false }
     }

@@ -73,7 +73,7 @@ fn a_copy_is_done_when_all_of_it_is_on_the_disk() {
 
 #[test]
 fn missing_piece_requested_again_then_elsewhere() {
-    let (machine, mut filling) = begun(Machine::default());
+    let (_machine, mut filling) = begun(Machine::default());
     filling.piece(FROM, piece(0, false));
     filling.piece(FROM, piece(2, false));
     let Some((FROM, Word::Lack(request))) = (0..AGAIN_TICKS).find_map(|_| filling.tick()) else {
