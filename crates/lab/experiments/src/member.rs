@@ -46,6 +46,17 @@ impl Desk {
         Self::of(MemberConfig::local(2))
     }
 
+    /// A system of two servers that run, and where the giving one listens.
+    ///
+    /// # Errors
+    /// If a server does not come up.
+    pub(crate) fn running() -> Result<(Self, SocketAddr), LabError> {
+        let mut desk = Self::new()?;
+        [TAKES, GIVES].into_iter().try_for_each(|server| desk.start(server))?;
+        let address = desk.address(GIVES)?;
+        Ok((desk, address))
+    }
+
     /// A system with nothing in it.
     ///
     /// # Errors

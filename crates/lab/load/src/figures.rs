@@ -15,7 +15,7 @@
 use std::fmt::Formatter;
 
 use pares_text::{Table, grouped};
-use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{LabError, LabResult};
@@ -86,13 +86,18 @@ impl Spread {
 }
 
 /// A JSON value in the order in which it was written.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
 enum Figure {
     /// There is none.
     Missing,
+    Is(bool),
+    Count(u64),
+    Negative(i64),
+    Number(f64),
     Text(String),
     List(Vec<Self>),
-    Fields(Vec<(String, Self)>),
+    Fields(#[serde(deserialize_with = "in_order")] Vec<(String, Self)>),
 }
 
 impl Figure {
@@ -108,16 +113,13 @@ impl Figure {
     fn tell(&self, name: &str, lines: &mut Table, tables: &mut Vec<String>) {
         match self {
             Self::Missing => {}
-            Self::Text(text) => lines.row(vec![name.to_owned(), text.clone()]),
             Self::List(items) if items.iter().any(|item| matches!(item, Self::Fields(_))) => {
                 tables.push(table(name, items));
-            }
-            Self::List(items) => {
-                lines.row(vec![name.to_owned(), items.iter().map(Self::word).collect::<Vec<_>>().join(", ")]);
             }
             Self::Fields(fields) => {
                 fields.iter().for_each(|(field, value)| value.tell(&joined(name, field), lines, tables));
             }
+            other => lines.row(vec![name.to_owned(), other.word()]),
         }
     }
 
@@ -125,6 +127,10 @@ impl Figure {
     fn word(&self) -> String {
         match self {
             Self::Missing => "-".to_owned(),
+            Self::Is(is_so) => if *is_so { "yes" } else { "no" }.to_owned(),
+            Self::Count(number) => grouped(*number),
+            Self::Negative(number) => format!("-{}", grouped(number.unsigned_abs())),
+            Self::Number(number) => decimal(*number),
             Self::Text(text) => text.clone(),
             Self::List(items) => items.iter().map(Self::word).collect::<Vec<_>>().join(", "),
             Self::Fields(fields) => {
@@ -196,59 +202,26 @@ fn decimal(number: f64) -> String {
     }
 }
 
-impl<'de> Deserialize<'de> for Figure {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reading)
-    }
+/// Fields as they come.
+fn in_order<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Figure)>, D::Error> {
+    from.deserialize_map(InOrder)
 }
 
-struct Reading;
+struct InOrder;
 
-impl<'de> Visitor<'de> for Reading {
-    type Value = Figure;
+impl<'de> Visitor<'de> for InOrder {
+    type Value = Vec<(String, Figure)>;
 
     fn expecting(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.write_str("any JSON value")
+        f.write_str("fields")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Figure, E> {
-        Ok(Figure::Missing)
-    }
-
-    fn visit_bool<E: Error>(self, is_so: bool) -> Result<Figure, E> {
-        Ok(Figure::Text(if is_so { "yes" } else { "no" }.to_owned()))
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Figure, E> {
-        Ok(Figure::Text(grouped(number)))
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Figure, E> {
-        Ok(Figure::Text(format!("-{}", grouped(number.unsigned_abs()))))
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Figure, E> {
-        Ok(Figure::Text(decimal(number)))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Figure, E> {
-        Ok(Figure::Text(text.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Figure, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = from.next_element()? {
-            items.push(item);
-        }
-        Ok(Figure::List(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Figure, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
         let mut fields = Vec::new();
         while let Some(field) = from.next_entry()? {
             fields.push(field);
         }
-        Ok(Figure::Fields(fields))
+        Ok(fields)
     }
 }
 

@@ -5,9 +5,11 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | `line` | a connection's socket, and what has come in on it |
 //! | `session` | one member, and how it goes on at another gateway |
 //! | `member_reports` | what members were told |
 
+mod line;
 mod member_reports;
 pub(crate) mod session;
 
@@ -15,6 +17,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use pares_types::ClientRequest;
 
+pub(crate) use line::{Line, READ_BYTES};
 pub use member_reports::FrontTold;
 
 /// Why a connection is of no more use.
@@ -86,12 +89,4 @@ pub(crate) trait FrontEngine: Sized + Send + 'static {
     fn take_lost(&mut self) -> bool {
         false
     }
-}
-
-/// A connection to the address, without waiting from then on.
-pub(crate) fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
-    let socket = TcpStream::connect(address)?;
-    socket.set_nodelay(true)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
 }

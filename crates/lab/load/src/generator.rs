@@ -3,7 +3,6 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -23,6 +22,7 @@ use crate::ouch::{OuchCaller, OuchEngine};
 use crate::plan::{LoadPlan, LoadProtocol, Rate};
 use crate::session::Session;
 use crate::web::{WebCaller, WebEngine};
+use crate::worker::Worker;
 
 /// Requests sent before answers are looked at again.
 const BATCH_MAX: usize = 256;
@@ -38,7 +38,7 @@ const PUBLISH_NS: u64 = 50_000_000;
 /// A load generator at work.
 pub struct Load {
     observed: Arc<Observed>,
-    thread: JoinHandle<Result<(), LabError>>,
+    thread: Worker<Result<(), LabError>>,
 }
 
 impl Load {
@@ -58,10 +58,7 @@ impl Load {
     pub fn start_with(plan: LoadPlan, flow: Box<dyn RequestSource>) -> Result<Self, LabError> {
         let observed = Arc::new(Observed::new());
         let mut generator = Generator::new(plan, flow, Arc::clone(&observed))?;
-        let thread = std::thread::Builder::new()
-            .name("load".into())
-            .spawn(move || generator.run())
-            .map_err(LabError::io("starting the load generator"))?;
+        let thread = Worker::start("load", move |_| generator.run())?;
         Ok(Self { observed, thread })
     }
 
@@ -94,10 +91,7 @@ impl Load {
     /// If a connection was lost.
     pub fn finish(self) -> Result<Arc<Observed>, LabError> {
         self.observed.stop();
-        match self.thread.join() {
-            Ok(result) => result.map(|()| self.observed),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        self.thread.finish().map(|()| self.observed)
     }
 }
 

@@ -11,7 +11,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -22,6 +21,7 @@ use pares_types::{ClientOrderId, ClientRequest, MemberId, NewOrder, Price, Quant
 
 use crate::error::LabError;
 use crate::numbers::Numbers;
+use crate::worker::Worker;
 
 /// Requests sent before answers are looked at.
 const BATCH_MAX: u64 = 512;
@@ -76,14 +76,13 @@ pub struct OpenLoopTally {
     pub duplicated: AtomicU64,
     /// Due, and not sent: the connection was full, or this process late.
     pub withheld: AtomicU64,
-    stop: AtomicBool,
 }
 
 /// An offer under way.
 pub struct OpenLoopLoad {
     /// What became of it so far.
     pub tally: Arc<OpenLoopTally>,
-    thread: JoinHandle<Result<Latencies, ClientError>>,
+    thread: Worker<Result<Latencies, ClientError>>,
 }
 
 impl OpenLoopLoad {
@@ -94,10 +93,7 @@ impl OpenLoopLoad {
     pub fn start(plan: OpenLoopPlan) -> Result<Self, LabError> {
         let tally = Arc::new(OpenLoopTally::default());
         let mut sender = Sender::new(plan, Arc::clone(&tally))?;
-        let thread = std::thread::Builder::new()
-            .name("offer".into())
-            .spawn(move || sender.run())
-            .map_err(LabError::io("starting the load"))?;
+        let thread = Worker::start("offer", move |stop| sender.run(stop))?;
         Ok(Self { tally, thread })
     }
 
@@ -112,11 +108,7 @@ impl OpenLoopLoad {
     /// # Errors
     /// If a connection was lost.
     pub fn finish(self) -> Result<Latencies, LabError> {
-        self.tally.stop.store(true, Ordering::Relaxed);
-        match self.thread.join() {
-            Ok(result) => Ok(result?),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        Ok(self.thread.finish()?)
     }
 }
 
@@ -176,12 +168,12 @@ impl Sender {
         })
     }
 
-    fn run(&mut self) -> Result<Latencies, ClientError> {
+    fn run(&mut self, stop: &AtomicBool) -> Result<Latencies, ClientError> {
         pares_os::scheduling::short_slices();
         self.start_ns = mono_ns();
         let mut until_ns = None;
         loop {
-            if until_ns.is_none() && self.tally.stop.load(Ordering::Relaxed) {
+            if until_ns.is_none() && stop.load(Ordering::Relaxed) {
                 until_ns = Some(mono_ns() + DRAIN_NS);
             }
             if until_ns.is_none() {

@@ -112,10 +112,10 @@ impl Session {
         match self.attempt.take() {
             None => self.attempt = Some((at, self.attempt(at))),
             Some((at, attempt)) if !attempt.is_finished() => self.attempt = Some((at, attempt)),
-            Some((at, attempt)) => match attempt.join() {
-                Ok(connected) => return Some(connected.map(|client| (at, client))),
-                Err(panic) => std::panic::resume_unwind(panic),
-            },
+            Some((at, attempt)) => {
+                let connected = attempt.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                return Some(connected.map(|client| (at, client)));
+            }
         }
         None
     }

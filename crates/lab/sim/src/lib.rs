@@ -180,6 +180,14 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
+    fn of(
+        (scenario, seed): (&'static str, u64),
+        Broken { invariant, what }: Broken,
+        trace: Vec<String>,
+    ) -> Box<Self> {
+        Box::new(Self { scenario, seed, invariant, what, trace })
+    }
+
     /// The command that runs it again, event by event.
     #[must_use]
     pub fn replay(&self) -> String {
@@ -221,30 +229,33 @@ pub fn run_traced(scenario: &Scenario, watch: &mut dyn FnMut(&str)) -> Result<Su
 /// # Panics
 /// As [`run`].
 pub fn run_twice(scenario: &Scenario) -> Result<Summary, Box<Failure>> {
-    let first = run(scenario)?;
-    let second = run(scenario)?;
-    if first == second {
-        return Ok(first);
-    }
-    Err(Box::new(Failure {
-        scenario: scenario.name,
-        seed: scenario.seed,
-        invariant: "the same seed is the same history",
-        what: format!("the first time {first:#?}\nthe second time {second:#?}"),
-        trace: Vec::new(),
-    }))
+    let both = (run(scenario)?, run(scenario)?);
+    same(both).map_err(|broken| Failure::of((scenario.name, scenario.seed), broken, Vec::new()))
 }
 
 fn run_watched(scenario: &Scenario, watcher: Watcher<'_>) -> Result<Summary, Box<Failure>> {
     let mut world = World::new(scenario, watcher);
-    let ended = catch_unwind(AssertUnwindSafe(|| world.run()));
-    let Broken { invariant, what } = match ended {
-        Ok(Ok(())) => return Ok(world.summary()),
-        Ok(Err(broken)) => broken,
-        Err(panic) => Broken { invariant: "an assertion of the rules", what: words_of(panic.as_ref()) },
-    };
-    let trace = world.trace.last_lines();
-    Err(Box::new(Failure { scenario: scenario.name, seed: scenario.seed, invariant, what, trace }))
+    match caught(|| world.run()) {
+        Ok(()) => Ok(world.summary()),
+        Err(broken) => Err(Failure::of((scenario.name, scenario.seed), broken, world.trace.last_lines())),
+    }
+}
+
+/// Two runs of one seed were the same history.
+fn same<T: PartialEq + fmt::Debug>((first, second): (T, T)) -> Result<T, Broken> {
+    match first == second {
+        true => Ok(first),
+        false => broken(
+            "the same seed is the same history",
+            format!("the first time {first:#?}\nthe second time {second:#?}"),
+        ),
+    }
+}
+
+/// What a run finds; that it panics is found too.
+fn caught(run: impl FnOnce() -> Verdict) -> Verdict {
+    let ended = catch_unwind(AssertUnwindSafe(run));
+    ended.unwrap_or_else(|panic| broken("an assertion of the rules", words_of(panic.as_ref())))
 }
 
 /// What a panic said.

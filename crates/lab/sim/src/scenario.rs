@@ -133,7 +133,10 @@ impl Scenario {
     /// One of the standard scenarios; `None` for a name that is not among [`Scenario::names`].
     #[must_use]
     pub fn named(name: &str, seed: u64) -> Option<Self> {
-        STANDARD.iter().find(|(known, _)| *known == name).map(|(_, of_seed)| of_seed(seed))
+        STANDARD
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(name, of_seed)| Self { name, ..of_seed(seed) })
     }
 
     /// How many instruments there are; their ids count from 1.
@@ -142,10 +145,8 @@ impl Scenario {
     }
 
     /// A small system on a poor network whose venues come and go: nobody may notice.
-    #[must_use]
-    pub fn quick(seed: u64) -> Self {
+    fn quick(seed: u64) -> Self {
         Self {
-            name: "quick",
             seed,
             duration_ns: 45 * MS,
             clients: 3,
@@ -171,11 +172,9 @@ impl Scenario {
     }
 
     /// Every kind of process dies and stops, alone and together.
-    #[must_use]
-    pub fn crashes(seed: u64) -> Self {
+    fn crashes(seed: u64) -> Self {
         let quick = Self::quick(seed);
         Self {
-            name: "crashes",
             venues: 2 + (seed % 2) as usize,
             recorders: 3,
             quorum: 1 + (seed / 2 % 3) as usize,
@@ -193,11 +192,9 @@ impl Scenario {
     }
 
     /// Power failures among crashes; logs promise what is synced.
-    #[must_use]
-    pub fn power(seed: u64) -> Self {
+    fn power(seed: u64) -> Self {
         let crashes = Self::crashes(seed);
         Self {
-            name: "power",
             durability: Durability::Disk,
             faults: FaultMix { slow_sync_permille: 200, ..crashes.faults.clone() }.with([
                 (Fault::Power, 15 * MS),
@@ -209,11 +206,9 @@ impl Scenario {
     }
 
     /// Processes see each other late, for milliseconds.
-    #[must_use]
-    pub fn partition(seed: u64) -> Self {
+    fn partition(seed: u64) -> Self {
         let quick = Self::quick(seed);
         Self {
-            name: "partition",
             feed: Feed::of_some(seed),
             venues: 3,
             recorders: 3,
@@ -224,12 +219,10 @@ impl Scenario {
     }
 
     /// Disks are full, slow, wiped, or fail to sync; what dies leaves half a record behind.
-    #[must_use]
-    pub fn disks(seed: u64) -> Self {
+    fn disks(seed: u64) -> Self {
         let quick = Self::quick(seed);
         let durability = if seed.is_multiple_of(3) { Durability::Os } else { Durability::Disk };
         Self {
-            name: "disks",
             feed: Feed::of_some(seed),
             recorders: 3,
             quorum: 1 + (seed % 2) as usize,
@@ -252,11 +245,9 @@ impl Scenario {
     }
 
     /// Requests that no matching engine survives, and engines that fail for no such reason, while venues come and go.
-    #[must_use]
-    pub fn poison(seed: u64) -> Self {
+    fn poison(seed: u64) -> Self {
         let quick = Self::quick(seed);
         Self {
-            name: "poison",
             venues: 2 + (seed % 2) as usize,
             faults: FaultMix {
                 poison_permille: 15,
@@ -276,12 +267,10 @@ impl Scenario {
     }
 
     /// Nodes of every kind lose their disks.
-    #[must_use]
-    pub fn wipes(seed: u64) -> Self {
+    fn wipes(seed: u64) -> Self {
         let quick = Self::quick(seed);
         let durability = Durability::of_every_second(seed);
         Self {
-            name: "wipes",
             recorders: 3,
             quorum: 1 + (seed / 2 % 2) as usize,
             durability,
@@ -298,12 +287,10 @@ impl Scenario {
     }
 
     /// Logs of every kind and checkpoints rot while everything dies now and then.
-    #[must_use]
-    pub fn rot(seed: u64) -> Self {
+    fn rot(seed: u64) -> Self {
         let quick = Self::quick(seed);
         let durability = Durability::of_every_second(seed);
         Self {
-            name: "rot",
             recorders: 3,
             quorum: 1 + (seed / 2 % 2) as usize,
             durability,
@@ -322,11 +309,9 @@ impl Scenario {
     }
 
     /// A venue joins whose build has other rules; long enough that the recorders compare states.
-    #[must_use]
-    pub fn versions(seed: u64) -> Self {
+    fn versions(seed: u64) -> Self {
         let quick = Self::quick(seed);
         Self {
-            name: "versions",
             shards: 1,
             requests_per_client: 700,
             think_ns: 60 * US,
@@ -337,11 +322,9 @@ impl Scenario {
     }
 
     /// Gateways' clocks jump by an hour, both ways, while everything dies now and then.
-    #[must_use]
-    pub fn clocks(seed: u64) -> Self {
+    fn clocks(seed: u64) -> Self {
         let quick = Self::quick(seed);
         Self {
-            name: "clocks",
             faults: quick.faults.clone().with([
                 (Fault::JumpClock, 3 * MS),
                 (Fault::CrashGateway, 15 * MS),

@@ -72,25 +72,23 @@ impl<'a> Trace<'a> {
         let line = Line { now_ns, template, words: kept };
         let text = template.bytes().fold(0, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         self.hash = words.iter().fold(mix(self.hash ^ now_ns ^ mix(text)), |hash, &word| mix(hash ^ word));
-        if let Some(watch) = &mut self.watcher {
-            watch(&line.format());
-        }
-        if self.last.len() == KEPT {
-            self.last.pop_front();
-        }
-        self.last.push_back(Entry::Noted(line));
+        self.keep(Entry::Noted(line));
     }
 
     /// As [`Trace::note`], of words that a process said. They are told to the one who watches, and count by their length alone.
     pub(crate) fn say(&mut self, now_ns: u64, text: &str) {
         self.hash = mix(self.hash ^ now_ns ^ text.len() as u64);
+        self.keep(Entry::Said(now_ns, text.to_owned()));
+    }
+
+    fn keep(&mut self, entry: Entry) {
         if let Some(watch) = &mut self.watcher {
-            watch(&format!("{:>8}.{:03} ms  {text}", now_ns / 1_000_000, now_ns / 1_000 % 1_000));
+            watch(&entry.format());
         }
         if self.last.len() == KEPT {
             self.last.pop_front();
         }
-        self.last.push_back(Entry::Said(now_ns, text.to_owned()));
+        self.last.push_back(entry);
     }
 
     /// Equal for equal histories.

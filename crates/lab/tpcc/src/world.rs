@@ -199,7 +199,7 @@ impl World {
         match event {
             Event::Ready(client) => self.on_ready(client),
             Event::Processor { site, asked } => self.on_processor(site, asked),
-            Event::Logged { site, version } => self.on_logged(site, version),
+            Event::Logged { site, version } => self.see(site, version),
             Event::Arrive { from, to, message } => self.on_message(from, to, message),
             Event::EntryLogged { site, index } => self.on_entry_logged(site, index),
             Event::Tick => self.on_tick(),

@@ -30,6 +30,7 @@ use pares_node::SystemConfig;
 use serde::Serialize;
 
 use super::end_to_end;
+use crate::experiment::stage::median;
 use pairs::Pairs;
 
 pub(crate) use fix::serve_echo;
@@ -284,13 +285,9 @@ fn load(args: &Args, plan: LoadPlan, mut look: impl FnMut()) -> Result<end_to_en
 
 /// Nanoseconds that it takes once: the median of 101 batches.
 fn median_ns<T>(batch: u32, mut once: impl FnMut() -> T) -> f64 {
-    let mut batches: Vec<f64> = (0..BATCHES)
-        .map(|_| {
-            let begun = Instant::now();
-            (0..batch).for_each(|_| _ = black_box(once()));
-            begun.elapsed().as_nanos() as f64 / f64::from(batch)
-        })
-        .collect();
-    batches.sort_by(f64::total_cmp);
-    batches[BATCHES / 2]
+    median((0..BATCHES).map(|_| {
+        let begun = Instant::now();
+        (0..batch).for_each(|_| _ = black_box(once()));
+        begun.elapsed().as_nanos() as f64 / f64::from(batch)
+    }))
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use pares_client::{Client, Update};
-use pares_load::{LabError, LabResult, ScratchSystem, none_of, print_figures};
+use pares_load::{LabError, LabResult, ScratchSystem, check_patience, none_of, print_figures};
 use pares_node::SystemConfig;
 use pares_text::progress;
 use pares_types::{
@@ -227,8 +227,5 @@ impl Round {
 
 fn wait(client: &Client, begun: Instant) -> LabResult {
     client.wait(Duration::from_millis(1))?;
-    match begun.elapsed() < PATIENCE {
-        true => Ok(()),
-        false => Err(LabError::Failed("nothing was answered for 10 seconds".into())),
-    }
+    check_patience(begun, PATIENCE, "nothing was answered")
 }

@@ -11,9 +11,8 @@ use serde::Serialize;
 
 use super::Context;
 use super::joining::CHECKPOINT_EVERY;
-use super::report::{Grid, Report, csv};
+use super::report::{Chart, Grid, Look, Report, chart, csv, linear, series};
 use super::stage::{Setting, Stage, median, processed};
-use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 const RATE: u64 = 5_000;
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -63,7 +62,7 @@ pub fn run(context: &Context) -> Result<Report, LabError> {
     let resync_ms = run.stage.resync_ms(VICTIM)?;
     let Run { stage, tenths, marks, .. } = run;
     stage.finish()?;
-    let chart = chart(&tenths, marks);
+    let chart = picture(&tenths, marks);
     let rows = tenths.iter().map(|t| [&[t.seconds], &t.rates[..], &[t.gap_ms]].concat());
     context.write("fig3", &chart, &csv("seconds,venue_0,venue_1,answered,longest_gap_ms", rows))?;
     let parts: Vec<Part> = (0..PARTS.len()).map(|part| summary(&tenths, part)).collect();
@@ -145,23 +144,18 @@ fn summary(tenths: &[Tenth], part: usize) -> Part {
     }
 }
 
-fn chart(tenths: &[Tenth], marks: Vec<(f64, String)>) -> Chart {
-    let series = |name: &str, index: usize| Series {
-        name: name.into(),
-        points: tenths.iter().map(|tenth| (tenth.seconds, tenth.rates[index])).collect(),
-        look: Look::Steps,
+fn picture(tenths: &[Tenth], marks: Vec<(f64, String)>) -> Chart {
+    let rates = |name: &str, index: usize| {
+        series(name, Look::Steps, tenths.iter().map(|tenth| (tenth.seconds, tenth.rates[index])))
     };
-    Chart {
-        title: "A venue is killed and comes back, 5,000 requests per second".into(),
-        x: Axis { label: "seconds", scale: Scale::Linear },
-        y: Axis { label: "requests per second, over 100 ms", scale: Scale::Linear },
-        series: vec![
-            series("venue 1 (killed): requests worked through", 1),
-            series("venue 0: requests worked through", 0),
-            series("clients: requests answered", 2),
-        ],
-        marks,
-    }
+    let lines = vec![
+        rates("venue 1 (killed): requests worked through", 1),
+        rates("venue 0: requests worked through", 0),
+        rates("clients: requests answered", 2),
+    ];
+    let title = "A venue is killed and comes back, 5,000 requests per second";
+    let (x, y) = (linear("seconds"), linear("requests per second, over 100 ms"));
+    Chart { marks, ..chart(title, x, y, lines) }
 }
 
 fn report(parts: &[Part], resync_ms: f64) -> Report {

@@ -9,9 +9,8 @@ use pares_types::VenueId;
 use serde::Serialize;
 
 use super::Context;
-use super::report::{Grid, Report, csv};
+use super::report::{Chart, Grid, Look, Report, Series, chart, csv, linear, series};
 use super::stage::{Setting, Stage, latencies, processed};
-use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 const RATES: [u64; 3] = [5_000, 9_000, 100_000];
 
@@ -107,18 +106,11 @@ pub fn over_time(context: &Context) -> Result<Report, LabError> {
 }
 
 fn bars(rate: u64, found: &[(f64, i64)]) -> Chart {
-    let points = found.iter().map(|&(seconds, distance)| (seconds, distance as f64)).collect();
-    Chart {
-        title: format!("Distance between the venues, {} requests per second", grouped(rate)),
-        x: Axis { label: "seconds", scale: Scale::Linear },
-        y: Axis { label: "requests venue 0 is ahead of venue 1", scale: Scale::Linear },
-        series: vec![Series {
-            name: "venue 0 ahead (above), venue 1 ahead (below)".into(),
-            points,
-            look: Look::Bars { width: 0.16, shift: -0.08 },
-        }],
-        marks: vec![],
-    }
+    let points = found.iter().map(|&(seconds, distance)| (seconds, distance as f64));
+    let look = Look::Bars { width: 0.16, shift: -0.08 };
+    let bars = series("venue 0 ahead (above), venue 1 ahead (below)", look, points);
+    let title = format!("Distance between the venues, {} requests per second", grouped(rate));
+    chart(title, linear("seconds"), linear("requests venue 0 is ahead of venue 1"), vec![bars])
 }
 
 /// Table 1.
@@ -129,21 +121,18 @@ pub fn extremes(context: &Context) -> Result<Report, LabError> {
     const INTERVAL: Duration = Duration::from_millis(10);
     let highest_rate = highest_rate(context)?;
     let time = context.time(Duration::from_secs_f64(context.minutes * 60.0));
-    let (mut summaries, mut series) = (Vec::new(), Vec::new());
+    let (mut summaries, mut lines) = (Vec::new(), Vec::new());
     for rate in progress::over("table1", RATES) {
         let found = distances(rate, INTERVAL, time)?;
         summaries.push(Summary::of(rate, &found, highest_rate));
-        series.push(Series {
-            name: format!("{} requests per second", grouped(rate)),
-            points: shares(&found),
-            look: Look::Steps,
-        });
+        let name = format!("{} requests per second", grouped(rate));
+        lines.push(series(name, Look::Steps, shares(&found)));
     }
-    let rows = (0..series[0].points.len()).map(|i| {
-        std::iter::once(series[0].points[i].0).chain(series.iter().map(|s| s.points[i].1)).collect()
+    let rows = (0..lines[0].points.len()).map(|i| {
+        std::iter::once(lines[0].points[i].0).chain(lines.iter().map(|line| line.points[i].1)).collect()
     });
     let data = csv("share_percent,gap_5000,gap_9000,gap_100000", rows.collect::<Vec<_>>());
-    context.write("table1", &spread(series), &data)?;
+    context.write("table1", &spread(lines), &data)?;
     let paper = |summary: &Summary| match summary.rate {
         5_000 => "57, 6.3 ms; mean 3, 0.3 ms",
         9_000 => "81, 9.0 ms; mean 7, 0.8 ms",
@@ -173,14 +162,9 @@ fn shares(found: &[(f64, i64)]) -> Vec<(f64, f64)> {
     (0..=100).map(|percent| (percent as f64, at(percent) as f64)).collect()
 }
 
-fn spread(series: Vec<Series>) -> Chart {
-    Chart {
-        title: "Distance between the venues".into(),
-        x: Axis { label: "percent of samples that do not exceed", scale: Scale::Linear },
-        y: Axis { label: "requests between the venues", scale: Scale::Linear },
-        series,
-        marks: vec![],
-    }
+fn spread(lines: Vec<Series>) -> Chart {
+    let (x, y) = (linear("percent of samples that do not exceed"), linear("requests between the venues"));
+    chart("Distance between the venues", x, y, lines)
 }
 
 fn table(summaries: &[Summary], paper: impl Fn(&Summary) -> &'static str) -> Grid {

@@ -15,9 +15,8 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use super::Context;
-use super::report::{Grid, Report, count, csv};
+use super::report::{Grid, Look, Report, chart, count, csv, linear, logarithmic, series};
 use super::stage::{Setting, Stage, median};
-use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// Positions between checkpoints: as in the paper.
 pub const CHECKPOINT_EVERY: u64 = 1_024;
@@ -141,19 +140,17 @@ pub fn one_symbol(context: &Context) -> Result<Report, LabError> {
     for &rate in progress::over("fig4", rates) {
         found.push(measure(context, rate, 1, 1)?);
     }
-    let points = |ms: fn(&Joins) -> f64| found.iter().map(|joins| (joins.rate as f64, ms(joins))).collect();
-    let series = |name: &str, points| Series { name: name.into(), points, look: Look::Line };
-    let chart = Chart {
-        title: "Time for a venue to join, one symbol".into(),
-        x: Axis { label: "requests per second", scale: Scale::Log },
-        y: Axis { label: "milliseconds from the start of its process", scale: Scale::Linear },
-        series: vec![
-            series("median", points(|joins| joins.total_ms)),
-            series("longest", points(|joins| joins.total_max_ms)),
-            series("the paper: below 5 ms from 1,000 to 9,000", vec![(1_000.0, 5.0), (9_000.0, 5.0)]),
-        ],
-        marks: vec![],
+    let line = |name: &str, ms: fn(&Joins) -> f64| {
+        series(name, Look::Line, found.iter().map(|joins| (joins.rate as f64, ms(joins))))
     };
+    let paper = [(1_000.0, 5.0), (9_000.0, 5.0)];
+    let lines = vec![
+        line("median", |joins| joins.total_ms),
+        line("longest", |joins| joins.total_max_ms),
+        series("the paper: below 5 ms from 1,000 to 9,000", Look::Line, paper),
+    ];
+    let (x, y) = (logarithmic("requests per second"), linear("milliseconds from the start of its process"));
+    let chart = chart("Time for a venue to join, one symbol", x, y, lines);
     let rows = found
         .iter()
         .map(|j| vec![j.rate as f64, j.total_ms, j.total_max_ms, j.own_ms, j.quiet_p99_us, j.joining_p99_us]);
@@ -195,18 +192,13 @@ pub fn ten_symbols(context: &Context) -> Result<Report, LabError> {
     for (_, rate, gateways, _) in progress::over("fig5", LOADS) {
         found.push(measure(context, rate, 10, gateways)?);
     }
-    let series = LOADS.iter().zip(&found).map(|((letter, rate, gateways, _), joins)| Series {
-        name: format!("{letter} {} per second, {}", grouped(*rate), count(u32::from(*gateways), "gateway")),
-        points: (1..).map(f64::from).zip(joins.symbols_ms.iter().copied()).collect(),
-        look: Look::Line,
+    let lines = LOADS.iter().zip(&found).map(|((letter, rate, gateways, _), joins)| {
+        let name =
+            format!("{letter} {} per second, {}", grouped(*rate), count(u32::from(*gateways), "gateway"));
+        series(name, Look::Line, (1..).map(f64::from).zip(joins.symbols_ms.iter().copied()))
     });
-    let chart = Chart {
-        title: "Time for a venue to join, each of ten symbols".into(),
-        x: Axis { label: "symbol", scale: Scale::Linear },
-        y: Axis { label: "milliseconds from the start of its process", scale: Scale::Linear },
-        series: series.collect(),
-        marks: vec![],
-    };
+    let (x, y) = (linear("symbol"), linear("milliseconds from the start of its process"));
+    let chart = chart("Time for a venue to join, each of ten symbols", x, y, lines.collect());
     let rows = (0..10).map(|symbol| {
         std::iter::once(symbol as f64 + 1.0)
             .chain(found.iter().map(|joins| joins.symbols_ms[symbol]))

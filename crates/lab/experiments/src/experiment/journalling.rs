@@ -21,9 +21,8 @@ use pares_text::progress;
 use serde::Serialize;
 
 use crate::experiment::Context;
-use crate::experiment::report::{Grid, Report, csv};
+use crate::experiment::report::{Chart, Grid, Look, Report, chart, csv, linear, logarithmic, series};
 use beside::BesideRaw;
-use pares_chart::{Axis, Chart, Look, Scale, Series};
 pub use round_trip::echo;
 
 const RECORDS_PER_SECOND: u64 = 20_000;
@@ -186,29 +185,23 @@ pub fn run(context: &Context) -> Result<Report, LabError> {
     ];
     let us = |of: &Histogram<u64>| of.max() as f64 / 1e3;
     let rows = run.seconds.iter().enumerate().map(|(second, s)| vec![second as f64, us(&s.log), us(&s.file)]);
-    context.write("journal", &chart(&run), &csv("second,log_max_us,growing_file_max_us", rows))?;
+    context.write("journal", &picture(&run), &csv("second,log_max_us,growing_file_max_us", rows))?;
     Ok(report(&writes, &bench))
 }
 
-fn chart(run: &Run) -> Chart {
-    let series = |name: &str, of: fn(&Second) -> &Histogram<u64>| Series {
-        name: name.into(),
-        points: (0..).map(f64::from).zip(run.seconds.iter().map(|s| of(s).max() as f64 / 1e3)).collect(),
-        look: Look::Line,
+fn picture(run: &Run) -> Chart {
+    let line = |name: &str, of: fn(&Second) -> &Histogram<u64>| {
+        let worst = run.seconds.iter().map(|second| of(second).max() as f64 / 1e3);
+        series(name, Look::Line, (0..).map(f64::from).zip(worst))
     };
-    Chart {
-        title: "The worst write of each second, 20,000 records of 256 B per second".into(),
-        x: Axis {
-            label: "seconds (vertical lines: the log rolls to its next segment)",
-            scale: Scale::Linear,
-        },
-        y: Axis { label: "microseconds", scale: Scale::Log },
-        series: vec![
-            series("the log", |second| &second.log),
-            series("a growing file, rolled in line", |second| &second.file),
-        ],
-        marks: run.rolled_at.iter().map(|&at| (at, String::new())).collect(),
-    }
+    let title = "The worst write of each second, 20,000 records of 256 B per second";
+    let x = linear("seconds (vertical lines: the log rolls to its next segment)");
+    let lines = vec![
+        line("the log", |second| &second.log),
+        line("a growing file, rolled in line", |second| &second.file),
+    ];
+    let marks = run.rolled_at.iter().map(|&at| (at, String::new())).collect();
+    Chart { marks, ..chart(title, x, logarithmic("microseconds"), lines) }
 }
 
 fn report(writes: &[Writes], bench: &BesideRaw) -> Report {

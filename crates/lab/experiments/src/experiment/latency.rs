@@ -11,9 +11,8 @@ use pares_text::progress;
 use serde::Serialize;
 
 use super::Context;
-use super::report::{Grid, Report, count, csv};
+use super::report::{Chart, Grid, Look, Report, chart, count, csv, logarithmic, series};
 use super::stage::{Sample, Setting, latencies};
-use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// The paper ends at 9,000.
 const RATES: [u64; 6] = [1_000, 3_000, 5_000, 9_000, 30_000, 100_000];
@@ -144,31 +143,24 @@ fn write(
     let titles = "rate,on_throughput,on_mean_us,on_p50_us,on_p99_us,on_max_us,\
                   off_throughput,off_mean_us,off_p50_us,off_p99_us,off_max_us";
     let shows = title.clone();
-    context.write(&file, &chart(title, points), &csv(titles, rows))?;
+    context.write(&file, &picture(title, points), &csv(titles, rows))?;
     Ok((file, shows))
 }
 
-fn chart(title: String, points: &[Point]) -> Chart {
-    let line = |name: &str, us: &dyn Fn(&Point) -> Option<f64>, look| Series {
-        name: name.into(),
-        points: points.iter().filter_map(|point| Some((point.rate as f64, us(point)?))).collect(),
-        look,
+fn picture(title: String, points: &[Point]) -> Chart {
+    let line = |name: &str, us: &dyn Fn(&Point) -> Option<f64>, look| {
+        let found = points.iter().filter_map(|point| Some((point.rate as f64, us(point)?)));
+        series(name, look, found)
     };
-    let mut series = vec![
+    let mut lines = vec![
         line("sequencer on, mean", &|p| Some(p.on.mean_us), Look::Line),
         line("off, mean", &|p| Some(p.off?.mean_us), Look::Line),
         line("on, median", &|p| Some(p.on.p50_us), Look::Line),
         line("off, median", &|p| Some(p.off?.p50_us), Look::Line),
         line("the paper, mean", &|p| Some(p.paper_on_ms? * 1e3), Look::Crosses),
     ];
-    series.retain(|series| !series.points.is_empty());
-    Chart {
-        title,
-        x: Axis { label: "requests per second", scale: Scale::Log },
-        y: Axis { label: "latency, microseconds", scale: Scale::Log },
-        series,
-        marks: vec![],
-    }
+    lines.retain(|line| !line.points.is_empty());
+    chart(title, logarithmic("requests per second"), logarithmic("latency, microseconds"), lines)
 }
 
 fn report(

@@ -14,7 +14,8 @@ use pares_load::{LabError, LabResult};
 use pares_text::Table;
 
 use super::Context;
-use pares_chart::Chart;
+use pares_chart::{Axis, Scale};
+pub use pares_chart::{Chart, Look, Series};
 
 /// What an experiment gave.
 pub(crate) struct Report {
@@ -174,6 +175,26 @@ impl Context {
     fn file(&self, name: &str, ending: &str) -> PathBuf {
         Path::new(&self.out).join(format!("{name}.{ending}"))
     }
+}
+
+/// An axis on which equal differences are equally long.
+pub fn linear(label: &'static str) -> Axis {
+    Axis { label, scale: Scale::Linear }
+}
+
+/// An axis on which equal ratios are.
+pub fn logarithmic(label: &'static str) -> Axis {
+    Axis { label, scale: Scale::Log }
+}
+
+/// Points under a name.
+pub fn series(name: impl Into<String>, look: Look, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
+    Series { name: name.into(), look, points: points.into_iter().collect() }
+}
+
+/// A chart without marks.
+pub fn chart(title: impl Into<String>, x: Axis, y: Axis, series: Vec<Series>) -> Chart {
+    Chart { title: title.into(), x, y, series, marks: Vec::new() }
 }
 
 /// `1 symbol`, `10 symbols`.

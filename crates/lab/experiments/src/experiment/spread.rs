@@ -9,9 +9,8 @@ use pares_text::progress;
 use serde::Serialize;
 
 use super::Context;
-use super::report::{Grid, Report, count, csv};
+use super::report::{Grid, Look, Report, chart, count, csv, linear, series};
 use super::stage::{Setting, latencies};
-use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 const RATE: u64 = 1_000;
 /// `os` and `disk` take turns.
@@ -99,18 +98,13 @@ fn write(
     let up_to_ns = os.value_at_quantile(0.98).max(disk.value_at_quantile(0.98));
     let (os, disk) = (buckets(os, up_to_ns), buckets(disk, up_to_ns));
     let at = |bucket: usize| (bucket as u64 * BUCKET_US) as f64;
-    let series = |name: &str, percent: &[f64]| Series {
-        name: name.into(),
-        points: percent.iter().enumerate().map(|(bucket, &percent)| (at(bucket), percent)).collect(),
-        look: Look::Steps,
+    let line = |name: &str, percent: &[f64]| {
+        let points = percent.iter().enumerate().map(|(bucket, &percent)| (at(bucket), percent));
+        series(name, Look::Steps, points)
     };
-    let chart = Chart {
-        title: title.into(),
-        x: Axis { label: "latency, microseconds (up to the 98th percentile)", scale: Scale::Linear },
-        y: Axis { label: "percent of requests, per 10 us", scale: Scale::Linear },
-        series: vec![series("os", &os), series("disk", &disk)],
-        marks: vec![],
-    };
+    let x = linear("latency, microseconds (up to the 98th percentile)");
+    let y = linear("percent of requests, per 10 us");
+    let chart = chart(title, x, y, vec![line("os", &os), line("disk", &disk)]);
     let rows = os.iter().zip(&disk).enumerate().map(|(bucket, (os, disk))| vec![at(bucket), *os, *disk]);
     context.write(file, &chart, &csv("from_us,os_percent,disk_percent", rows))
 }

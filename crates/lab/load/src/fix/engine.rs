@@ -1,6 +1,5 @@
 //! A session on a connection.
 
-use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
@@ -16,22 +15,15 @@ use pares_types::{ClientRequest, MemberId};
 use super::FixCaller;
 use super::messages::{self, Ends};
 use super::numbers::{Numbers, Turn};
-use crate::front::{self, FrontEnd, FrontEngine, FrontTold, Heard};
-
-/// Bytes read at once. Less than a message of them is left behind each time, so there is always room.
-const READ_BYTES: usize = 64 << 10;
+use crate::front::{FrontEnd, FrontEngine, FrontTold, Heard, Line, READ_BYTES};
 
 /// A session on a connection.
 #[derive(Debug)]
 pub(crate) struct FixEngine {
-    socket: TcpStream,
+    line: Line,
     member: MemberId,
     told: Option<Arc<FrontTold>>,
     parser: FixParser,
-    /// Of a fixed length, beyond that of any message.
-    input: Vec<u8>,
-    /// How much of it came in and is not done with.
-    filled: usize,
     end: End,
 }
 
@@ -67,23 +59,16 @@ impl FrontEngine for FixEngine {
         caller: &FixCaller,
         mut numbers: Numbers,
     ) -> Result<Self, (std::io::Error, Numbers)> {
-        let socket = match front::connect(address) {
-            Ok(socket) => socket,
+        let line = match Line::connect(address) {
+            Ok(line) => line,
             Err(error) => return Err((error, numbers)),
         };
         numbers.forget_early();
         let (ends, output) = (caller.ends.clone(), Vec::with_capacity(READ_BYTES));
         let mut end = End { ends, numbers, output, is_logged_on: false, gaps: 0, low: 0, has_filled: false };
         end.log_on(caller.credential.as_ref());
-        Ok(Self {
-            socket,
-            member: caller.member,
-            told: caller.told.clone(),
-            parser: FixParser::default(),
-            input: vec![0; READ_BYTES],
-            filled: 0,
-            end,
-        })
+        let (member, told) = (caller.member, caller.told.clone());
+        Ok(Self { line, member, told, parser: FixParser::default(), end })
     }
 
     fn into_numbers(self) -> Numbers {
@@ -91,7 +76,7 @@ impl FrontEngine for FixEngine {
     }
 
     fn socket(&self) -> &TcpStream {
-        &self.socket
+        &self.line.socket
     }
 
     fn is_logged_on(&self) -> bool {
@@ -110,16 +95,7 @@ impl FrontEngine for FixEngine {
     }
 
     fn flush(&mut self) -> Result<(), FrontEnd> {
-        let mut sent = 0;
-        while sent < self.end.output.len() {
-            match self.socket.write(&self.end.output[sent..]) {
-                Ok(count) => sent += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return Err(FrontEnd::Lost(error.to_string())),
-            }
-        }
-        self.end.output.drain(..sent);
-        Ok(())
+        self.line.flush(&mut self.end.output)
     }
 
     fn poll(&mut self, on: &mut dyn FnMut(Heard)) -> Result<usize, FrontEnd> {
@@ -164,33 +140,12 @@ fn hear(message: &FixMessage<'_>, member: MemberId, told: Option<&FrontTold>, on
 impl FixEngine {
     /// Hands out what has come in of the application, in the order of its numbers. Says how many messages came.
     fn poll_messages(&mut self, on: &mut dyn FnMut(&FixMessage<'_>)) -> Result<usize, FrontEnd> {
-        let is_gone = self.read()?;
-        let Self { parser, input, filled, end, .. } = self;
-        let (mut at, mut count) = (0, 0);
-        loop {
-            let (found, used) = cut(&input[at..*filled]);
-            match found {
-                Cut::Incomplete => break,
-                Cut::Whole(frame) => end.on_frame(parser, &frame, on)?,
-                Cut::Garbled | Cut::TooLong => return Err(FrontEnd::Broken("garbled bytes came".into())),
-            }
-            count += 1;
-            at += used;
-        }
-        input.copy_within(at..*filled, 0);
-        *filled -= at;
-        if is_gone { Err(FrontEnd::Lost("the gateway closed the connection".into())) } else { Ok(count) }
-    }
-
-    /// Reads what is there; whether the connection is at its end.
-    fn read(&mut self) -> Result<bool, FrontEnd> {
-        let read = self.socket.read(&mut self.input[self.filled..]);
-        self.filled += read.as_ref().copied().unwrap_or(0);
-        match read {
-            Ok(count) => Ok(count == 0),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
-            Err(error) => Err(FrontEnd::Lost(error.to_string())),
-        }
+        let Self { parser, line, end, .. } = self;
+        line.poll(|rest| match cut(rest) {
+            (Cut::Incomplete, _) => Ok(None),
+            (Cut::Whole(frame), length) => end.on_frame(parser, &frame, on).map(|()| Some(length)),
+            (Cut::Garbled | Cut::TooLong, _) => Err(FrontEnd::Broken("garbled bytes came".into())),
+        })
     }
 }
 

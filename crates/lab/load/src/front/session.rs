@@ -36,7 +36,13 @@ pub(crate) struct FrontSession<E: FrontEngine> {
     resume: bool,
     /// Index of the gateway in use, or to be tried next.
     at: usize,
-    line: Line<E>,
+    /// Its connection, which has its numbers.
+    engine: Option<E>,
+    is_on: bool,
+    /// Its numbers without a connection.
+    numbers: E::Numbers,
+    /// When the next gateway is called, or the Logon must have been answered.
+    until_ns: u64,
     /// What is unanswered, and whether it was sent.
     open: BTreeMap<u64, (ClientRequest, bool)>,
     repeated: u64,
@@ -44,13 +50,6 @@ pub(crate) struct FrontSession<E: FrontEngine> {
     tried: usize,
     /// Connected anew, and not answered since.
     fresh: bool,
-}
-
-/// Where its numbers are.
-enum Line<E: FrontEngine> {
-    Nowhere { numbers: E::Numbers, retry_ns: u64 },
-    LoggingOn { engine: E, until_ns: u64 },
-    LoggedOn(E),
 }
 
 impl<E: FrontEngine> FrontSession<E> {
@@ -64,14 +63,17 @@ impl<E: FrontEngine> FrontSession<E> {
             caller,
             resume: true,
             at: place % plan.addresses.len(),
-            line: Line::Nowhere { numbers: E::Numbers::default(), retry_ns: 0 },
+            engine: None,
+            is_on: false,
+            numbers: E::Numbers::default(),
+            until_ns: 0,
             open: BTreeMap::new(),
             repeated: 0,
             tried: 0,
             fresh: false,
         };
         let begun = Instant::now();
-        while !matches!(connected.line, Line::LoggedOn(_)) {
+        while !connected.is_on {
             if begun.elapsed() > PATIENCE {
                 let name = E::name(&connected.caller);
                 return Err(LabError::Failed(format!("{name}: nobody answers the Logon")));
@@ -85,19 +87,13 @@ impl<E: FrontEngine> FrontSession<E> {
         Ok(connected)
     }
 
-    fn engine(&mut self) -> Option<&mut E> {
-        match &mut self.line {
-            Line::Nowhere { .. } => None,
-            Line::LoggingOn { engine, .. } | Line::LoggedOn(engine) => Some(engine),
-        }
-    }
-
     /// Goes on without this connection, if it may be lost.
     fn survive(&mut self, end: FrontEnd) -> Result<(), LabError> {
         match end {
             FrontEnd::Lost(_) if self.resume => {
                 self.leave();
-                (self.tried, self.at) = (0, (self.at + 1) % self.addresses.len());
+                self.turn_to_next();
+                self.tried = 0;
                 Ok(())
             }
             FrontEnd::Lost(why) | FrontEnd::Broken(why) => {
@@ -107,32 +103,33 @@ impl<E: FrontEngine> FrontSession<E> {
     }
 
     fn leave(&mut self) {
-        let nowhere = Line::Nowhere { numbers: E::Numbers::default(), retry_ns: 0 };
-        self.line = match std::mem::replace(&mut self.line, nowhere) {
-            Line::LoggingOn { engine, .. } | Line::LoggedOn(engine) => {
-                Line::Nowhere { numbers: engine.into_numbers(), retry_ns: 0 }
-            }
-            nowhere @ Line::Nowhere { .. } => nowhere,
-        };
+        if let Some(engine) = self.engine.take() {
+            (self.numbers, self.is_on, self.until_ns) = (engine.into_numbers(), false, 0);
+        }
+    }
+
+    fn turn_to_next(&mut self) {
+        self.at = (self.at + 1) % self.addresses.len();
     }
 
     /// Calls the gateway whose turn it is.
-    fn call(&mut self, numbers: E::Numbers, now_ns: u64) -> Line<E> {
-        let address = self.addresses[self.at];
-        match E::call(address, &self.caller, numbers) {
-            Ok(engine) => Line::LoggingOn { engine, until_ns: now_ns + LOGON_MAX_NS },
+    fn call(&mut self, now_ns: u64) {
+        let numbers = std::mem::take(&mut self.numbers);
+        match E::call(self.addresses[self.at], &self.caller, numbers) {
+            Ok(engine) => (self.engine, self.until_ns) = (Some(engine), now_ns + LOGON_MAX_NS),
             Err((_, numbers)) => {
-                self.at = (self.at + 1) % self.addresses.len();
+                self.numbers = numbers;
+                self.turn_to_next();
                 self.tried += 1;
                 let is_round = self.tried.is_multiple_of(self.addresses.len());
-                Line::Nowhere { numbers, retry_ns: if is_round { now_ns + RETRY_NS } else { 0 } }
+                self.until_ns = if is_round { now_ns + RETRY_NS } else { 0 };
             }
         }
     }
 
     /// Sends all that is open: again what may have come before.
     fn repeat_all(&mut self) {
-        let Line::LoggedOn(engine) = &mut self.line else { return };
+        let Some(engine) = self.engine.as_mut().filter(|_| self.is_on) else { return };
         for (request, was_sent) in self.open.values_mut() {
             engine.send(request, *was_sent);
             self.repeated += u64::from(*was_sent);
@@ -142,30 +139,18 @@ impl<E: FrontEngine> FrontSession<E> {
 
     /// What a connection has come to: logged on, or with requests lost on it.
     fn settle(&mut self) {
-        let Some(engine) = self.engine() else { return };
-        let (has_lost, is_on) = (engine.take_lost(), engine.is_logged_on());
-        let nowhere = Line::Nowhere { numbers: E::Numbers::default(), retry_ns: 0 };
-        match std::mem::replace(&mut self.line, nowhere) {
-            Line::LoggingOn { engine, .. } if is_on => {
-                (self.line, self.fresh) = (Line::LoggedOn(engine), true);
-                self.repeat_all();
-            }
-            line => {
-                self.line = line;
-                if has_lost {
-                    self.repeat_all();
-                }
-            }
+        let Some(engine) = &mut self.engine else { return };
+        let (has_lost, is_new) = (engine.take_lost(), !self.is_on && engine.is_logged_on());
+        (self.is_on, self.fresh) = (self.is_on || is_new, self.fresh || is_new);
+        if has_lost || is_new {
+            self.repeat_all();
         }
     }
 }
 
 impl<E: FrontEngine> Connection for FrontSession<E> {
     fn socket(&self) -> Option<BorrowedFd<'_>> {
-        match &self.line {
-            Line::LoggedOn(engine) => Some(engine.socket().as_fd()),
-            Line::LoggingOn { .. } | Line::Nowhere { .. } => None,
-        }
+        self.engine.as_ref().filter(|_| self.is_on).map(|engine| engine.socket().as_fd())
     }
 
     fn home(&self) -> usize {
@@ -173,7 +158,7 @@ impl<E: FrontEngine> Connection for FrontSession<E> {
     }
 
     fn is_away(&self) -> bool {
-        !matches!(self.line, Line::LoggedOn(_))
+        !self.is_on
     }
 
     fn send(&mut self, request: &ClientRequest) -> Result<(), LabError> {
@@ -182,24 +167,19 @@ impl<E: FrontEngine> Connection for FrontSession<E> {
                 "a load over a standard protocol enters limit and market orders, amends and cancels".into(),
             ));
         }
-        let is_on = matches!(self.line, Line::LoggedOn(_));
-        if let Line::LoggedOn(engine) = &mut self.line {
+        if let Some(engine) = self.engine.as_mut().filter(|_| self.is_on) {
             engine.send(request, false);
         }
-        self.open.insert(request.client_order_id().0, (*request, is_on));
+        self.open.insert(request.client_order_id().0, (*request, self.is_on));
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), LabError> {
-        match self.engine().map_or(Ok(()), E::flush) {
-            Ok(()) => Ok(()),
-            Err(end) => self.survive(end),
-        }
+        self.engine.as_mut().map_or(Ok(()), E::flush).or_else(|end| self.survive(end))
     }
 
     fn poll(&mut self, on: &mut dyn FnMut(Told)) -> Result<usize, LabError> {
-        let Self { line, open, .. } = self;
-        let (Line::LoggingOn { engine, .. } | Line::LoggedOn(engine)) = line else { return Ok(0) };
+        let Self { engine: Some(engine), open, .. } = self else { return Ok(0) };
         let polled = engine.poll(&mut |heard| match heard {
             Heard::Traded => on(Told::Traded),
             Heard::Answered(name) if open.remove(&name).is_some() => on(Told::Answered(ClientOrderId(name))),
@@ -216,16 +196,15 @@ impl<E: FrontEngine> Connection for FrontSession<E> {
     }
 
     fn come_back(&mut self, now_ns: u64) -> u64 {
-        match &mut self.line {
-            Line::Nowhere { numbers, retry_ns } if now_ns >= *retry_ns => {
-                let numbers = std::mem::take(numbers);
-                self.line = self.call(numbers, now_ns);
+        if now_ns >= self.until_ns {
+            match self.engine {
+                None => self.call(now_ns),
+                Some(_) if self.is_on => {}
+                Some(_) => {
+                    self.leave();
+                    self.turn_to_next();
+                }
             }
-            Line::LoggingOn { until_ns, .. } if now_ns >= *until_ns => {
-                self.leave();
-                self.at = (self.at + 1) % self.addresses.len();
-            }
-            _ => {}
         }
         std::mem::take(&mut self.repeated)
     }

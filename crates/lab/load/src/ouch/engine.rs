@@ -1,7 +1,6 @@
 //! A session on a connection.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
@@ -9,10 +8,7 @@ use pares_types::{ClientOrderId, ClientRequest, MemberId};
 
 use super::OuchCaller;
 use super::messages::{self, SHARD, Told};
-use crate::front::{self, FrontEnd, FrontEngine, FrontTold, Heard};
-
-/// Bytes read at once; a packet is far shorter.
-const READ_BYTES: usize = 64 << 10;
+use crate::front::{FrontEnd, FrontEngine, FrontTold, Heard, Line, READ_BYTES};
 
 /// The number that the next packet has; what outlives connections.
 #[derive(Clone, Copy, Debug)]
@@ -27,13 +23,17 @@ impl Default for Next {
 /// A session on a connection.
 #[derive(Debug)]
 pub(crate) struct OuchEngine {
-    socket: TcpStream,
+    line: Line,
+    end: End,
+}
+
+/// Our end of the session: everything but what comes in.
+#[derive(Debug)]
+struct End {
     member: MemberId,
     told: Option<Arc<FrontTold>>,
     next: Next,
     is_logged_on: bool,
-    input: Vec<u8>,
-    filled: usize,
     output: Vec<u8>,
     /// Cancels without an answer, by their names and those of their orders, in the order in which they were sent.
     cancels: VecDeque<(u64, u32)>,
@@ -52,71 +52,52 @@ impl FrontEngine for OuchEngine {
     }
 
     fn call(address: SocketAddr, caller: &OuchCaller, next: Next) -> Result<Self, (std::io::Error, Next)> {
-        let socket = match front::connect(address) {
-            Ok(socket) => socket,
+        let line = match Line::connect(address) {
+            Ok(line) => line,
             Err(error) => return Err((error, next)),
         };
-        let mut engine = Self {
-            socket,
+        let mut end = End {
             member: caller.member,
             told: caller.told.clone(),
             next,
             is_logged_on: false,
-            input: vec![0; READ_BYTES],
-            filled: 0,
             output: Vec::with_capacity(READ_BYTES),
             cancels: VecDeque::new(),
         };
-        messages::log_in(&mut engine.output, caller.member, "", next.0);
-        Ok(engine)
+        messages::log_in(&mut end.output, caller.member, "", next.0);
+        Ok(Self { line, end })
     }
 
     fn into_numbers(self) -> Next {
-        self.next
+        self.end.next
     }
 
     fn socket(&self) -> &TcpStream {
-        &self.socket
+        &self.line.socket
     }
 
     fn is_logged_on(&self) -> bool {
-        self.is_logged_on
+        self.end.is_logged_on
     }
 
     fn send(&mut self, request: &ClientRequest, _: bool) {
         let Some(message) = messages::message(request) else { return };
         if let ClientRequest::Cancel { client_order_id, target } = request {
-            self.cancels.push_back((client_order_id.0, messages::number(*target).unwrap_or_default()));
+            self.end.cancels.push_back((client_order_id.0, messages::number(*target).unwrap_or_default()));
         }
-        messages::packet(&mut self.output, b'U', &message);
+        messages::packet(&mut self.end.output, b'U', &message);
     }
 
     fn flush(&mut self) -> Result<(), FrontEnd> {
-        let mut sent = 0;
-        while sent < self.output.len() {
-            match self.socket.write(&self.output[sent..]) {
-                Ok(count) => sent += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return Err(FrontEnd::Lost(error.to_string())),
-            }
-        }
-        self.output.drain(..sent);
-        Ok(())
+        self.line.flush(&mut self.end.output)
     }
 
     fn poll(&mut self, on: &mut dyn FnMut(Heard)) -> Result<usize, FrontEnd> {
-        let is_gone = self.read()?;
-        let input = std::mem::take(&mut self.input);
-        let (mut at, mut count) = (0, 0);
-        while let Some((kind, payload)) = packet(&input[at..self.filled]) {
-            at += 3 + payload.len();
-            count += 1;
-            self.take(kind, payload, on)?;
-        }
-        self.input = input;
-        self.input.copy_within(at..self.filled, 0);
-        self.filled -= at;
-        if is_gone { Err(FrontEnd::Lost("the gateway closed the connection".into())) } else { Ok(count) }
+        let Self { line, end } = self;
+        line.poll(|rest| {
+            let Some((kind, payload)) = packet(rest) else { return Ok(None) };
+            end.take(kind, payload, on).map(|()| Some(3 + payload.len()))
+        })
     }
 }
 
@@ -126,18 +107,7 @@ fn packet(bytes: &[u8]) -> Option<(u8, &[u8])> {
     bytes.get(2..2 + length)?.split_first().map(|(kind, payload)| (*kind, payload))
 }
 
-impl OuchEngine {
-    /// Reads what is there; whether the connection is at its end.
-    fn read(&mut self) -> Result<bool, FrontEnd> {
-        let read = self.socket.read(&mut self.input[self.filled..]);
-        self.filled += read.as_ref().copied().unwrap_or(0);
-        match read {
-            Ok(count) => Ok(count == 0),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
-            Err(error) => Err(FrontEnd::Lost(error.to_string())),
-        }
-    }
-
+impl End {
     fn take(&mut self, kind: u8, payload: &[u8], on: &mut dyn FnMut(Heard)) -> Result<(), FrontEnd> {
         match kind {
             b'A' => self.is_logged_on = true,

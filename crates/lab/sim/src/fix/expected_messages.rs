@@ -57,8 +57,7 @@ impl FixClient {
         self.counts.told_again += 1;
         must(message.kind() != "8" || (before == said && message.may_be_known()), TOLD, || {
             format!("{} was told {before:?}, and then {message:?}", self.member)
-        })?;
-        Ok(())
+        })
     }
 }
 
@@ -70,8 +69,7 @@ impl FixClient {
         let was_told = self.told.insert(id, Said::default()).is_some();
         must(is_refusal && message.get(58).is_some() && (!was_told || message.may_be_known()), TOLD, || {
             format!("{} is refused at once: {message:?}", self.member)
-        })?;
-        Ok(())
+        })
     }
 
     /// A copy's reports say whose order it is.
@@ -83,8 +81,7 @@ impl FixClient {
         let party = message.get(448).or(message.get(76)).unwrap_or_default();
         must(party == self.told_of.to_string(), TOLD, || {
             format!("{} copies {}, and is told {message:?}", self.member, self.told_of)
-        })?;
-        Ok(())
+        })
     }
 
     /// Without an ExecID: what does not say that it may be known answers something that was sent, and that is told once.
@@ -97,8 +94,7 @@ impl FixClient {
         let said = self.said.get(&name).copied().unwrap_or_default();
         must(*unmarked <= said, TOLD, || {
             format!("{} sent {name} {said} times, and is told {message:?}", self.member)
-        })?;
-        Ok(())
+        })
     }
 }
 

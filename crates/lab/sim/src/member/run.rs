@@ -1,7 +1,5 @@
 //! The event loop.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use pares_flow::Random;
 use pares_flow::Schedule;
 
@@ -15,7 +13,7 @@ use crate::memory::machine::Machine;
 use crate::memory::seam::Seam;
 use crate::scenario::MS;
 use crate::trace::{Trace, Watcher};
-use crate::{Broken, Failure, Verdict, must, words_of};
+use crate::{Broken, Failure, Verdict, caught, must, same};
 
 /// Once faults have stopped, everything must be placed within this.
 const DRAIN_NS: u64 = 30_000 * MS;
@@ -96,24 +94,19 @@ pub fn run_traced(plan: &MemberPlan, watch: &mut dyn FnMut(&str)) -> Result<Summ
 /// # Errors
 /// As [`run`], or that they differ.
 pub fn run_twice(plan: &MemberPlan) -> Result<Summary, Box<Failure>> {
-    let (first, second) = (run(plan)?, run(plan)?);
-    if first == second {
-        return Ok(first);
-    }
-    let what = format!("the first time {first:#?}\nthe second time {second:#?}");
-    let invariant = "the same seed is the same history";
-    Err(Box::new(Failure { scenario: MemberPlan::NAME, seed: plan.seed, invariant, what, trace: Vec::new() }))
+    same((run(plan)?, run(plan)?)).map_err(|broken| failure(plan, broken, Vec::new()))
 }
 
 fn run_watched(plan: &MemberPlan, watcher: Watcher<'_>) -> Result<Summary, Box<Failure>> {
     let mut member = Member::new(plan, watcher);
-    let Broken { invariant, what } = match catch_unwind(AssertUnwindSafe(|| member.run())) {
-        Ok(Ok(())) => return Ok(member.summary()),
-        Ok(Err(broken)) => broken,
-        Err(panic) => Broken { invariant: "an assertion of the rules", what: words_of(panic.as_ref()) },
-    };
-    let trace = member.trace.last_lines();
-    Err(Box::new(Failure { scenario: MemberPlan::NAME, seed: plan.seed, invariant, what, trace }))
+    match caught(|| member.run()) {
+        Ok(()) => Ok(member.summary()),
+        Err(broken) => Err(failure(plan, broken, member.trace.last_lines())),
+    }
+}
+
+fn failure(plan: &MemberPlan, broken: Broken, trace: Vec<String>) -> Box<Failure> {
+    Failure::of((MemberPlan::NAME, plan.seed), broken, trace)
 }
 
 /// Some who submit, and one who only follows.

@@ -206,26 +206,31 @@ impl Salvage {
     }
 }
 
+/// The place of the first whole record from `at` on and below `limit`, past any damage, copied into `payload`. Behind it `at` is then.
+fn next_whole(state: &LogState, at: &mut u64, limit: u64, payload: &mut Vec<u8>) -> Option<u64> {
+    let limit = limit.min(state.bytes.len() as u64);
+    while *at < limit {
+        let found = *at;
+        if found % state.segment_bytes < HEADER {
+            *at = state.base(found) + HEADER;
+            continue;
+        }
+        match record_at(state, found, true, payload) {
+            Ok(Some(next)) => {
+                *at = next;
+                return Some(found);
+            }
+            Ok(None) => *at = state.base(found) + state.segment_bytes,
+            Err(_) => *at += 8,
+        }
+    }
+    None
+}
+
 impl LogSalvage for Salvage {
     fn next(&mut self) -> Option<Record<'_>> {
-        let state = self.log.lock();
-        let limit = self.limit.min(state.bytes.len() as u64);
-        while self.at < limit {
-            if self.at % state.segment_bytes < HEADER {
-                self.at = state.base(self.at) + HEADER;
-                continue;
-            }
-            let at = self.at;
-            match record_at(&state, at, true, &mut self.payload) {
-                Ok(Some(next)) => {
-                    self.at = next;
-                    return Some(Record { offset: Offset(at), payload: &self.payload });
-                }
-                Ok(None) => self.at = state.base(at) + state.segment_bytes,
-                Err(_) => self.at += 8,
-            }
-        }
-        None
+        let at = next_whole(&self.log.lock(), &mut self.at, self.limit, &mut self.payload)?;
+        Some(Record { offset: Offset(at), payload: &self.payload })
     }
 
     fn read_at(&mut self, offset: Offset) -> Option<Record<'_>> {
@@ -237,21 +242,9 @@ impl LogSalvage for Salvage {
 
 /// Gives every whole record of a log from `from` up to `to` to `on`, past any damage; says where to go on.
 pub(crate) fn scan(log: &Log, from: u64, to: u64, mut on: impl FnMut(u64, &[u8])) -> u64 {
-    let state = log.lock();
-    let (mut at, to) = (from, to.min(state.bytes.len() as u64));
-    while at < to {
-        if at % state.segment_bytes < HEADER {
-            at = state.base(at) + HEADER;
-            continue;
-        }
-        match record::decode(state.rest(at), at, true) {
-            Ok(Decoded::Data(payload)) => {
-                on(at, payload);
-                at += record::size(payload.len()) as u64;
-            }
-            Ok(Decoded::Pad) => at = state.base(at) + state.segment_bytes,
-            _ => at += 8,
-        }
+    let (state, mut next, mut payload) = (log.lock(), from, Vec::new());
+    while let Some(at) = next_whole(&state, &mut next, to, &mut payload) {
+        on(at, &payload);
     }
-    at
+    next
 }

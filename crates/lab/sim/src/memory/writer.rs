@@ -1,10 +1,12 @@
 //! The writer of a log, in one process's hands.
 
+use std::sync::MutexGuard;
+
 use pares_log::{AppendError, LogSyncer, LogWriter, Offset};
 
 use super::host::Host;
 use super::lens::Lens;
-use super::log::Log;
+use super::log::{Log, LogState};
 use super::machine::Effect;
 
 /// The one writer of a log in memory.
@@ -21,6 +23,14 @@ impl Writer {
     /// Whether the process lives; a dead one changes nothing.
     fn must_live(&self) -> Result<(), AppendError> {
         if self.host.passes() { Ok(()) } else { Err(AppendError::Full) }
+    }
+
+    /// The log, on a disk that is full or not.
+    fn log(&self) -> MutexGuard<'_, LogState> {
+        let full = self.host.is_full();
+        let mut log = self.log.lock();
+        log.is_full = full;
+        log
     }
 }
 
@@ -41,11 +51,7 @@ impl LogWriter for Writer {
         let mut payload = vec![0; len];
         fill(&mut payload);
         self.lens.hand_out(&mut payload);
-        let full = self.host.is_full();
-        let mut log = self.log.lock();
-        log.is_full = full;
-        let offset = log.append_with(payload.len(), |bytes| bytes.copy_from_slice(&payload))?;
-        drop(log);
+        let offset = self.log().append_with(payload.len(), |bytes| bytes.copy_from_slice(&payload))?;
         if !self.is_tap {
             self.host.tell(Effect::Appended(self.host.node(), offset, payload));
         }
@@ -54,18 +60,12 @@ impl LogWriter for Writer {
 
     fn reserve(&mut self, bytes: usize) -> Result<(), AppendError> {
         self.must_live()?;
-        let full = self.host.is_full();
-        let mut log = self.log.lock();
-        log.is_full = full;
-        log.reserve(bytes)
+        self.log().reserve(bytes)
     }
 
     fn begin_segment(&mut self) -> Result<(), AppendError> {
         self.must_live()?;
-        let full = self.host.is_full();
-        let mut log = self.log.lock();
-        log.is_full = full;
-        log.begin_segment()
+        self.log().begin_segment()
     }
 
     fn publish(&mut self) -> Offset {
@@ -77,7 +77,7 @@ impl LogWriter for Writer {
 
     fn sync(&mut self) -> Result<Offset, AppendError> {
         self.publish();
-        Syncer { host: self.host.clone(), log: self.log.clone() }.sync_to_written()
+        self.syncer().sync_to_written()
     }
 
     fn syncer(&self) -> Syncer {

@@ -6,13 +6,11 @@ impl Scenario {
     /// FIX sessions go from gateway to gateway as these die, stop and are full, connections break, everything is started again, and
     /// clocks jump. With every fourth seed gateways lose their disks, or power fails: then what they knew of sessions may be lost.
     /// With every fourth seed one more session is told of the first of them, and its orders are refused. With two of five seeds those that speak FIX 4.4 ask for their trades.
-    #[must_use]
-    pub fn fix(seed: u64) -> Self {
+    pub(super) fn fix(seed: u64) -> Self {
         let quick = Self::quick(seed);
         let is_lossy = seed % 4 == 3;
         let durability = if seed % 8 == 3 { Durability::Disk } else { Durability::Os };
         Self {
-            name: "fix",
             clients: 2,
             fix: 2,
             copies: seed % 4 == 2,
@@ -41,17 +39,15 @@ impl Scenario {
 
     /// OUCH sessions go from gateway to gateway as these die, stop and are full, connections break, everything is started again, clocks jump, disks are lost
     /// and power fails: what they are told is of the record, so nothing of it excuses anything. With every third seed members come by FIX too.
-    #[must_use]
-    pub fn ouch(seed: u64) -> Self {
+    pub(super) fn ouch(seed: u64) -> Self {
         let fix = Self::fix(seed);
         let faults = fix.faults.clone().with([(Fault::Power, fix.durability.power_every(40 * MS))]);
-        Self { name: "ouch", ouch: 2, fix: usize::from(seed.is_multiple_of(3)), copies: false, faults, ..fix }
+        Self { ouch: 2, fix: usize::from(seed.is_multiple_of(3)), copies: false, faults, ..fix }
     }
 
     /// Servers over HTTP go from gateway to gateway as these die, stop and are full, connections break and disks are lost, and die themselves; their clients ask again by name and
     /// follow their streams, some from the first number again or ahead of what there is. Of FIX and OUCH there is nobody.
-    #[must_use]
-    pub fn http(seed: u64) -> Self {
-        Self { name: "http", web: 3, ouch: 0, fix: 0, ..Self::ouch(seed) }
+    pub(super) fn http(seed: u64) -> Self {
+        Self { web: 3, ouch: 0, fix: 0, ..Self::ouch(seed) }
     }
 }

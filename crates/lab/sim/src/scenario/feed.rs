@@ -22,12 +22,10 @@ impl Feed {
 
 impl Scenario {
     /// Market data on lines that lose, while publishers and replayers die and lose what they have, and so does all that they read.
-    #[must_use]
-    pub fn feed(seed: u64) -> Self {
+    pub(super) fn feed(seed: u64) -> Self {
         let quick = Self::quick(seed);
         let durability = Durability::of_every_second(seed);
         Self {
-            name: "feed",
             recorders: 3,
             quorum: 1 + (seed / 2 % 2) as usize,
             durability,

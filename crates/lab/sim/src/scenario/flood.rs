@@ -4,11 +4,9 @@ use super::{Durability, Fault, FaultMix, MS, Scenario, US};
 
 impl Scenario {
     /// More requests than the gateways take on, a tiny window, recorders that stand still.
-    #[must_use]
-    pub fn overload(seed: u64) -> Self {
+    pub(super) fn overload(seed: u64) -> Self {
         let quick = Self::quick(seed);
         Self {
-            name: "overload",
             clients: 6,
             requests_per_client: 60,
             think_ns: 30 * US,
@@ -25,11 +23,9 @@ impl Scenario {
     }
 
     /// More requests than the venues take, for the whole time, and room for all of them: only waiting is too long.
-    #[must_use]
-    pub fn flood(seed: u64) -> Self {
+    pub(super) fn flood(seed: u64) -> Self {
         let quick = Self::quick(seed);
         Self {
-            name: "flood",
             duration_ns: 150 * MS,
             clients: 16,
             requests_per_client: 2_000,

@@ -4,11 +4,9 @@ use super::{Fault, FaultMix, MS, Scenario, US};
 
 impl Scenario {
     /// Members' keys are changed and revoked while they trade, gateways die, and their clocks jump.
-    #[must_use]
-    pub fn revocations(seed: u64) -> Self {
+    pub(super) fn revocations(seed: u64) -> Self {
         let quick = Self::quick(seed);
         Self {
-            name: "revocations",
             requests_per_client: 160,
             think_ns: 300 * US,
             revocations: true,
@@ -25,11 +23,9 @@ impl Scenario {
     }
 
     /// Sessions that guard orders end: their connections break, their gateways die, everything starts again.
-    #[must_use]
-    pub fn sessions(seed: u64) -> Self {
+    pub(super) fn sessions(seed: u64) -> Self {
         let quick = Self::quick(seed);
         Self {
-            name: "sessions",
             requests_per_client: 160,
             think_ns: 300 * US,
             guards: true,

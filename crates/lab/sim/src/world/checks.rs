@@ -12,7 +12,7 @@ use crate::memory::log::Log;
 use crate::memory::reader::scan;
 use crate::record::Record;
 use crate::scenario::{Durability, MS, US};
-use crate::{Broken, Verdict, must};
+use crate::{Broken, Verdict, broken, must};
 
 use super::settings::{SESSION_IN_FLIGHT_MAX, names_max};
 use super::{World, gateway_id, index, recorder_id};
@@ -117,7 +117,7 @@ impl World<'_> {
         })?;
         if !answer.repeat && !self.clients[client].first_answers.insert((connection, name)) {
             let what = format!("client {client} has two first answers on one connection: {answer:?}");
-            return Err(Broken { invariant: "I3 exactly once", what });
+            return broken("I3 exactly once", what);
         }
         self.check_completion(client, name, shard)
     }
@@ -170,7 +170,7 @@ impl World<'_> {
                 if in_flight as usize <= self.in_flight_max() {
                     return Ok(());
                 }
-                Err(Broken { invariant: "I6 bounded", what: format!("{node} has {in_flight} in flight") })
+                broken("I6 bounded", format!("{node} has {in_flight} in flight"))
             }
             NodeId::Venue(_) => self.check_venue(index(node)),
             NodeId::Recorder(_) => self.check_halted(index(node)),
@@ -299,7 +299,7 @@ impl World<'_> {
                 })?;
                 if on_book != resting {
                     let what = format!("venue {venue} shard {shard}: {on_book:?} rest, {resting:?} should");
-                    return Err(Broken { invariant: "I5 conservation", what });
+                    return broken("I5 conservation", what);
                 }
             }
         }

@@ -12,7 +12,7 @@ use pares_wire::frame::{self, GatewayFrame, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES,
 use crate::client::EXCHANGE;
 use crate::queue::Action;
 use crate::scenario::{MS, US};
-use crate::{Broken, Verdict};
+use crate::{Broken, Verdict, broken};
 
 use super::guests::GuestEnd;
 use super::order_queries::Asked;
@@ -294,8 +294,7 @@ impl World<'_> {
         loop {
             let split = frame::split(rest);
             let Ok(split) = split else {
-                let what = format!("gateway sent what is no frame: {split:?}");
-                return Err(Broken { invariant: "the protocol", what });
+                return broken("the protocol", format!("gateway sent what is no frame: {split:?}"));
             };
             let Some((kind, body, after)) = split else { break };
             rest = after;

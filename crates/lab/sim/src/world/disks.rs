@@ -147,20 +147,13 @@ impl World<'_> {
         state.logs.remove(&node);
         state.files.remove_all(Path::new(&node.to_string()));
         drop(state);
-        let down_ns = match node {
+        match node {
             NodeId::Recorder(id) => {
                 self.summary.ills.wiped += 1;
                 self.safe[usize::from(id.0)] = Safe::new(self.scenario.shards);
-                self.random.between(200 * US, 4 * MS)
             }
-            NodeId::Publisher(_) | NodeId::Replayer(_) => {
-                self.summary.ills.publishers_wiped += 1;
-                self.random.between(200 * US, 4 * MS)
-            }
-            NodeId::Venue(_) => {
-                self.summary.ills.venues_wiped += 1;
-                self.random.between(200 * US, 4 * MS)
-            }
+            NodeId::Publisher(_) | NodeId::Replayer(_) => self.summary.ills.publishers_wiped += 1,
+            NodeId::Venue(_) => self.summary.ills.venues_wiped += 1,
             NodeId::Gateway(id) => {
                 self.summary.ills.gateways_wiped += 1;
                 self.excuse_guests();
@@ -172,7 +165,8 @@ impl World<'_> {
                 self.queue.push(self.now_ns + for_ns, Action::Repair);
                 return;
             }
-        };
+        }
+        let down_ns = self.random.between(200 * US, 4 * MS);
         self.out_of_action(node, down_ns + 5 * MS);
         self.start_later(node, down_ns);
     }

@@ -19,7 +19,7 @@ use crate::memory::host::Host;
 use crate::memory::sockets::MemorySockets;
 use crate::queue::Action;
 use crate::scenario::{MS, US};
-use crate::{Broken, Verdict, must};
+use crate::{Broken, Verdict, broken, must};
 
 use super::steps::{Ended, call};
 use super::{Memory, World, index, number};
@@ -250,7 +250,7 @@ impl World<'_> {
             Err(error) => {
                 self.trace.say(self.now_ns, &format!("no epoch begins: {error}"));
                 let what = format!("everything is down and does not start: {error}");
-                return Err(Broken { invariant: "everything is answered", what });
+                return broken("everything is answered", what);
             }
         };
         must(epoch > self.epoch, "an epoch is used once", || format!("{epoch} begins after {}", self.epoch))?;

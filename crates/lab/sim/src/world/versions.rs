@@ -14,7 +14,7 @@ use pares_gateway::ClientRequest;
 use crate::client::EVERYWHERE;
 use crate::engine::Poison;
 use crate::scenario::MS;
-use crate::{Broken, Verdict};
+use crate::{Broken, Verdict, broken};
 
 use super::faults::GRACE_NS;
 use super::{World, index, recorder_id, venue_id};
@@ -60,7 +60,7 @@ impl World<'_> {
             return Ok(());
         }
         let what = format!("recorder {recorder} halted a shard, and nobody has said anything else");
-        Err(Broken { invariant: "I1 agreement", what })
+        broken("I1 agreement", what)
     }
 
     /// Whether every recorder has found it: there is nothing more to come.

@@ -61,13 +61,9 @@ impl World {
         self.queue.push(at, Event::Logged { site, version });
     }
 
-    pub(super) fn on_logged(&mut self, site: Site, version: u64) {
-        self.see(site, version);
-    }
-
     /// `version` is in the database of `site`. Rows are given up when it is *seen*: one that took them before could only
     /// fail, since its snapshot would lack the version.
-    fn see(&mut self, site: Site, version: u64) {
+    pub(super) fn see(&mut self, site: Site, version: u64) {
         self.checker.installs(site, version);
         for seen in self.servers[site].install(version) {
             if let Some(executed) = self.servers[site].installing.remove(&seen) {

@@ -9,16 +9,16 @@ mod readers;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pares_desk::item::{ItemBody, TraderId};
-use pares_load::LabError;
+use pares_load::{LabError, Worker};
 use pares_member::{MemberConfig, TraderClient};
 
 pub(super) use cast::{Cast, measure as cast};
-use readers::{Reader, Told};
+use readers::Reader;
 
 use crate::member::Desk;
 
@@ -82,21 +82,20 @@ pub(super) fn measure(plan: &Plan) -> Result<Served, LabError> {
     let mut desk = Desk::of(MemberConfig::local(1))?;
     desk.start(ONLY)?;
     let server = desk.address(ONLY)?;
-    let told = Arc::new(Told::default());
+    let told = Arc::new(AtomicU64::new(0));
     let reader = Reader::connect(server, *plan, Arc::clone(&told));
     let reader = reader.map_err(LabError::io("connecting traders"))?;
-    let reader = std::thread::spawn(move || reader.run());
+    let reader = Worker::start("traders", move |stop| reader.run(stop))?;
     let fast = (0..plan.traders).filter(|&trader| !plan.is_slow(trader)).count() as u64;
     let submitted = submit(server, plan.rate, plan.seconds).map(|items| {
         let begun = Instant::now();
-        while told.items.load(Ordering::Relaxed) < items * fast && begun.elapsed() < PATIENCE {
+        while told.load(Ordering::Relaxed) < items * fast && begun.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(2));
         }
         items * fast
     });
-    told.stop.store(true, Ordering::Relaxed);
-    let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let (due, read) = (submitted?, read.map_err(LabError::io("reading what traders are told"))?);
+    let (read, due) = (reader.finish(), submitted?);
+    let read = read.map_err(LabError::io("reading what traders are told"))?;
     desk.end(ONLY)?;
     match read.items {
         items if items < due => {

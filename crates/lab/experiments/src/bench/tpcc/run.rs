@@ -1,13 +1,13 @@
 //! The benchmark's parts, one after the other.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::time::{Duration, Instant};
 
 use pares_load::{DistantSites, LabError, PATIENCE, SitesPlan, failed};
 use pares_operator::sites::reports;
 use pares_tpcc::Kind;
 use pares_wholesale::{DatabaseSize, FoundRows, Terminal};
-use pares_wice::codec::DecodeError;
 use pares_wice::{Isolation, SiteId};
 
 use super::clients::{Asked, Told, User, execute_all, work};
@@ -262,8 +262,8 @@ impl<'a> Bench<'a> {
         }
         let differing = digests.iter().filter(|digest| **digest != digests[0]).count();
         let mut first = self.sites.reader(all[0])?;
-        let there = FoundRows::read(&self.size, |ask| first.read(ask, PATIENCE).map_err(Unread::from))
-            .map_err(|Unread(why)| LabError::Failed(format!("reading rows: {why}")))?;
+        let there = FoundRows::read(&self.size, |ask| Ok::<_, Box<dyn Error>>(first.read(ask, PATIENCE)?))
+            .map_err(failed("reading rows"))?;
         let figures = &mut self.figures;
         figures.sites_differing = differing as u64;
         figures.consistency = figures.broken.is_empty();
@@ -283,21 +283,6 @@ impl<'a> Bench<'a> {
             self.figures.broken.extend(lines.lines().map(|line| format!("{site}: {line}")));
         }
         Ok(())
-    }
-}
-
-/// Why something could not be read.
-struct Unread(String);
-
-impl From<DecodeError> for Unread {
-    fn from(error: DecodeError) -> Self {
-        Self(error.to_string())
-    }
-}
-
-impl From<pares_site::CallError> for Unread {
-    fn from(error: pares_site::CallError) -> Self {
-        Self(error.to_string())
     }
 }
 

@@ -1,11 +1,10 @@
 //! Charts of a day trading system.
 
 use pares_brokerage::{BacklogSample, RunFigures};
-use pares_chart::{Axis, Chart, Look, Scale, Series};
 use pares_load::LabError;
 
 use super::super::Context;
-use super::super::report::csv;
+use super::super::report::{Look, Series, chart, csv, linear, series};
 use super::desks::{DeskPoint, Division};
 use super::runs::Runs;
 use super::workers::WorkersPoint;
@@ -35,27 +34,18 @@ pub(super) fn write(
         ("daytrading5", "Users all of whose commands have their replies", idle(runs, &users)),
     ];
     let mut written = Vec::new();
-    for (file, shows, (axes, series)) in charts {
+    for (file, shows, ((x, y), lines)) in charts {
         let rows = (0_u32..)
-            .zip(&series)
-            .flat_map(|(at, series)| series.points.iter().map(move |(x, y)| vec![f64::from(at), *x, *y]));
+            .zip(&lines)
+            .flat_map(|(at, line)| line.points.iter().map(move |(x, y)| vec![f64::from(at), *x, *y]));
         let data = csv("series,x,y", rows);
-        context.write(file, &chart(shows, axes, series), &data)?;
+        context.write(file, &chart(shows, linear(x), linear(y), lines), &data)?;
         written.push((file.to_owned(), shows.to_owned()));
     }
     Ok(written)
 }
 
 type Lines = ((&'static str, &'static str), Vec<Series>);
-
-fn chart(title: &str, (x, y): (&'static str, &'static str), series: Vec<Series>) -> Chart {
-    let axis = |label| Axis { label, scale: Scale::Linear };
-    Chart { title: title.into(), x: axis(x), y: axis(y), series, marks: vec![] }
-}
-
-fn line(name: impl Into<String>, points: Vec<(f64, f64)>, look: Look) -> Series {
-    Series { name: name.into(), points, look }
-}
 
 fn throughput(runs: &Runs, names: &[&str]) -> Lines {
     let of = |figures: &RunFigures| {
@@ -64,20 +54,20 @@ fn throughput(runs: &Runs, names: &[&str]) -> Lines {
         let point = |(at, chunk): (u32, &[u64])| {
             (f64::from(at) * seconds, chunk.iter().sum::<u64>() as f64 / (chunk.len() as f64 / 10.0))
         };
-        chunks.map(point).collect()
+        chunks.map(point).collect::<Vec<_>>()
     };
-    let lines = runs.named(names).map(|(name, figures)| line(name, of(figures), Look::Steps));
+    let lines = runs.named(names).map(|(name, figures)| series(name, Look::Steps, of(figures)));
     (("seconds", "commands a second"), lines.collect())
 }
 
 fn questions(desks: &[DeskPoint]) -> Lines {
     let of = |division| {
         let points = desks.iter().filter(move |point: &&DeskPoint| point.division == division);
-        points.map(|point| (point.desks as f64, point.hits as f64)).collect()
+        points.map(|point| (point.desks as f64, point.hits as f64))
     };
     let lines = vec![
-        line("a desk for each stock", of(Division::ByStock), Look::Line),
-        line("in turn, hearing each other, as in the paper", of(Division::InTurn), Look::Line),
+        series("a desk for each stock", Look::Line, of(Division::ByStock)),
+        series("in turn, hearing each other, as in the paper", Look::Line, of(Division::InTurn)),
     ];
     (("quote desks", "questions to the quote server"), lines)
 }
@@ -86,24 +76,25 @@ fn backlog(workers: &[WorkersPoint], runs: &Runs) -> Lines {
     let theirs = workers.iter().filter(|point| point.workers % 2 == 0).map(|point| {
         let totals = (0_u32..).zip(&point.left);
         let points = totals.map(|(at, left)| (f64::from(at) / 2.0, left.iter().sum::<usize>() as f64));
-        line(format!("the paper, {} workers, computed", point.workers), points.collect(), Look::Steps)
+        series(format!("the paper, {} workers, computed", point.workers), Look::Steps, points)
     });
     let open = |sample: &BacklogSample| sample.for_quotes + sample.for_users + sample.under_way;
     let ours = runs.large().map(|(name, figures)| {
         let points =
             figures.backlog.iter().flatten().map(|sample| (sample.ms as f64 / 1e3, open(sample) as f64));
-        line(format!("here, {name}"), points.collect(), Look::Steps)
+        series(format!("here, {name}"), Look::Steps, points)
     });
     (("seconds", "commands"), theirs.chain(ours).collect())
 }
 
 fn starving(workers: &[WorkersPoint]) -> Lines {
     let of = |point: &WorkersPoint, worker: usize| {
-        (0_u32..).zip(&point.left).map(|(at, left)| (f64::from(at) / 2.0, left[worker] as f64)).collect()
+        let left = point.left.iter().map(|left| left[worker] as f64);
+        (0_u32..).zip(left).map(|(at, left)| (f64::from(at) / 2.0, left)).collect::<Vec<_>>()
     };
     let twelve = workers.last().into_iter();
     let lines = twelve.flat_map(|point| {
-        SHOWN.map(|worker| line(format!("worker {}", worker + 1), of(point, worker), Look::Steps))
+        SHOWN.map(|worker| series(format!("worker {}", worker + 1), Look::Steps, of(point, worker)))
     });
     (("seconds", "commands"), lines.collect())
 }
@@ -113,7 +104,7 @@ fn idle(runs: &Runs, names: &[&str]) -> Lines {
         let share = |sample: &BacklogSample| sample.idle_users as f64 / figures.users.max(1) as f64 * 100.0;
         let points = figures.backlog.iter().flatten().map(|sample| (sample.ms as f64 / 1e3, share(sample)));
         let name = if name.ends_with("users") { name } else { "100 users" };
-        line(name, points.collect(), Look::Steps)
+        series(name, Look::Steps, points)
     });
     (("seconds", "per cent of the users"), lines.collect())
 }

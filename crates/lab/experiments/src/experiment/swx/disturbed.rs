@@ -12,11 +12,10 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use super::super::Context;
-use super::super::report::{Grid, csv};
+use super::super::report::{Chart, Grid, Look, chart, csv, linear, series};
 use super::people::{Delays, Read, Source, Trader, read_by};
 use super::trader::Process;
-use crate::member::{Desk, GIVES, LARGE, TAKES};
-use pares_chart::{Axis, Chart, Look, Scale, Series};
+use crate::member::{Desk, GIVES, LARGE};
 
 /// Quick ones, and others.
 const TRADERS: u32 = 6;
@@ -80,9 +79,7 @@ struct Floor {
 
 impl Floor {
     fn open() -> Result<Self, LabError> {
-        let mut desk = Desk::new()?;
-        [TAKES, GIVES].into_iter().try_for_each(|server| desk.start(server))?;
-        let server = desk.address(GIVES)?;
+        let (desk, server) = Desk::running()?;
         let quick = Trader::start_quick(server, TRADERS)?;
         let source = Source::start(server, Some(RATE), LARGE)?;
         Ok(Self { source, quick, others: Vec::new(), names: OTHERS, gone: 0, desk })
@@ -220,23 +217,17 @@ fn summary(state: usize, stretches: &[Stretch], reads: &[Read]) -> State {
 }
 
 fn write(context: &Context, title: &str, turns: &Turns) -> LabResult {
-    let series = |name: &str, rate: fn(&Instantaneous) -> f64| Series {
-        name: name.into(),
-        points: turns.line.iter().map(|at| (at.seconds, rate(at))).collect(),
-        look: Look::Steps,
+    let line = |name: &str, rate: fn(&Instantaneous) -> f64| {
+        series(name, Look::Steps, turns.line.iter().map(|at| (at.seconds, rate(at))))
     };
-    let chart = Chart {
-        title: title.into(),
-        x: Axis { label: "seconds", scale: Scale::Linear },
-        y: Axis { label: "messages a second", scale: Scale::Linear },
-        series: vec![
-            series("emitted", |at| at.emitted),
-            series("received by a quick trader", |at| at.quick),
-            series("received by another", |at| at.other),
-        ],
-        // What the states of the second round are, the first has said.
-        marks: turns.marks.iter().enumerate().map(|(index, mark)| named_once(index, mark)).collect(),
-    };
+    let lines = vec![
+        line("emitted", |at| at.emitted),
+        line("received by a quick trader", |at| at.quick),
+        line("received by another", |at| at.other),
+    ];
+    // What the states of the second round are, the first has said.
+    let marks = turns.marks.iter().enumerate().map(|(index, mark)| named_once(index, mark)).collect();
+    let chart = Chart { marks, ..chart(title, linear("seconds"), linear("messages a second"), lines) };
     let rows = turns.line.iter().map(|at| vec![at.seconds, at.emitted, at.quick, at.other]);
     context.write("swx6", &chart, &csv("seconds,emitted,received_quick,received_other", rows))
 }

@@ -10,13 +10,12 @@ use pares_text::progress;
 use serde::Serialize;
 
 use super::super::Context;
-use super::super::report::{Grid, csv};
+use super::super::report::{Chart, Grid, Look, chart, csv, linear, series};
 use super::super::stage::median;
 use super::Charts;
 use super::one_thread::{OneThread, Way};
 use super::people::{Delays, Read, Source, Trader, read_by};
 use crate::member::{Desk, GIVES, LARGE, TAKES};
-use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// As in the paper.
 const TRADERS: u32 = 10;
@@ -43,31 +42,34 @@ struct Case {
     paper: &'static str,
 }
 
+const BLOCK: Case = Case {
+    name: "in one block",
+    way: Some(Way::Block),
+    messages: SMALL,
+    rounds: 5,
+    paper: "black-out, then a saw",
+};
+const CHUNKS: Case = Case {
+    name: "in chunks of 32 KiB without pause",
+    way: Some(Way::Chunks(CHUNK_BYTES)),
+    paper: "the same",
+    ..BLOCK
+};
+const PAUSED: Case = Case {
+    name: "in chunks of 32 KiB with pauses of 50 ms",
+    way: Some(Way::Paused(CHUNK_BYTES, PAUSE)),
+    rounds: 1,
+    paper: "not hindered",
+    ..BLOCK
+};
+const SHIPS: Case = Case { name: "by the server that ships", way: None, paper: "-", ..BLOCK };
 const CASES: [Case; 6] = [
-    Case {
-        name: "in one block",
-        way: Some(Way::Block),
-        messages: SMALL,
-        rounds: 5,
-        paper: "black-out, then a saw",
-    },
-    Case {
-        name: "in chunks of 32 KiB without pause",
-        way: Some(Way::Chunks(CHUNK_BYTES)),
-        messages: SMALL,
-        rounds: 5,
-        paper: "the same",
-    },
-    Case {
-        name: "in chunks of 32 KiB with pauses of 50 ms",
-        way: Some(Way::Paused(CHUNK_BYTES, PAUSE)),
-        messages: SMALL,
-        rounds: 1,
-        paper: "not hindered",
-    },
-    Case { name: "by the server that ships", way: None, messages: SMALL, rounds: 5, paper: "-" },
-    Case { name: "in one block", way: Some(Way::Block), messages: LARGE_STATE, rounds: 1, paper: "worse" },
-    Case { name: "by the server that ships", way: None, messages: LARGE_STATE, rounds: 2, paper: "-" },
+    BLOCK,
+    CHUNKS,
+    PAUSED,
+    SHIPS,
+    Case { messages: LARGE_STATE, rounds: 1, paper: "worse", ..BLOCK },
+    Case { messages: LARGE_STATE, rounds: 2, ..SHIPS },
 ];
 
 /// So many messages of 8 KiB.
@@ -257,18 +259,14 @@ impl Plot {
 fn write(context: &Context, firsts: &[Round]) -> Result<Charts, LabError> {
     for plot in &PLOTS {
         let lines: Vec<Vec<(f64, f64)>> = plot.cases.iter().map(|&case| plot.line(&firsts[case])).collect();
-        let look = Look::Steps;
-        let shown =
-            |line: &Vec<(f64, f64)>| line.iter().map(|&(at, rate)| (at, rate.min(SHOWN_MAX))).collect();
         let named = plot.cases.iter().map(|&case| CASES[case].shown(context));
-        let series = named.zip(&lines).map(|(name, line)| Series { name, points: shown(line), look });
-        let chart = Chart {
-            title: plot.title(context),
-            x: Axis { label: "seconds since the server that is filled was started", scale: Scale::Linear },
-            y: Axis { label: "messages a second received by a trader, up to 1,500", scale: Scale::Linear },
-            series: series.collect(),
-            marks: vec![(0.0, "started".into())],
-        };
+        let shown = named.zip(&lines).map(|(name, line)| {
+            series(name, Look::Steps, line.iter().map(|&(at, rate)| (at, rate.min(SHOWN_MAX))))
+        });
+        let x = linear("seconds since the server that is filled was started");
+        let y = linear("messages a second received by a trader, up to 1,500");
+        let marks = vec![(0.0, "started".into())];
+        let chart = Chart { marks, ..chart(plot.title(context), x, y, shown.collect()) };
         let rows = lines.iter().zip(plot.cases).flat_map(|(line, &case)| {
             line.iter().map(move |&(seconds, rate)| vec![case as f64 + 1.0, seconds, rate])
         });

@@ -8,33 +8,22 @@ use pares_text::{grouped, progress};
 use serde::Serialize;
 
 use super::super::Context;
-use super::super::report::{Grid, csv};
+use super::super::report::{Chart, Grid, Look, chart, csv, logarithmic, series};
 use super::Charts;
 use super::people::{Delays, Read, Source, Trader};
-use crate::member::{Desk, GIVES, LARGE, TAKES};
-use pares_chart::{Axis, Chart, Look, Scale, Series};
+use crate::member::{Desk, LARGE};
 
 /// Traders of each kind: twelve, as in the paper, where six or so are slow.
 const TRADERS: u32 = 4;
 /// How long a trader takes for a message, microseconds: none; what the paper's do; what the paper's slow workstations come to, 60 a second.
 const KINDS: [(&str, u64); 3] = [("at once", 0), ("5 ms", 5_000), ("16.7 ms", 16_667)];
-/// Messages a second; none: as fast as the source can.
-const LARGE_RATES: [Option<u64>; 11] = [
-    Some(10),
-    Some(20),
-    Some(40),
-    Some(60),
-    Some(80),
-    Some(100),
-    Some(200),
-    Some(500),
-    Some(1_000),
-    Some(2_000),
-    None,
-];
+/// For a rate: as fast as the source can.
+const FASTEST: u64 = 0;
+/// Messages a second.
+const LARGE_RATES: [u64; 11] = [10, 20, 40, 60, 80, 100, 200, 500, 1_000, 2_000, FASTEST];
 /// Short messages, and how many a second; all traders read them at once.
 const SMALL: usize = 64;
-const SMALL_RATES: [Option<u64>; 5] = [Some(1_000), Some(10_000), Some(50_000), Some(100_000), None];
+const SMALL_RATES: [u64; 5] = [1_000, 10_000, 50_000, 100_000, FASTEST];
 const WARM_UP: Duration = Duration::from_millis(700);
 const TIME: Duration = Duration::from_secs(3);
 
@@ -61,7 +50,8 @@ pub(super) fn run(context: &Context) -> Result<Vec<Point>, LabError> {
     let mut found = Vec::new();
     for (bytes, rates, kinds) in [(LARGE, large, &KINDS[..]), (SMALL, small, &KINDS[..1])] {
         for &rate in rates {
-            found.push(measure(context, bytes, rate, kinds)?);
+            let target = Some(rate).filter(|&rate| rate != FASTEST);
+            found.push(measure(context, bytes, target, kinds)?);
             bar.inc(1);
         }
     }
@@ -75,9 +65,7 @@ fn measure(
     target: Option<u64>,
     kinds: &[(&str, u64)],
 ) -> Result<Point, LabError> {
-    let mut desk = Desk::new()?;
-    [TAKES, GIVES].into_iter().try_for_each(|server| desk.start(server))?;
-    let server = desk.address(GIVES)?;
+    let (_desk, server) = Desk::running()?;
     let each = TRADERS as usize * KINDS.len() / kinds.len();
     let takes = kinds.iter().flat_map(|&(_, us)| std::iter::repeat_n(Duration::from_micros(us), each));
     let traders = (0..).zip(takes).map(|(index, takes)| Trader::start(server, index, takes));
@@ -119,20 +107,7 @@ pub(super) fn write(context: &Context, found: &[Point]) -> Result<Charts, LabErr
     let rows = large.map(|p| std::iter::once(p.emitted).chain(p.received.iter().copied()).collect());
     let data = csv("emitted,received_at_once,received_5_ms,received_16_7_ms", rows);
     context.write("swx5", &reception(shows[1], found), &data)?;
-    Ok(["swx4", "swx5"]
-        .iter()
-        .zip(shows)
-        .map(|(file, shows)| ((*file).to_owned(), shows.to_owned()))
-        .collect())
-}
-
-fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
-    Series { name: name.into(), points, look: Look::Line }
-}
-
-fn chart(title: &str, (x, y): (&'static str, &'static str), series: Vec<Series>) -> Chart {
-    let axis = |label| Axis { label, scale: Scale::Log };
-    Chart { title: title.into(), x: axis(x), y: axis(y), series, marks: vec![] }
+    Ok(["swx4", "swx5"].iter().zip(shows).map(|(file, shows)| ((*file).into(), shows.into())).collect())
 }
 
 /// Rates at which the paper measured.
@@ -141,36 +116,32 @@ fn paper_rates() -> impl Iterator<Item = f64> {
 }
 
 fn emission(title: &str, found: &[Point]) -> Chart {
-    let points = |bytes| {
+    let line = |name: &str, bytes| {
         let points = found.iter().filter(|point: &&Point| point.bytes == bytes);
-        points.map(|point| (point.target.map_or(point.emitted, |rate| rate as f64), point.emitted)).collect()
+        let asked = |point: &Point| point.target.map_or(point.emitted, |rate| rate as f64);
+        series(name, Look::Line, points.map(|point| (asked(point), point.emitted)))
     };
-    let paper = paper_rates().map(|rate| (rate, rate)).collect();
-    let series = vec![
-        line("8 KiB, 12 traders of three kinds", points(LARGE)),
-        line("64 bytes, 12 traders that read at once", points(SMALL)),
-        Series { name: "the paper: as asked".into(), points: paper, look: Look::Crosses },
+    let lines = vec![
+        line("8 KiB, 12 traders of three kinds", LARGE),
+        line("64 bytes, 12 traders that read at once", SMALL),
+        series("the paper: as asked", Look::Crosses, paper_rates().map(|rate| (rate, rate))),
     ];
-    chart(
-        title,
-        ("messages a second asked for (the last: as many as can be)", "messages a second emitted"),
-        series,
-    )
+    let x = logarithmic("messages a second asked for (the last: as many as can be)");
+    chart(title, x, logarithmic("messages a second emitted"), lines)
 }
 
 fn reception(title: &str, found: &[Point]) -> Chart {
-    let points = |bytes, kind: usize| {
+    let line = |name: String, bytes, kind: usize| {
         let points = found.iter().filter(|point: &&Point| point.bytes == bytes);
-        points.map(|point| (point.emitted, point.received[kind])).collect()
+        series(name, Look::Line, points.map(|point| (point.emitted, point.received[kind])))
     };
     let kinds = KINDS.iter().enumerate();
-    let kinds =
-        kinds.map(|(kind, (name, _))| line(format!("8 KiB, taken {}", takes(name)), points(LARGE, kind)));
-    let paper = paper_rates().map(|rate| (rate, rate.min(60.0))).collect();
-    let paper =
-        Series { name: "the paper: slow traders stall at 60".into(), points: paper, look: Look::Crosses };
-    let series = kinds.chain([line("64 bytes, taken at once", points(SMALL, 0)), paper]).collect();
-    chart(title, ("messages a second emitted", "messages a second received by a trader"), series)
+    let kinds = kinds.map(|(kind, (name, _))| line(format!("8 KiB, taken {}", takes(name)), LARGE, kind));
+    let paper = paper_rates().map(|rate| (rate, rate.min(60.0)));
+    let paper = series("the paper: slow traders stall at 60", Look::Crosses, paper);
+    let lines = kinds.chain([line("64 bytes, taken at once".into(), SMALL, 0), paper]).collect();
+    let y = logarithmic("messages a second received by a trader");
+    chart(title, logarithmic("messages a second emitted"), y, lines)
 }
 
 fn takes(kind: &str) -> String {

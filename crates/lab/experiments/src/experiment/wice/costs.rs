@@ -98,52 +98,43 @@ fn here(bench: &serde_json::Value) -> String {
 
 fn times(costs: &MeasuredCosts) -> Grid {
     let ms = |ns: u64| format!("{:.2}", ns as f64 / 1e6);
-    let row = |kind: Kind| {
-        let at = kind as usize;
-        let (paper, execute, apply) = (PAPER_MS[at], costs.execute_ns[at], costs.apply_ns[at]);
-        let applied = if kind.reads_only() { String::new() } else { format!("{:.2}", paper * 0.02) };
-        vec![kind.name().to_owned(), format!("{paper:.2}"), ms(execute), applied, ms(apply)]
-    };
-    Grid {
-        head: vec![
-            "",
-            ">executing, ms: paper, mean",
-            ">measured",
-            ">applying, ms: assumed, 2 %",
-            ">measured",
+    let paper = |kind: &Kind| PAPER_MS[*kind as usize];
+    let assumed = |kind: &Kind| format!("{:.2}", paper(kind) * 0.02);
+    Grid::of(
+        &Kind::ALL,
+        &[
+            ("", &|kind| kind.name().to_owned()),
+            (">executing, ms: paper, mean", &|kind| format!("{:.2}", paper(kind))),
+            (">measured", &|kind| ms(costs.execute_ns[*kind as usize])),
+            (">applying, ms: assumed, 2 %", &|kind| {
+                if kind.reads_only() { String::new() } else { assumed(kind) }
+            }),
+            (">measured", &|kind| ms(costs.apply_ns[*kind as usize])),
         ],
-        rows: Kind::ALL.map(row).to_vec(),
-    }
+    )
 }
 
-fn grid(all: &[Beside]) -> Grid {
-    let head = vec![
-        ">clients",
-        "",
-        "processor times",
-        ">transactions per minute, C_A / C_B",
-        ">latency, ms",
-        ">aborted, %",
-        ">processors, %",
-        ">link, %",
-    ];
-    let row = |beside: &Beside, which: &str, outcome: &RunResult| {
-        vec![
-            grouped(beside.clients.into()),
-            beside.line.name().to_owned(),
-            which.to_owned(),
-            both(outcome, |side| side.per_minute, 0),
-            both(outcome, |side| side.update.mean_ms, 0),
-            both(outcome, |side| side.abort_percent, 2),
-            both(outcome, |side| side.processor_percent, 0),
-            both(outcome, |side| side.link_percent, 0),
-        ]
+fn grid<'a>(all: &'a [Beside]) -> Grid {
+    let of = |beside: &'a Beside| {
+        let paper = beside.paper.as_ref().map(|outcome| (beside, "paper", outcome));
+        paper.into_iter().chain([(beside, "measured", &beside.measured)])
     };
-    let rows = |beside: &Beside| {
-        let paper = beside.paper.as_ref().map(|outcome| row(beside, "paper", outcome));
-        paper.into_iter().chain([row(beside, "measured", &beside.measured)]).collect::<Vec<_>>()
-    };
-    Grid { head, rows: all.iter().flat_map(rows).collect() }
+    let all: Vec<_> = all.iter().flat_map(of).collect();
+    Grid::of(
+        &all,
+        &[
+            (">clients", &|(beside, ..)| grouped(beside.clients.into())),
+            ("", &|(beside, ..)| beside.line.name().to_owned()),
+            ("processor times", &|(_, which, _)| (*which).to_owned()),
+            (">transactions per minute, C_A / C_B", &|(.., outcome)| {
+                both(outcome, |side| side.per_minute, 0)
+            }),
+            (">latency, ms", &|(.., outcome)| both(outcome, |side| side.update.mean_ms, 0)),
+            (">aborted, %", &|(.., outcome)| both(outcome, |side| side.abort_percent, 2)),
+            (">processors, %", &|(.., outcome)| both(outcome, |side| side.processor_percent, 0)),
+            (">link, %", &|(.., outcome)| both(outcome, |side| side.link_percent, 0)),
+        ],
+    )
 }
 
 fn json(all: &[Beside], bench: serde_json::Value) -> serde_json::Value {

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{Scope, both};
 use crate::experiment::Context;
-use crate::experiment::report::{Grid, csv};
-use pares_chart::{Axis, Chart, Look, Scale, Series};
+use crate::experiment::report::{Grid, Look, chart, csv, linear, series};
+use pares_chart::{Axis, Scale};
 
 /// The paper's range.
 pub(super) const CLIENTS: [u32; 6] = [60, 500, 1_000, 2_000, 4_000, 6_000];
@@ -55,6 +55,16 @@ pub(super) struct Point {
 }
 
 impl Point {
+    /// Runs all lines as they are set.
+    pub(super) fn run(
+        scope: &Scope,
+        clients: u32,
+        setting: impl Fn(Line) -> Setting,
+    ) -> Result<Self, LabError> {
+        let outcomes = LINES.into_iter().map(|line| scope.run(&setting(line))).collect::<Result<_, _>>()?;
+        Ok(Self { clients, outcomes })
+    }
+
     pub(super) fn of(&self, line: Line) -> &RunResult {
         &self.outcomes[line as usize]
     }
@@ -97,11 +107,7 @@ pub(super) fn figures(outcome: &RunResult) -> serde_json::Value {
 }
 
 pub(super) fn run(scope: &Scope) -> Result<Vec<Point>, LabError> {
-    let point = |clients: u32| {
-        let outcome = |line: Line| scope.run(&scope.setting(line.setting(clients), false));
-        let outcomes = LINES.into_iter().map(outcome).collect::<Result<_, _>>()?;
-        Ok(Point { clients, outcomes })
-    };
+    let point = |clients| Point::run(scope, clients, |line| scope.setting(line.setting(clients), false));
     CLIENTS.into_iter().map(point).collect()
 }
 
@@ -140,19 +146,13 @@ pub(super) fn write(context: &Context, points: &[Point]) -> Result<Vec<(String, 
     for Plot { letter, side, what, label, scale, value } in plots() {
         let cluster = ["C_A", "C_B"][side];
         let value = |point: &Point, line: Line| value(&point.of(line).sides[side]);
-        let series = LINES.into_iter().map(|line| Series {
-            name: line.name().into(),
-            points: points.iter().map(|point| (f64::from(point.clients), value(point, line))).collect(),
-            look: Look::Line,
+        let lines = LINES.into_iter().map(|line| {
+            let points = points.iter().map(|point| (f64::from(point.clients), value(point, line)));
+            series(line.name(), Look::Line, points)
         });
         let title = format!("{letter}) {what}, clients of {cluster}");
-        let chart = Chart {
-            title: title.clone(),
-            x: Axis { label: "clients of both clusters", scale: Scale::Linear },
-            y: Axis { label, scale },
-            series: series.collect(),
-            marks: vec![],
-        };
+        let x = linear("clients of both clusters");
+        let chart = chart(title.clone(), x, Axis { label, scale }, lines.collect());
         let row = |point: &Point| {
             let values = LINES.into_iter().map(|line| value(point, line));
             std::iter::once(f64::from(point.clients)).chain(values).collect()
@@ -166,34 +166,24 @@ pub(super) fn write(context: &Context, points: &[Point]) -> Result<Vec<(String, 
 }
 
 /// The figure as a table: C_A / C_B.
-pub(super) fn grid(points: &[Point]) -> Grid {
-    let head = vec![
-        ">clients",
-        "",
-        ">transactions per minute, C_A / C_B",
-        ">latency, ms",
-        ">p99",
-        ">with resubmissions",
-        ">read-only",
-        ">aborted, %",
-        ">processors, %",
-        ">link, %",
-    ];
-    let row = |point: &Point, line: Line| {
-        let outcome = point.of(line);
-        vec![
-            grouped(point.clients.into()),
-            line.name().to_owned(),
-            both(outcome, |side| side.per_minute, 0),
-            both(outcome, |side| side.update.mean_ms, 0),
-            both(outcome, |side| side.update.p99_ms, 0),
-            both(outcome, |side| side.whole.mean_ms, 0),
-            both(outcome, |side| side.reading.mean_ms, 0),
-            both(outcome, |side| side.abort_percent, 2),
-            both(outcome, |side| side.processor_percent, 0),
-            both(outcome, |side| side.link_percent, 0),
-        ]
-    };
-    let rows = points.iter().flat_map(|point| LINES.into_iter().map(move |line| row(point, line)));
-    Grid { head, rows: rows.collect() }
+pub(super) fn grid<'a>(points: &'a [Point]) -> Grid {
+    let lines = |point: &'a Point| LINES.map(|line| (point.clients, line, point.of(line)));
+    let all: Vec<_> = points.iter().flat_map(lines).collect();
+    Grid::of(
+        &all,
+        &[
+            (">clients", &|(clients, ..)| grouped((*clients).into())),
+            ("", &|(_, line, _)| line.name().to_owned()),
+            (">transactions per minute, C_A / C_B", &|(.., outcome)| {
+                both(outcome, |side| side.per_minute, 0)
+            }),
+            (">latency, ms", &|(.., outcome)| both(outcome, |side| side.update.mean_ms, 0)),
+            (">p99", &|(.., outcome)| both(outcome, |side| side.update.p99_ms, 0)),
+            (">with resubmissions", &|(.., outcome)| both(outcome, |side| side.whole.mean_ms, 0)),
+            (">read-only", &|(.., outcome)| both(outcome, |side| side.reading.mean_ms, 0)),
+            (">aborted, %", &|(.., outcome)| both(outcome, |side| side.abort_percent, 2)),
+            (">processors, %", &|(.., outcome)| both(outcome, |side| side.processor_percent, 0)),
+            (">link, %", &|(.., outcome)| both(outcome, |side| side.link_percent, 0)),
+        ],
+    )
 }

@@ -2,10 +2,10 @@
 
 use pares_load::LabError;
 use pares_text::grouped;
-use pares_tpcc::{RunResult, Setting, Waiters};
+use pares_tpcc::{Setting, Waiters};
 use serde::Serialize;
 
-use super::figure::{CLIENTS, LINES, Line, Point, figures};
+use super::figure::{CLIENTS, LINES, Line, Point};
 use super::{Scope, both};
 use crate::experiment::report::Grid;
 
@@ -17,6 +17,8 @@ pub(super) const FEW: u32 = 1_000;
 /// A parameter changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
+    /// None: the figure's own.
+    AsInFigure,
     /// The database has the size of 6,000 clients, however many there are.
     FixedWarehouses,
     Scattered,
@@ -32,8 +34,8 @@ pub(super) enum Unknown {
 }
 
 use Unknown::{
-    ApplyFive, ApplyTen, FixedWarehouses, Forgotten, HugeSentOnce, HugeWriteSets, Keying, LargeWriteSets,
-    Scattered, SmallWriteSets, TakeTurns,
+    ApplyFive, ApplyTen, AsInFigure, FixedWarehouses, Forgotten, HugeSentOnce, HugeWriteSets, Keying,
+    LargeWriteSets, Scattered, SmallWriteSets, TakeTurns,
 };
 
 /// What is run: with which change, and how many clients.
@@ -60,6 +62,7 @@ pub(super) const RUNS: usize = VARIED.len() * LINES.len();
 impl Unknown {
     fn name(self) -> &'static str {
         match self {
+            AsInFigure => "as in the figure",
             FixedWarehouses => "600 warehouses for any number of clients",
             Scattered => "clients of a warehouse at all servers",
             TakeTurns => "waiters take turns (locks before the snapshot)",
@@ -76,6 +79,7 @@ impl Unknown {
 
     fn change(self, setting: Setting) -> Setting {
         match self {
+            AsInFigure => setting,
             FixedWarehouses => Setting { warehouses: Some(CLIENTS[CLIENTS.len() - 1] / 10), ..setting },
             Scattered => Setting { scattered: true, ..setting },
             TakeTurns => Setting { waiters: Waiters::TakeTurns, ..setting },
@@ -92,72 +96,49 @@ impl Unknown {
 }
 
 /// All lines with one parameter changed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Varied {
-    /// None for the figure's own.
-    pub(super) unknown: Option<Unknown>,
-    pub(super) clients: u32,
-    outcomes: Vec<RunResult>,
+    #[serde(rename = "changed")]
+    pub(super) unknown: Unknown,
+    #[serde(flatten)]
+    pub(super) point: Point,
 }
 
-impl Varied {
-    pub(super) fn of(&self, line: Line) -> &RunResult {
-        &self.outcomes[line as usize]
-    }
-
-    fn name(&self) -> &'static str {
-        self.unknown.map_or("as in the figure", Unknown::name)
-    }
-}
-
-impl Serialize for Varied {
+impl Serialize for Unknown {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serde_json::Map::new();
-        fields.insert("changed".into(), self.name().into());
-        fields.insert("clients".into(), self.clients.into());
-        for line in LINES {
-            fields.insert(line.name().into(), figures(self.of(line)));
-        }
-        fields.serialize(serializer)
+        serializer.serialize_str(self.name())
     }
 }
 
 pub(super) fn run(scope: &Scope, points: &[Point]) -> Result<Vec<Varied>, LabError> {
-    let own = points.iter().filter(|point| [FEW, SAFE, 6_000].contains(&point.clients)).map(|point| {
-        let outcomes = LINES.into_iter().map(|line| point.of(line).clone()).collect();
-        Ok(Varied { unknown: None, clients: point.clients, outcomes })
-    });
+    let own = points.iter().filter(|point| [FEW, SAFE, 6_000].contains(&point.clients));
+    let own = own.map(|point| Ok(Varied { unknown: AsInFigure, point: point.clone() }));
     let varied = VARIED.into_iter().map(|(unknown, clients)| {
-        let outcome = |line: Line| scope.run(&scope.setting(unknown.change(line.setting(clients)), true));
-        let outcomes = LINES.into_iter().map(outcome).collect::<Result<_, _>>()?;
-        Ok(Varied { unknown: Some(unknown), clients, outcomes })
+        let setting = |line: Line| scope.setting(unknown.change(line.setting(clients)), true);
+        Ok(Varied { unknown, point: Point::run(scope, clients, setting)? })
     });
     own.chain(varied).collect()
 }
 
 pub(super) fn grid(varied: &[Varied]) -> Grid {
-    let head = vec![
-        "changed",
-        ">clients",
-        ">aborted, %, C_A / C_B: DBSM CLUSTER",
-        ">DBSM",
-        ">DBSM (sequencer)",
-        ">WICE",
-        ">latency with resubmissions, ms: DBSM",
-        ">DBSM (sequencer)",
-        ">WICE",
-        ">transactions per minute of both, DBSM CLUSTER",
-        ">its processors, %",
-    ];
-    let row = |varied: &Varied| {
-        let aborts = LINES.map(|line| both(varied.of(line), |side| side.abort_percent, 2));
-        let far = [Line::Dbsm, Line::Sequencer, Line::Wice];
-        let latency = far.map(|line| both(varied.of(line), |side| side.whole.mean_ms, 0));
-        let near = varied.of(Line::Cluster);
-        let per_minute: f64 = near.sides.iter().map(|side| side.per_minute).sum();
-        let ends = [format!("{per_minute:.0}"), both(near, |side| side.processor_percent, 0)];
-        let begins = [varied.name().to_owned(), grouped(varied.clients.into())];
-        begins.into_iter().chain(aborts).chain(latency).chain(ends).collect()
-    };
-    Grid { head, rows: varied.iter().map(row).collect() }
+    let aborts = |of: &Varied, line: Line| both(of.point.of(line), |side| side.abort_percent, 2);
+    let latency = |of: &Varied, line: Line| both(of.point.of(line), |side| side.whole.mean_ms, 0);
+    let per_minute =
+        |of: &Varied| -> f64 { of.point.of(Line::Cluster).sides.iter().map(|side| side.per_minute).sum() };
+    Grid::of(
+        varied,
+        &[
+            ("changed", &|of| of.unknown.name().to_owned()),
+            (">clients", &|of| grouped(of.point.clients.into())),
+            (">aborted, %, C_A / C_B: DBSM CLUSTER", &|of| aborts(of, Line::Cluster)),
+            (">DBSM", &|of| aborts(of, Line::Dbsm)),
+            (">DBSM (sequencer)", &|of| aborts(of, Line::Sequencer)),
+            (">WICE", &|of| aborts(of, Line::Wice)),
+            (">latency with resubmissions, ms: DBSM", &|of| latency(of, Line::Dbsm)),
+            (">DBSM (sequencer)", &|of| latency(of, Line::Sequencer)),
+            (">WICE", &|of| latency(of, Line::Wice)),
+            (">transactions per minute of both, DBSM CLUSTER", &|of| format!("{:.0}", per_minute(of))),
+            (">its processors, %", &|of| both(of.point.of(Line::Cluster), |side| side.processor_percent, 0)),
+        ],
+    )
 }

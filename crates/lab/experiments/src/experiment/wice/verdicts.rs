@@ -10,8 +10,8 @@ use super::unknowns::{FEW, SAFE, Unknown, Varied};
 pub(super) fn judge(points: &[Point], varied: &[Varied]) -> Vec<Verdict> {
     let at = |clients: u32| points.iter().find(|point| point.clients == clients).expect("in the range");
     let with = |unknown: Unknown, clients: u32| {
-        let matches = |v: &&Varied| v.unknown == Some(unknown) && v.clients == clients;
-        varied.iter().find(matches).expect("it is run")
+        let matches = |v: &&Varied| v.unknown == unknown && v.point.clients == clients;
+        &varied.iter().find(matches).expect("it is run").point
     };
     let (few, safe) = (at(FEW), at(SAFE));
     let mut verdicts = vec![knee(few, safe, at(6_000)), far_is_worse(safe), primary_is_near(safe)];

@@ -14,7 +14,7 @@ use pares_types::{OrderKind, Position, Price, Quantity, ShardId, Side};
 use super::{AGAIN, EVERYBODY, Feed, RECORD, publisher_id};
 use crate::memory::reader::scan;
 use crate::world::{World, index, shard_id};
-use crate::{Broken, Bug, Verdict, defects, must};
+use crate::{Broken, Bug, Verdict, broken, defects, must};
 
 impl World<'_> {
     /// Reads the reference on to what is committed by now: what the quorum-th recorder has for good.
@@ -43,8 +43,7 @@ impl World<'_> {
             Ok(Logged::Published(published)) => published,
             Ok(Logged::Piece(_)) => return Ok(()),
             Err(error) => {
-                let what = format!("{node} appends what cannot be read: {error}");
-                return Err(Broken { invariant: RECORD, what });
+                return broken(RECORD, format!("{node} appends what cannot be read: {error}"));
             }
         };
         self.read_reference(published.shard);
@@ -59,7 +58,7 @@ impl World<'_> {
     pub(super) fn check_packet(&mut self, bytes: &[u8], invariant: &'static str) -> Verdict {
         let packet = Packet::read(bytes).map_err(|error| Broken { invariant, what: error.to_string() })?;
         let Some(shard) = packet.session.shard() else {
-            return Err(Broken { invariant, what: format!("{} is no session", packet.session) });
+            return broken(invariant, format!("{} is no session", packet.session));
         };
         self.read_reference(shard);
         let Some(Feed { reference, .. }) = &self.feed else { return Ok(()) };
@@ -98,7 +97,7 @@ impl World<'_> {
             });
             let checked = match follows || published.first == 1 {
                 true => feed.check_stretch(&published),
-                false => Err(Broken { invariant: RECORD, what: format!("{offset} follows {before:?}") }),
+                false => broken(RECORD, format!("{offset} follows {before:?}")),
             };
             if found.is_ok() {
                 found = checked;
@@ -182,8 +181,7 @@ impl World<'_> {
                 let Some(seated) = self.seated(venue, usize::from(shard.0)) else { continue };
                 let differ = seated.books().iter().find_map(|book| differs(book, &books));
                 if let Some(what) = differ {
-                    let what = format!("venue {venue} shard {shard}: {what}");
-                    return Err(Broken { invariant: EVERYBODY, what });
+                    return broken(EVERYBODY, format!("venue {venue} shard {shard}: {what}"));
                 }
             }
         }

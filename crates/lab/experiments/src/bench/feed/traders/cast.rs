@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pares_feed::mold::Packet;
-use pares_load::LabError;
+use pares_load::{LabError, Worker};
 use pares_member::MemberConfig;
 use rustix::net::sockopt;
 
@@ -39,14 +39,10 @@ pub(in super::super) fn measure(rate: u64, seconds: u64) -> Result<Cast, LabErro
     let mut desk = Desk::of(MemberConfig { groups: vec![group], ..MemberConfig::local(1) })?;
     desk.start(ONLY)?;
     let server = desk.address(ONLY)?;
-    let stop = AtomicBool::new(false);
-    let (submitted, heard) = std::thread::scope(|scope| {
-        let listener = scope.spawn(|| listen(&socket, &stop));
-        let submitted = submit(server, rate, seconds);
-        stop.store(true, Ordering::Relaxed);
-        (submitted, listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
-    let (submitted, heard) = (submitted?, heard.map_err(LabError::io("listening"))?);
+    let listener = Worker::start("listener", move |stop| listen(&socket, stop))?;
+    let submitted = submit(server, rate, seconds);
+    let (heard, submitted) = (listener.finish(), submitted?);
+    let heard = heard.map_err(LabError::io("listening"))?;
     desk.end(ONLY)?;
     let took = heard.took.as_secs_f64().max(1e-9);
     Ok(Cast {

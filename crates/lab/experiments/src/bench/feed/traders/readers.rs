@@ -12,6 +12,7 @@ use mio::{Events, Interest, Poll, Token};
 use pares_desk::frame::{self, DeskSignOn, FROM_NOW, NEWS_BYTES_MAX, WANTS_LOCAL, kind};
 use pares_desk::item::{OrderedItem, TraderId};
 use pares_feed::mold::Packet;
+use pares_load::{HttpConnection, first_frame, text_frame};
 use pares_os::clock;
 use zerocopy::IntoBytes;
 
@@ -20,18 +21,9 @@ use super::{Plan, Way};
 /// The first of them; others have names below.
 const FIRST: u32 = 1_000;
 const READ_BYTES: usize = 256 << 10;
-const UPGRADE: &str = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
 /// What a text of an item says first, and where the time of its submission is.
 const ITEM: &[u8] = b"\"type\":\"item\"";
 const TIME: &[u8] = b"\"time_ns\":\"";
-
-/// How much was read, while it is.
-#[derive(Default)]
-pub(super) struct Told {
-    pub(super) items: AtomicU64,
-    pub(super) stop: AtomicBool,
-}
 
 /// What was read.
 pub(super) struct Heard {
@@ -53,7 +45,8 @@ pub(super) struct Reader {
     way: Way,
     poll: Poll,
     traders: Vec<Trader>,
-    told: Arc<Told>,
+    /// How many items were read so far.
+    told: Arc<AtomicU64>,
     delays: Histogram<u64>,
     began: Option<Instant>,
     ended: Instant,
@@ -64,7 +57,7 @@ impl Reader {
     ///
     /// # Errors
     /// If one cannot.
-    pub(super) fn connect(server: SocketAddr, plan: Plan, told: Arc<Told>) -> io::Result<Self> {
+    pub(super) fn connect(server: SocketAddr, plan: Plan, told: Arc<AtomicU64>) -> io::Result<Self> {
         let poll = Poll::new()?;
         let open = |trader: u32| {
             let (stream, input) = match plan.way {
@@ -86,9 +79,9 @@ impl Reader {
     ///
     /// # Errors
     /// If a trader who reads is cut off.
-    pub(super) fn run(mut self) -> io::Result<Heard> {
+    pub(super) fn run(mut self, stop: &AtomicBool) -> io::Result<Heard> {
         let (mut events, mut bytes) = (Events::with_capacity(1_024), vec![0; READ_BYTES]);
-        while !self.told.stop.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) {
             self.poll.poll(&mut events, Some(Duration::from_millis(20)))?;
             for event in &events {
                 let Token(index) = event.token();
@@ -96,11 +89,11 @@ impl Reader {
                 if items > 0 {
                     self.ended = Instant::now();
                     self.began.get_or_insert(self.ended);
-                    self.told.items.fetch_add(items, Ordering::Relaxed);
+                    self.told.fetch_add(items, Ordering::Relaxed);
                 }
             }
         }
-        let (items, ended) = (self.told.items.load(Ordering::Relaxed), self.ended);
+        let (items, ended) = (self.told.load(Ordering::Relaxed), self.ended);
         let took = self.began.map_or(Duration::ZERO, |began| ended - began);
         Ok(Heard { items, took, delays: self.delays })
     }
@@ -151,8 +144,8 @@ fn packets(trader: &Trader, delays: &mut Histogram<u64>) -> (usize, u64) {
 /// Whole texts of a WebSocket: bytes, items.
 fn texts(trader: &Trader, delays: &mut Histogram<u64>) -> (usize, u64) {
     let (mut rest, mut items) = (&trader.input[..], 0);
-    while let Some((text, after)) = split_text(rest) {
-        rest = after;
+    while let Some((_, text, length)) = first_frame(rest) {
+        rest = &rest[length..];
         // Nearly all are items; what else is told is short.
         if text.len() < 100 || !contains(text, ITEM) {
             continue;
@@ -177,23 +170,6 @@ fn stamp_ns(text: &[u8]) -> Option<u64> {
     digits.try_fold(0, |sum: u64, digit| Some(sum * 10 + u64::from(digit - b'0')))
 }
 
-/// The first text of some frames that a server sent, and the rest.
-fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (&[_, short], rest) = bytes.split_first_chunk()?;
-    let (length, rest) = match short {
-        126 => {
-            let (length, rest) = rest.split_first_chunk()?;
-            (u16::from_be_bytes(*length).into(), rest)
-        }
-        127 => {
-            let (length, rest) = rest.split_first_chunk()?;
-            (usize::try_from(u64::from_be_bytes(*length)).ok()?, rest)
-        }
-        short => (usize::from(short), rest),
-    };
-    rest.split_at_checked(length)
-}
-
 /// Connects a trader and waits until it is signed on. What came behind that.
 fn sign_on(server: SocketAddr, trader: u32) -> io::Result<(std::net::TcpStream, Vec<u8>)> {
     let mut stream = std::net::TcpStream::connect(server)?;
@@ -206,16 +182,9 @@ fn sign_on(server: SocketAddr, trader: u32) -> io::Result<(std::net::TcpStream, 
 }
 
 fn sign_on_web(server: SocketAddr, trader: u32) -> io::Result<(std::net::TcpStream, Vec<u8>)> {
-    let mut stream = std::net::TcpStream::connect(server)?;
-    let mut input = Vec::new();
-    stream.write_all(UPGRADE.as_bytes())?;
-    read_until(&mut stream, &mut input, |input| input.ends_with(b"\r\n\r\n"))?;
-    input.clear();
-    let text = format!("{{\"type\":\"sign_on\",\"trader\":{}}}", FIRST + trader);
-    // A client's text is masked; with zeros it stays as it is.
-    let head = [0x81, 0x80 | text.len() as u8, 0, 0, 0, 0];
-    stream.write_all(&[&head[..], text.as_bytes()].concat())?;
-    read_until(&mut stream, &mut input, |input| split_text(input).is_some())?;
+    let (mut stream, mut input) = HttpConnection::connect(server)?.open_socket("/")?;
+    stream.write_all(&text_frame(&format!("{{\"type\":\"sign_on\",\"trader\":{}}}", FIRST + trader)))?;
+    read_until(&mut stream, &mut input, |input| first_frame(input).is_some())?;
     Ok((stream, input))
 }
 
@@ -242,9 +211,9 @@ mod tests {
     fn texts_are_split_and_their_times_read() {
         let text = r#"{"kind":"message","number":1,"text":"x","time_ns":"123","type":"item"}"#;
         let bytes = [&[0x81, text.len() as u8][..], text.as_bytes(), &[0x81, 126, 0]].concat();
-        let (first, rest) = split_text(&bytes).unwrap();
-        assert_eq!((first, rest.len()), (text.as_bytes(), 3));
+        let (_, first, length) = first_frame(&bytes).unwrap();
+        assert_eq!((first, bytes[length..].len()), (text.as_bytes(), 3));
         assert_eq!((stamp_ns(first), contains(first, ITEM)), (Some(123), true));
-        assert_eq!(split_text(rest), None);
+        assert_eq!(first_frame(&bytes[length..]), None);
     }
 }
