@@ -345,32 +345,6 @@ fn known_records_are_skipped_whatever_their_checksum() {
 }
 
 #[test]
-fn a_reader_in_another_thread_sees_every_record_in_order() {
-    let (dir, mut writer) = new_log(Config::default().segment_bytes(64 << 10));
-    const COUNT: u32 = 100_000;
-    let log = log_of(&dir);
-    let reader = std::thread::spawn(move || {
-        let mut reader = Reader::open(&log, Offset::START).unwrap();
-        for n in 0..COUNT {
-            loop {
-                match reader.next().unwrap() {
-                    Some(record) => break assert_eq!(record.payload, numbered(n)),
-                    None => std::thread::yield_now(),
-                }
-            }
-        }
-    });
-    for n in 0..COUNT {
-        writer.append(&numbered(n)).unwrap();
-        if n % 3 == 0 {
-            writer.publish();
-        }
-    }
-    writer.publish();
-    reader.join().unwrap();
-}
-
-#[test]
 fn verify_counts_all_records_and_finds_none_damaged() {
     let (dir, mut writer) = new_log(small());
     for n in 0..300 {
