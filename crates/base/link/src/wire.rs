@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use mio::net::TcpStream;
 use rustls::pki_types::CertificateDer;
-use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
+use rustls::{Connection, ServerConfig, ServerConnection};
 
 use crate::ended::Ended;
 use crate::frame;
@@ -59,11 +59,7 @@ impl Wire {
         Self::new(stream, Security::Undecided(tls))
     }
 
-    pub(crate) fn tls_client(stream: TcpStream, tls: ClientConnection) -> Self {
-        Self::new(stream, Security::tls(tls.into()))
-    }
-
-    pub(crate) fn tls_server(stream: TcpStream, tls: ServerConnection) -> Self {
+    pub(crate) fn tls(stream: TcpStream, tls: impl Into<Connection>) -> Self {
         Self::new(stream, Security::tls(tls.into()))
     }
 

@@ -71,7 +71,7 @@ impl Links {
             let deadline = tls.is_some().then(|| now + self.config.hello_max);
             let wire = match tls.map(ServerConnection::new) {
                 None => Wire::plain(stream),
-                Some(Ok(tls)) => Wire::tls_server(stream, tls),
+                Some(Ok(tls)) => Wire::tls(stream, tls),
                 Some(Err(_)) => continue, // the operating system gives no randomness; the client tries again
             };
             let inserted = self.table.insert(self.poll.registry(), wire, Role::Client, address, deadline);
