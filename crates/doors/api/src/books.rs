@@ -4,20 +4,13 @@
 //! changes behind gets their texts, one after the other. Only who is further behind has a difference of his own written, so that nothing is queued.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use axum::extract::ws::Utf8Bytes;
-use axum::extract::{Path, State};
-use axum::response::Response;
-use pares_http::problem::Problem;
 use pares_port::Levels;
 use pares_resources::decimal::price_text;
 use pares_types::{Price, Quantity};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::app::{Caller, Shared};
-use crate::spoken::Spoken;
 
 /// A book as it is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,22 +82,6 @@ pub(crate) struct LevelShown {
     quantity: String,
 }
 
-/// A book.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct BookShown {
-    symbol: String,
-    /// The number of the shard's market data that comes next.
-    number: String,
-    /// Whether the book is the market's: not while data are missing.
-    is_current: bool,
-    /// The highest first, 100 at most.
-    bids: Vec<LevelShown>,
-    /// The lowest first, 100 at most.
-    offers: Vec<LevelShown>,
-    /// CRC-32 of the ten best of each side.
-    checksum: String,
-}
-
 /// What a socket is told of a book.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct BookMessage<'a> {
@@ -129,11 +106,11 @@ pub(crate) fn level_shown((price, shares): &(Price, Quantity)) -> LevelShown {
     LevelShown { price: price_text(*price), quantity: shares.to_string() }
 }
 
-fn shown(side: &[(Price, Quantity)]) -> Vec<LevelShown> {
+pub(crate) fn shown(side: &[(Price, Quantity)]) -> Vec<LevelShown> {
     side.iter().map(level_shown).collect()
 }
 
-fn checksum(levels: &Levels) -> String {
+pub(crate) fn checksum(levels: &Levels) -> String {
     format!("{:08x}", levels.sum())
 }
 
@@ -160,26 +137,4 @@ pub(crate) fn snapshot_text(symbol: &str, told: &BookTold) -> String {
 /// What changed since `before` as a message.
 fn step_text(symbol: &str, before: &BookTold, told: &BookTold) -> String {
     text(symbol, Some(before.number), &told.levels.since(&before.levels), told)
-}
-
-/// The book of an instrument, as this server has received it.
-#[utoipa::path(get, path = "/v1/instruments/{symbol}/book", tag = "market", params(("symbol" = String, Path)), responses(
-    (status = 200, description = "The best 100 prices of each side", body = BookShown)))]
-pub(crate) async fn book(
-    State(app): State<Shared>,
-    Path(symbol): Path<String>,
-    Caller(session): Caller,
-    spoken: Spoken,
-) -> Result<Response, Problem> {
-    let now = app.of_market(&session, &symbol, |shelf| Arc::clone(&shelf.book)).await?;
-    let BookTold { number, is_current, ref levels } = now.told;
-    let shown = BookShown {
-        symbol,
-        number: number.to_string(),
-        is_current,
-        bids: shown(&levels.bids),
-        offers: shown(&levels.offers),
-        checksum: checksum(levels),
-    };
-    Ok(spoken.ok("book", &shown))
 }

@@ -12,13 +12,11 @@
 //! So the gateway reads about what is told, once; and what waits for each follower is bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pares_resources::{Cursor, FollowerStanding};
 use pares_types::{Reason, Reply, ShardId};
 use tokio::sync::mpsc;
-
-use crate::session::Session;
 
 /// So many messages wait at most for one who reads on and on.
 pub(crate) const ROOM: usize = 65_536;
@@ -161,23 +159,6 @@ impl Followers {
 /// The number that comes next for one who stands there; 0 if he is told what comes from now on.
 fn next_of(cursor: &Cursor) -> u64 {
     cursor.next().unwrap_or(0)
-}
-
-/// What one who follows is told.
-pub(crate) struct Following {
-    pub(crate) session: Arc<Session>,
-    pub(crate) id: u64,
-    pub(crate) told: mpsc::Receiver<Followed>,
-}
-
-impl Following {
-    /// The next of it; none once the session has ended.
-    pub(crate) async fn recv(&mut self) -> Option<Followed> {
-        if [0, self.told.max_capacity() / 2].contains(&self.told.len()) {
-            self.session.tell_again(self.id);
-        }
-        self.told.recv().await
-    }
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
 use crate::{
-    asyncapi, batches, books, changes, fills, instruments, operator, orders, pages, positions, sign_on,
-    socket, spoken, standing, timer, trades,
+    asyncapi, batches, changes, fills, instruments, operator, orders, pages, positions, sign_on, socket,
+    spoken, standing, timer, trades,
 };
 
 /// The document that describes this interface.
@@ -43,7 +43,7 @@ use crate::{
         positions::positions,
         instruments::list,
         instruments::one,
-        books::book,
+        trades::book,
         trades::trades,
         trades::candles,
         trades::ticker,
@@ -142,7 +142,7 @@ fn of_market() -> Router<Shared> {
     Router::new()
         .route("/instruments", get(instruments::list))
         .route("/instruments/{symbol}", get(instruments::one))
-        .route("/instruments/{symbol}/book", get(books::book))
+        .route("/instruments/{symbol}/book", get(trades::book))
         .route("/instruments/{symbol}/trades", get(trades::trades))
         .route("/instruments/{symbol}/candles", get(trades::candles))
         .route("/instruments/{symbol}/ticker", get(trades::ticker))

@@ -10,10 +10,10 @@ use pares_resources::positions::MemberPositions;
 use pares_resources::{Effect, Line, LineTold, Question};
 use pares_types::{ClientRequest, MemberId, Reason, ShardId};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{interval, timeout};
 
-use crate::followers::{Followed, Followers, Following};
+use crate::followers::{Followed, Followers};
 use crate::refused;
 use crate::settings::ApiSettings;
 use crate::wire::{Agreed, Inbox, SignedOn, Waiter, Wire};
@@ -332,6 +332,23 @@ impl Session {
             Effect::Ended(Reason::TakenOver | Reason::Revoked | Reason::WrongKey) => self.end(),
             Effect::Ended(_) => {}
         }
+    }
+}
+
+/// What one who follows is told.
+pub(crate) struct Following {
+    pub(crate) session: Arc<Session>,
+    pub(crate) id: u64,
+    pub(crate) told: mpsc::Receiver<Followed>,
+}
+
+impl Following {
+    /// The next of it; none once the session has ended.
+    pub(crate) async fn recv(&mut self) -> Option<Followed> {
+        if [0, self.told.max_capacity() / 2].contains(&self.told.len()) {
+            self.session.tell_again(self.id);
+        }
+        self.told.recv().await
     }
 }
 

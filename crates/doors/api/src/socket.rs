@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
-use axum::response::Response;
 use futures_util::SinkExt as _;
 use pares_http::problem::Problem;
 use pares_types::ShardId;
@@ -17,11 +16,12 @@ use serde::Serialize;
 use tokio::time::interval;
 use utoipa::ToSchema;
 
-use crate::app::{Caller, Shared};
-use crate::followers::{Followed, Following, ROOM};
+use crate::app::Shared;
+use crate::caller::{Answered, Caller};
+use crate::followers::{Followed, ROOM};
 use crate::refused;
 use crate::reports::{Report, report};
-use crate::session::Session;
+use crate::session::{Following, Session};
 use crate::watching::{TooSlow, Watched, Watching};
 use crate::wishes::{Wished, read};
 
@@ -65,7 +65,7 @@ pub(crate) async fn socket(
     State(app): State<Shared>,
     Caller(session): Caller,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
-) -> Result<Response, Problem> {
+) -> Answered {
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
     let upgrade = upgrade.protocols([PROTOCOL]);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);

@@ -197,7 +197,7 @@ fn first(shelf: &Shelf, watched: &Watched, after: Option<&str>) -> Result<(Last,
             (Last::Trades(place), vec![text(&MarketMessage::TradesLive { symbol, last })])
         }
         MarketChannel::Ticker => {
-            let ticker = shelf.ticker(&symbol);
+            let ticker = ticker(&symbol, shelf);
             (Last::Ticker(ticker.clone()), vec![ticker.clone()])
         }
         MarketChannel::Candles(interval) => {
@@ -228,7 +228,7 @@ fn next(
     match (last, watched.channel) {
         (Last::Trades(place), _) => return next_trades(&shelf.tape, symbol, place, texts),
         (Last::Ticker(told), _) => {
-            let ticker = shelf.ticker(symbol);
+            let ticker = ticker(symbol, shelf);
             if told != ticker {
                 told.clone_from(ticker);
                 texts.push(ticker.clone());
@@ -262,9 +262,9 @@ fn next_trades(
     Ok(*place < tape.end())
 }
 
-/// How an instrument trades, as it is told.
-pub(crate) fn ticker_text(symbol: &str, shelf: &Shelf) -> Utf8Bytes {
-    text(&MarketMessage::Ticker(TickerShown::of(symbol, shelf)))
+/// How an instrument trades now, as it is told: written once for all who look.
+fn ticker<'a>(symbol: &str, shelf: &'a Shelf) -> &'a Utf8Bytes {
+    shelf.ticker.get_or_init(|| text(&MarketMessage::Ticker(TickerShown::of(symbol, shelf))))
 }
 
 fn candle_text(symbol: &str, interval: Interval, candle: &Candle) -> Utf8Bytes {
