@@ -98,3 +98,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "register_words", run: register::words, seeds: register::seeds },
     Target { name: "settings", run: settings::settings, seeds: settings::seeds },
 ];
+
+/// The target of that name.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn target(name: &str) -> &'static Target {
+    TARGETS.iter().find(|target| target.name == name).expect("a target of that name")
+}
