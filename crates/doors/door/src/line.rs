@@ -4,7 +4,7 @@
 //! that the last mark does not cover.
 
 use pares_fix::dictionary::tag;
-use pares_fix::framing::FixFrame;
+use pares_fix::framing::{FixFrame, TRAILER_BYTES};
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixAction, FixSession};
 use pares_port::{DoorAction, DoorTime, MarketView, SessionMark, Sink};
@@ -14,8 +14,7 @@ use pares_wire::frame::{ClientFrame, GatewayFrame};
 use crate::codes;
 use crate::desk::Desk;
 use crate::kept::{Keeping, Kept};
-use crate::types::Owner;
-use crate::types::Pen;
+use crate::types::{Owner, Pen};
 
 /// Numbers that a mark covers beyond those that are used.
 const AHEAD: u64 = 1_024;
@@ -25,8 +24,6 @@ const RESEND_BYTES: usize = 8 << 10;
 const TEST: &[u8] = b"TOLD-";
 /// Why a Logon is refused that the session layer answers by closing.
 const WRONG_TIME: &[u8] = b"SendingTime (52) differs by more than two minutes from this server's clock";
-/// `10=123|`.
-const TRAILER_BYTES: usize = 7;
 
 /// What the session layer wants done.
 #[derive(Debug, Default)]

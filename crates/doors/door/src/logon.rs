@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pares_fix::SOH;
 use pares_fix::dictionary::{FIX42, FIX44, tag};
-use pares_fix::framing::FixFrame;
+use pares_fix::framing::{FixFrame, NUMBER_MAX};
 use pares_fix::message::FixMessage;
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixNumbers, FixSession, FixSettings};
@@ -23,8 +23,6 @@ use crate::types::{Owner, Version};
 
 /// Replies that wait for the Logon's answer.
 const WAITING_MAX: usize = 1 << 14;
-/// Numbers of messages have 18 digits at most.
-const NUMBER_MAX: u64 = 1_000_000_000_000_000_000 - 1;
 const TYPES_42: &[&str] = &["D", "F", "G", "H", "e", "V"];
 const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AD", "AF", "x", "e", "V"];
 /// How far a Logon's time may be from now.

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use pares_fix::dictionary::tag;
+use pares_fix::framing::NUMBER_MAX;
 use pares_fix::writer::FixWriter;
 use pares_types::{InstrumentId, OrderId, Price, Quantity, Side};
 
@@ -14,9 +15,6 @@ use crate::market_told::{MarketReject, MarketTold};
 use crate::securities_told::{SecurityList, SecurityState};
 use crate::trades_told::{TradeReport, TradesAnswer, write_party};
 use crate::types::{ExecId, ExecKind, Name, Pen, Question, Terms, Version, side};
-
-/// The largest number that fits an integer of FIX.
-const NUMBER_MAX: u64 = 999_999_999_999_999_999;
 
 /// An ExecutionReport.
 #[derive(Clone, Debug, PartialEq, Eq)]

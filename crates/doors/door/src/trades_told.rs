@@ -1,7 +1,7 @@
 //! Trades as a session is told them that asks for them: each (AE), and what came of the question (AQ).
 
 use pares_fix::dictionary::tag;
-use pares_fix::time::stamp;
+use pares_fix::time::{DATE_BYTES, stamp};
 use pares_fix::writer::FixWriter;
 use pares_types::{ClientOrderId, InstrumentId, MemberId, OrderId, Price, Quantity, Reply, Side};
 
@@ -12,8 +12,6 @@ use crate::types::{ExecId, Pen, Version, side};
 const PROPRIETARY: u8 = b'D';
 /// PartyRole (452): the firm whose order it is.
 const EXECUTING_FIRM: u64 = 1;
-/// Digits of a date, with which a time begins.
-const DATE_BYTES: usize = 8;
 
 /// TradeRequestStatus (750).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,9 +18,12 @@ pub const BEGIN_BYTES_MAX: usize = 20;
 /// Digits that a BodyLength has at most.
 pub const LENGTH_DIGITS_MAX: usize = 10;
 /// `10=123|`.
-const TRAILER_BYTES: usize = 7;
+pub const TRAILER_BYTES: usize = 7;
 /// Behind `10=` with SOH, where the length was wrong; what is longer is no trailer.
 pub const TRAILER_VALUE_BYTES_MAX: usize = 8;
+
+/// The largest number that fits an integer of FIX, which has 18 digits at most.
+pub const NUMBER_MAX: u64 = 999_999_999_999_999_999;
 
 /// A message as it came, whole and with the right sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

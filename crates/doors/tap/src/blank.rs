@@ -13,6 +13,7 @@
 
 mod fix;
 
+use pares_ouch::PACKET_MAX;
 use pares_port::{SecretScan, TapDoor};
 use pares_wire::frame::{ChangeRegister, FRAME_MAX, HEAD_BYTES, Message, Proof};
 
@@ -22,8 +23,6 @@ use fix::Fix;
 const VALUE: std::ops::Range<usize> = HEAD_BYTES + 8..HEAD_BYTES + 40;
 /// The password in a packet with a Login Request, length and type included.
 const PASSWORD: std::ops::Range<usize> = 9..19;
-/// The longest packet of a Soup client.
-const PACKET_MAX: usize = 1_024;
 
 /// Where in its peer's stream a connection is.
 #[derive(Clone, Copy, Debug)]

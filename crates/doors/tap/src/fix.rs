@@ -18,7 +18,7 @@ use std::str::FromStr;
 use pares_door::{client_order_id, read_logon};
 use pares_fix::SOH;
 use pares_fix::dictionary::tag;
-use pares_fix::framing::{Cut, FixFrame, MESSAGE_BYTES_MAX, cut};
+use pares_fix::framing::{Cut, FixFrame, MESSAGE_BYTES_MAX, NUMBER_MAX, TRAILER_BYTES, cut};
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixAction, FixNumbers, FixSession};
 use pares_types::{Position, ShardId};
@@ -33,10 +33,6 @@ const CAME_BYTES_MAX: usize = pares_door::EARLY_BYTES_MAX + MESSAGE_BYTES_MAX;
 const TURN_NS_MAX: u64 = 1_000_000_000;
 /// A tap's file may hold any time; with these it can be computed.
 const TIME_MAX_NS: u64 = u64::MAX / 2;
-/// Numbers of messages have 18 digits at most.
-const NUMBER_MAX: u64 = 1_000_000_000_000_000_000 - 1;
-/// `10=123|`.
-const TRAILER_BYTES: usize = 7;
 
 /// What is said on a connection, as far as it is followed.
 pub(crate) struct FixTalk(Stage);
