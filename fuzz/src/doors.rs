@@ -164,7 +164,7 @@ impl Taped {
     }
 }
 
-/// A session of which each byte chooses what a hostile client says next; the first two say from where it goes on, and what is said before the Logon is answered.
+/// A session of which each byte chooses what a hostile client says next; the first two say from where it continues, and what is said before the Logon is answered.
 pub fn tapped(bytes: &[u8]) {
     let Some(([from, early], rest)) = bytes.split_first_chunk().map(|(first, rest)| (*first, rest)) else {
         return;

@@ -1,4 +1,4 @@
-//! Everything that reads bytes nobody vouches for, as fuzz targets.
+//! Everything that reads untrusted bytes, as fuzz targets.
 //!
 //! Fuzzing guided by coverage needs a nightly compiler and time, so it is run now and then, and a parser that
 //! breaks today is found next month. So each target is a plain function that both libFuzzer (`fuzz/libfuzzer`,

@@ -223,7 +223,7 @@ fn a_failed_sync_poisons_the_log_for_good() {
     assert_eq!((recovery.tail, payloads(&log_of(&dir))), (safe, vec![b"safe".to_vec()]));
 }
 
-/// Appends until the log refuses because `fault` keeps it from making a segment; once it does not, the log goes on.
+/// Appends until the log refuses because `fault` keeps it from making a segment; once it does not, the log continues.
 fn refuses_until_it_can_make_a_segment(
     durability: Durability,
     errno: i32,

@@ -43,7 +43,7 @@ fn with_each_sync_failing(config: Config, prepare: impl Fn(&Path), check: impl F
     unreachable!("it fails for ever");
 }
 
-/// An unfinished file is made anew. Everything else has poisoned the log.
+/// An unfinished file is rebuilt. Everything else has poisoned the log.
 fn is_not_believed(dir: &Path, unfinished: bool) {
     match Writer::open(dir, small()) {
         Ok(_) => assert!(unfinished, "the sync was tried again and believed"),

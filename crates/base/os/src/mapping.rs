@@ -119,7 +119,7 @@ impl Mapping {
     }
 
     /// Mapped bytes, at least 1.
-    // A mapping is never empty, so `is_empty` would answer a question nobody has.
+    // A mapping is never empty, so `is_empty` would always say no.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.len
@@ -206,11 +206,11 @@ impl Mapping {
     #[inline]
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.check(&range);
-        // SAFETY: in bounds, mapped as long as `self`, any bit pattern is a u8; nobody writes to it by the contract.
+        // SAFETY: in bounds, mapped as long as `self`, any bit pattern is a u8; nothing writes to it by the contract.
         unsafe { slice::from_raw_parts(self.start.as_ptr().add(range.start), range.len()) }
     }
 
-    /// Copies `data` to byte `offset`, for the owner of a mapping nobody else writes.
+    /// Copies `data` to byte `offset`, for the owner of a mapping that no other writes.
     ///
     /// # Panics
     /// If the range is not inside the mapping, or the mapping is read-only.

@@ -1,4 +1,4 @@
-//! Progress bars: on standard error, and only when somebody is looking.
+//! Progress bars: on standard error, and only when a person is looking.
 
 use indicatif::{ProgressBar, ProgressBarIter, ProgressFinish, ProgressStyle};
 
@@ -38,7 +38,7 @@ pub fn rate(what: &'static str, count: u64) -> ProgressBar {
     bar(what, Some(count), "{msg} [{bar:40}] {pos}/{len} {per_sec} {eta}")
 }
 
-/// How many bytes there are so far, and how many a second, where nobody knows how many there will be.
+/// How many bytes there are so far, and how many a second, where it is not known how many there will be.
 #[must_use]
 pub fn growing(what: &'static str) -> ProgressBar {
     bar(what, None, "{msg} {bytes} {bytes_per_sec} {elapsed}")

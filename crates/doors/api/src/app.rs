@@ -37,7 +37,7 @@ impl App {
         })
     }
 
-    /// Looks after sessions, until nobody has this any more.
+    /// Looks after sessions, until no owner of this is left.
     pub(crate) fn look_after(self: &Arc<Self>) {
         let app = Arc::downgrade(self);
         tokio::spawn(async move {

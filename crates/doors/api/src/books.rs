@@ -1,6 +1,6 @@
-//! Books of the market as they are told: whole, or as what changed.
+//! Books of the market as sockets receive them: whole, or as what changed.
 //!
-//! A thousand who look at a book would have its change written a thousand times. Here it is written once, when it happens and somebody looks, and all share the text; who is some
+//! A thousand who look at a book would have its change written a thousand times. Here it is written once, when it happens and a socket watches, and all share the text; who is some
 //! changes behind gets their texts, one after the other. Only who is further behind has a difference of his own written, so that nothing is queued.
 
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ pub struct BookTold {
 /// The texts of a book's last changes are kept up to so many bytes together: who is further behind is better off with one difference.
 const STEPS_BYTES_MAX: usize = 4 << 10;
 
-/// A book, and what those who look are told of it.
+/// A book, and what those who look receive of it.
 #[derive(Debug, Default)]
 pub(crate) struct BookNow {
     pub(crate) told: BookTold,
@@ -37,7 +37,7 @@ pub(crate) struct BookNow {
 }
 
 impl BookNow {
-    /// How it is now, unless that is how it was. The text of the change is with it if somebody looks.
+    /// How it is now, unless that is how it was. The text of the change is with it if a socket watches.
     pub(crate) fn next(&self, symbol: &str, told: &BookTold, is_looked_at: bool) -> Option<Self> {
         let before = &self.told;
         if self.changes > 0 && before.levels == told.levels && before.is_current == told.is_current {
@@ -64,7 +64,7 @@ impl BookNow {
         self.steps.len()
     }
 
-    /// Adds the messages for one who was told `before` last.
+    /// Adds the messages for one who received `before` last.
     pub(crate) fn since(&self, symbol: &str, before: &Self, texts: &mut Vec<Utf8Bytes>) {
         let behind = usize::try_from(self.changes - before.changes).unwrap_or(usize::MAX);
         match self.steps.len().checked_sub(behind) {

@@ -40,7 +40,7 @@ pub(crate) struct FillsAsked {
 pub(crate) struct Fills {
     fills: Vec<Fill>,
     busts: Vec<Bust>,
-    /// From where to go on.
+    /// From where to continue.
     next: String,
     /// Whether that was all there was.
     is_all: bool,

@@ -91,7 +91,7 @@ pub(crate) async fn one(Path(symbol): Path<String>, call: Call) -> Answered {
 }
 
 impl App {
-    /// The number that a symbol's instrument is believed to have, for a request that came then. Nobody waits for it whose symbol is known: one asks anew for all, meanwhile.
+    /// The number that a symbol's instrument is believed to have, for a request that came then. A request whose symbol is known does not wait for it: one asks again for all, meanwhile.
     pub(crate) async fn instrument_id(
         self: &Arc<Self>,
         session: &Arc<Session>,
@@ -120,7 +120,7 @@ impl App {
         }
     }
 
-    /// The same as it is told to one who asks no earlier than the request came. The session asks itself, so that no other one's gateway is waited for; of all that it wants to
+    /// The same as one receives it who asks no earlier than the request came. The session asks itself, so that no other one's gateway is waited for; of all that it wants to
     /// know at a time, once.
     pub(crate) async fn look_up(
         &self,
@@ -162,7 +162,7 @@ impl App {
         }
     }
 
-    /// All instruments, asked for anew.
+    /// All instruments, asked for again.
     pub(crate) async fn instruments(&self, session: &Session) -> Result<Vec<InstrumentTold>, Problem> {
         let asked = Instant::now();
         let LineTold::Instruments(instruments) = session.question(Question::Instruments).await? else {

@@ -1,6 +1,6 @@
 //! The exchange over HTTP and WebSocket: docs/protocols/http.md.
 //!
-//! The obvious front keeps members' keys, so that it can speak for them, and what it was told, so that it can answer. Then it is worth breaking into, and what it knows dies with
+//! The obvious front keeps members' keys, so that it can speak for them, and what it received, so that it can answer. Then it is worth breaking into, and what it knows dies with
 //! it. This one is a client of the gateways, once for each session: it passes their challenge on and the proof back, and answers from what they say. There may be any number.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `server`, `app`, `settings` | what listens, what all requests share, what it is told when it starts |
+//! | `server`, `app`, `settings` | what listens, what all requests share, what it is started with |
 //! | `caller` | the session that asks, and the form of its answer |
 //! | `routes`, `asyncapi`, `spoken` | paths, and the document of them; that of the socket; JSON and XML |
 //! | `symbols` | which instrument a symbol is |

@@ -33,7 +33,7 @@ pub(crate) struct Shelf {
     pub(crate) book: Arc<BookNow>,
     pub(crate) tape: TradeTape,
     pub(crate) phase: Option<Phase>,
-    /// The text of its ticker, once somebody has looked since it changed.
+    /// The text of its ticker, once a socket has looked since it changed.
     pub(crate) ticker: OnceLock<Utf8Bytes>,
     instrument: u16,
     listeners: Vec<Listener>,
@@ -86,7 +86,7 @@ impl ReceivedMarket {
             return;
         }
         let of = std::mem::replace(&mut shelf.instrument, told.instrument);
-        // Nobody has read anything yet of one that is told for the first time.
+        // No socket has read anything yet of one that comes for the first time.
         if of != told.instrument && shelf.tape.end() > 0 {
             shelf.tape = shelf.tape.of_another();
         }

@@ -1,4 +1,4 @@
-//! The messages of a member's stream, as they are told.
+//! The messages of a member's stream, as clients receive them.
 
 use pares_resources::decimal::price_text;
 use pares_resources::order_terms::{change_word, role_word, side_word};

@@ -73,7 +73,7 @@ impl Modify for SignedOn {
     }
 }
 
-/// What every path may answer, but for those that ask nobody.
+/// What every path may answer, but for those that ask no gateway.
 struct Problems;
 
 impl Modify for Problems {
@@ -161,13 +161,13 @@ async fn health() -> Json<serde_json::Value> {
     Json(serde_json::json!({ "status": "ok" }))
 }
 
-/// Answers are nobody's but their caller's: nothing on the way keeps them.
+/// Answers are their caller's alone: nothing on the way keeps them.
 async fn not_kept(mut response: Response) -> Response {
     headers::forbid_keeping(response.headers_mut());
     response
 }
 
-/// What no request may be, and what browsers are told of every answer.
+/// What no request may be, and what every answer tells browsers.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let wanted = spoken::wanted(request.headers());
     let response = match asked::refusal(&request, app.names()) {

@@ -46,7 +46,7 @@ fn digest_of(word: &str) -> Digest {
     digest(&SHA256, word.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-/// A word that nobody guesses.
+/// A word that cannot be guessed.
 fn word() -> String {
     pares_keys::to_hex(&pares_keys::random())
 }
@@ -129,7 +129,7 @@ impl Sessions {
         self.pending().remove(&digest_of(id))
     }
 
-    /// Forgets what has ended, and ends what nobody uses.
+    /// Forgets what has ended, and ends what no client uses.
     pub(crate) fn sweep(&self, idle: Duration) {
         self.pending().retain(|_, pending| pending.begun.elapsed() < PROOF_WITHIN);
         let mut by_token = self.by_token.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! The WebSocket: what happens, as it happens.
 //!
-//! A socket that is written to faster than it is read fills the memory. Here unread messages are bounded: of orders one who reads slowly is told on as he reads; of
-//! trades one who falls behind all that is kept is cut off, and goes on from the number where he stood.
+//! A socket that is written to faster than it is read fills the memory. Here unread messages are bounded: one who reads orders slowly receives more as he reads; one who
+//! falls behind all trades that are kept is cut off, and continues from the number where he stood.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ struct Listener {
     session: Arc<Session>,
     socket: WebSocket,
     followed: Option<Following>,
-    /// The shards whose streams are told.
+    /// The shards whose streams it receives.
     following: BTreeSet<ShardId>,
     /// Where the client asked for a number that is not used yet: how long that is waited for, and the number that comes next.
     ahead: BTreeMap<ShardId, (Instant, u64)>,

@@ -1,8 +1,8 @@
 //! Which instrument a symbol is.
 //!
-//! To ask a gateway for each order which number its symbol has would make two questions of one. To believe for long what was told once would refuse orders for a symbol that was
-//! removed and listed again, under another number. Here a number is believed for two seconds, and while requests come somebody asks anew each second; a symbol that is not known is looked
-//! up before anybody is told that there is no such instrument. Numbers are used once: an order under an old one is never another's. But its refusal is in the record and its name is used,
+//! To ask a gateway for each order which number its symbol has would make two questions of one. To believe for long what a gateway said once would refuse orders for a symbol that was
+//! removed and listed again, under another number. Here a number is believed for two seconds, and while requests come one of them asks again each second; a symbol that is not known is looked
+//! up before a client receives that there is no such instrument. Numbers are used once: an order under an old one is never another's. But its refusal is in the record and its name is used,
 //! so it is not asked again here; no number is believed behind it.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use pares_resources::InstrumentTold;
 
-/// So old may be an instrument's state when it is told.
+/// So old may be an instrument's state when a client receives it.
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 /// So long a symbol is believed to have its number.
 pub(crate) const BELIEVED: Duration = Duration::from_secs(2);
@@ -26,7 +26,7 @@ struct Listed {
 #[derive(Default)]
 pub(crate) struct Symbols {
     listed: RwLock<Option<Listed>>,
-    /// When somebody asked on behalf of all.
+    /// When a request asked on behalf of all.
     renewed: Mutex<Option<Instant>>,
 }
 
@@ -59,7 +59,7 @@ impl Symbols {
         *self.listed.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Whether this is the one who asks for all, so that nobody who comes has to.
+    /// Whether this is the one who asks for all, so that no later request has to.
     pub(crate) fn is_to_renew(&self) -> bool {
         if self.is_asked(|asked| asked.elapsed() < FRESH) {
             return false;

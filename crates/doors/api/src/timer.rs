@@ -31,7 +31,7 @@ pub(crate) struct CancelAfterSet {
     /// It goes off so long from now, rounded up; 0: it is off, or has gone off.
     #[schema(value_type = u64)]
     seconds: u32,
-    /// Whether a gateway says that it has it so. While none is there, the next one is told first of all.
+    /// Whether a gateway says that it has it so. While none is there, the next one receives it first of all.
     is_at_gateway: bool,
     /// The session's guarded names begin here: orders under these are cancelled, and no others.
     guarded_from: String,

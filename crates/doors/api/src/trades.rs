@@ -224,7 +224,7 @@ pub(crate) fn interval(asked: Option<&str>) -> Result<Interval, Problem> {
 }
 
 impl Call {
-    /// Looks at that instrument, if it was told.
+    /// Looks at that instrument, if market data of it have come.
     async fn of_market<T>(&self, symbol: &str, look: impl FnOnce(&Shelf) -> T) -> Result<T, Problem> {
         let none = || no_market_data("the exchange publishes no market data");
         match self.app.settings.market.as_ref().ok_or_else(none)?.of(symbol, look) {

@@ -1,6 +1,6 @@
-//! What one socket watches of the market, and what it was told last of each.
+//! What one socket watches of the market, and what it received last of each.
 //!
-//! Nothing is queued for it. Books, tickers and candles are told as they are now, as what changed since the last time. Trades are told one by one from where the socket stands on
+//! Nothing is queued for it. It receives books, tickers and candles as they are now, as what changed since the last time, and trades one by one from where the socket stands on
 //! the tape; one who stands where nothing is kept any more has read too slowly.
 
 use std::collections::BTreeMap;
@@ -154,14 +154,14 @@ impl Watching {
             Some(Err(NotKept)) => not("not_kept"),
             Some(Ok((last, texts))) => {
                 self.last.insert(watched.clone(), last);
-                // Trades that are there already are told in the next turn.
+                // Trades that are there already are sent in the next turn.
                 self.rung.notify_one();
                 Some(texts)
             }
         }
     }
 
-    /// What changed since it was told last.
+    /// What changed since it was sent last.
     pub(crate) fn look(&mut self, market: &ReceivedMarket) -> Result<Vec<Utf8Bytes>, TooSlow> {
         let mut texts = Vec::new();
         for (watched, last) in &mut self.last {

@@ -48,7 +48,7 @@ enum Stage {
 }
 
 impl FixDoor {
-    /// A door to which nobody has spoken.
+    /// A door that has received nothing.
     #[must_use]
     pub fn new(config: Arc<DoorConfig>) -> Self {
         let (parser, stage) = (FixParser::default(), Stage::Calling);

@@ -33,7 +33,7 @@ const TIME_TOLERANCE_NS: u64 = 120_000_000_000;
 pub(crate) struct Caller {
     pub(crate) owner: Owner,
     settings: FixSettings,
-    /// Numbers begin anew.
+    /// Numbers begin again at 1.
     is_anew: bool,
     /// That it is the member, if it says so.
     pub(crate) proof: Option<LogonProof>,
@@ -63,7 +63,7 @@ impl Caller {
         }
     }
 
-    /// Tells why it is not signed on, in a Logout with the number 1: the session's own numbers are told to its member only.
+    /// Tells why it is not signed on, in a Logout with the number 1: only its member receives the session's own numbers.
     pub(crate) fn refuse(&self, at: DoorTime, text: &str, sink: Sink<'_>) {
         let FixSettings { dictionary, own_comp_id, peer_comp_id, .. } = &self.settings;
         let mut bytes = Vec::new();
@@ -147,7 +147,7 @@ enum Step {
 pub(crate) struct Joining {
     pub(crate) line: Line,
     pub(crate) logon: Vec<u8>,
-    /// What was told before.
+    /// What was sent before.
     pub(crate) waiting: Vec<Reply>,
     step: Step,
 }

@@ -1,4 +1,4 @@
-//! Trades as a session is told them that asks for them: each (AE), and what came of the question (AQ).
+//! Trades as a session receives them that asks for them: each (AE), and what came of the question (AQ).
 
 use pares_fix::dictionary::tag;
 use pares_fix::time::{DATE_BYTES, stamp};

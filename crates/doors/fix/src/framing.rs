@@ -8,7 +8,7 @@
 use crate::SOH;
 
 /// The longest message that is taken, in bytes. A length beyond it is not believed, and ends the connection: what is in
-/// between cannot be passed over without reading it.
+/// between cannot be skipped without reading it.
 pub const MESSAGE_BYTES_MAX: usize = 8_192;
 
 /// `8=FIX`: where a message may begin.
@@ -45,7 +45,7 @@ pub enum Cut<'a> {
     Whole(FixFrame<'a>),
     /// What must be ignored.
     Garbled,
-    /// A length that nobody keeps: the connection cannot go on.
+    /// A length that no peer keeps: the connection cannot continue.
     TooLong,
 }
 

@@ -9,7 +9,7 @@
 //! | FIX | the values of RawData (96), Password (554) and NewPassword (925), in every message |
 //! | OUCH | the ten characters of the password of a Login Request |
 //!
-//! Bytes that are not the door's protocol end the connection there; they are told as they came.
+//! Bytes that are not the door's protocol end the connection there; they are given as they came.
 
 mod fix;
 

@@ -71,7 +71,7 @@ struct Line {
     early: BTreeMap<u64, TapedMessage>,
 }
 
-/// How it goes on behind a message.
+/// How it continues behind a message.
 enum Next {
     On,
     Over,
@@ -165,7 +165,7 @@ impl FixTalk {
 }
 
 impl Stage {
-    /// What came in, and nobody knows what becomes of it.
+    /// What came in; what becomes of it is not known yet.
     fn waiting(self) -> impl Iterator<Item = TapedMessage> {
         let (came, early) = match self {
             Self::Calling(calling) => (calling.came, BTreeMap::new()),
@@ -277,7 +277,7 @@ impl Line {
                 None => said(asks(message, TapedRole::Ignored)),
             }
         }
-        // Their numbers are over, and at the end of the session they have waited in vain.
+        // Their numbers are over, and at the end of the session they have waited without an answer.
         while let Some(first) =
             early.first_entry().filter(|one| !heard.is_over && !session.is_early(*one.key()))
         {

@@ -34,7 +34,7 @@ impl Links {
     }
 
     /// Whether another client may begin its handshake. The oldest of those under way goes if it has had its time: a crowd that connects
-    /// anew waits its turn, and who says nothing does not keep it out.
+    /// again waits its turn, and who says nothing does not keep it out.
     fn has_room_for_handshake(&mut self, now: Instant) -> bool {
         if self.table.count_unknown(Role::Client) < STRANGERS_MAX {
             return true;

@@ -178,7 +178,7 @@ fn another_thread_wakes_the_poll() {
     thread.join().unwrap();
 }
 
-/// What an application is told that shows `trust` and asks something.
+/// What an application receives that shows `trust` and asks something.
 fn turned_away(site: &mut Site, trust: Trust) -> io::Error {
     let address = site.door();
     let thread = std::thread::spawn(move || {

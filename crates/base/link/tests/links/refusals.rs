@@ -119,7 +119,7 @@ fn strangers_without_end_do_not_keep_a_site_out(tls: bool) {
 
 fn the_same_site_connecting_again_replaces_its_old_connection(tls: bool) {
     let (a, mut b) = pair(tls);
-    // The first is still there as far as b can tell: nobody polls it.
+    // The first is still there as far as b can tell: it is not polled.
     let mut again = Site::open(low(b.address(), tls));
     step_both(&mut again, &mut b, |again, b| {
         again.links.is_connected(HIGH) && b.links.counts().connected == 2

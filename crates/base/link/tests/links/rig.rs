@@ -1,4 +1,4 @@
-//! Sites in one thread, polled in turn, and what they were told.
+//! Sites in one thread, polled in turn, and what they received.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(crate) enum Told {
     ClientGone(ClientId, String),
 }
 
-/// What it was told, and what the last application to say something is called.
+/// What it received, and what the last application to say something is called.
 #[derive(Default)]
 pub(crate) struct Ear(pub(crate) Vec<Told>, pub(crate) Option<String>);
 

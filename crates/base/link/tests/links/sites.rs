@@ -77,7 +77,7 @@ fn a_site_that_does_not_read_is_let_go_with_bounded_memory(tls: bool) {
     assert!(sent >= 11, "{sent}");
     a.step_until(|told| matches!(told, Told::Disconnected(HIGH, why) if why.contains("unread")));
     assert_eq!(a.links.backlog(HIGH), 0);
-    // Both begin anew.
+    // Both begin again.
     step_both(&mut a, &mut b, |a, b| a.links.is_connected(HIGH) && b.links.counts().connected == 2);
 }
 

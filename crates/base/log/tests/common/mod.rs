@@ -19,7 +19,7 @@ pub(crate) const ENFILE: i32 = 23;
 pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOSPC: i32 = 28;
 
-/// A device that fails when it is told to. Error numbers are as the kernel would give them, zero for none.
+/// A device that fails on demand. Error numbers are as the kernel would give them, zero for none.
 #[derive(Debug, Default)]
 pub(crate) struct Sick {
     /// For every sync.

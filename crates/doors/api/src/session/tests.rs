@@ -1,4 +1,4 @@
-//! Each who follows is told all that he asked for, once and in order; and the gateway is not asked to tell much more than that.
+//! Each follower receives all that he asked for, once and in order; and the gateway is not asked to tell much more than that.
 
 use std::ops::Range;
 
@@ -116,7 +116,7 @@ impl Gateway {
     }
 }
 
-/// One who follows from a number on, and what he was told.
+/// One who follows from a number on, and what he received.
 struct Reader {
     following: Following,
     told: Range<u64>,

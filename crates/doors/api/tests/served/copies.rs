@@ -1,4 +1,4 @@
-//! A session that copies another member is told that one's streams, and asks for nothing.
+//! A session that copies another member receives that one's streams, and asks for nothing.
 
 use pares_wire::frame::ClientFrame;
 use serde_json::{Value, json};

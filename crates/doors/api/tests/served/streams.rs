@@ -86,7 +86,7 @@ fn a_member_who_reads_its_past_slowly_is_told_all_of_it() {
     let gateway = at(PAST);
     let served = Served::by(&[&gateway], PATIENT);
     let mut socket = served.subscribed(&orders_from(1));
-    // Meanwhile all of it is told a second time, and nothing of the socket is read.
+    // Meanwhile the gateway sends all of it a second time, and nothing of the socket is read.
     let (status, fills) = served.get("/v1/fills?from=1");
     assert_eq!((status, &fills["next"]), (200, &json!(PAST.to_string())));
     for number in 1..PAST {

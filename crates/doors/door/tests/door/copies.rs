@@ -1,4 +1,4 @@
-//! Sessions that are told another member's streams.
+//! Sessions that receive another member's streams.
 
 use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
 use pares_port::SessionMark;

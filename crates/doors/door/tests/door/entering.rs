@@ -292,7 +292,7 @@ fn price_changed_by_other_session_is_never_invented() {
     rig.sends(&["150=5 .. !44="]);
 }
 
-/// The exchange answers for its own moment: another's order goes on and trades with this one, which is being replaced.
+/// The exchange answers for its own moment: another's order continues and trades with this one, which is being replaced.
 #[test]
 fn a_trade_whose_answer_is_not_the_member_s_waits_for_nothing() {
     let mut rig = resting();

@@ -32,7 +32,7 @@ pub(crate) struct Rig {
     pub(crate) door: FixDoor,
     pub(crate) dictionary: &'static FixDictionary,
     pub(crate) at: DoorTime,
-    /// The member whose streams it is told, if not its own's.
+    /// The member whose streams it receives, if not its own's.
     pub(crate) copied: Option<MemberId>,
     /// The engine's next number.
     pub(crate) number: u64,
@@ -81,7 +81,7 @@ impl Rig {
         rig
     }
 
-    /// Logs on from a mark; the stream is live from a number on, or is told from the record first.
+    /// Logs on from a mark; the stream is live from a number on, or comes from the record first.
     pub(crate) fn logs_on(&mut self, mark: Option<&SessionMark>, live: Option<u64>) {
         self.says("A", "98=0|108=30|");
         self.signs_on(mark);

@@ -75,7 +75,7 @@ fn logon_proof_binds_time_and_number() {
     }
 }
 
-/// The session goes on where it is: a mark would end the connection that it has.
+/// The session continues where it is: a mark would end the connection that it has.
 #[test]
 fn a_logon_that_is_refused_leaves_no_mark() {
     for (number, fields) in [(1, "98=0|108=9999|"), (2, "98=0|108=30|"), (9, "98=0|108=9999|")] {

@@ -12,7 +12,7 @@ fn traded(number: u64) -> Reply {
     Reply::Trade(trade(5, number, Role::Resting, 10, 9_000 - number))
 }
 
-/// As it is told in answer to the question.
+/// As it is sent in answer to the question.
 fn report(number: u64, last: &str) -> String {
     let id = format!("0-{}-0-5", 100 + number);
     format!(
@@ -31,7 +31,7 @@ impl Rig {
     }
 }
 
-/// A session that was told of four trades on this connection.
+/// A session that received four trades on this connection.
 fn rig() -> Rig {
     let mut rig = Rig::logged_on();
     (1..=4).for_each(|number| rig.told(traded(number)));

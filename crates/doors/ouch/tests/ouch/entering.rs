@@ -270,7 +270,7 @@ fn of_an_order_that_was_sent_again_no_price_is_sure() {
     rig.told(Reply::Answer(Answer { repeat: true, number: 0, ..answer(5, 0, Status::Resting, 0, 100) }));
     rig.says(&cancel(5, 40));
     assert_eq!(rig.texts(), ["+ I 5 price_unknown"]);
-    // The same while the stream is told again.
+    // The same while the stream is sent again.
     let mut rig = Rig::logged_on("1-0", 1);
     again(&mut rig, 5);
     rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
@@ -294,7 +294,7 @@ fn what_is_answered_in_another_shard_is_said_to_be() {
     assert_eq!(rig.texts(), ["+ S 5 1", "+ S 5 1"]);
 }
 
-/// The client named a number that nobody has reached.
+/// The client named a number that the stream has not reached.
 #[test]
 fn what_is_told_to_nobody_is_answered_all_the_same() {
     let mut rig = Rig::logged_on("1-0", 1_000_000);

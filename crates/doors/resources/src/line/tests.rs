@@ -319,7 +319,7 @@ fn lagging_gateway_withholds_nothing_from_later_ones() {
     line.on_lost();
     line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(3)]);
-    // It is one behind. Who asks for the number after that waits for it among what is told live.
+    // It is one behind. Who asks for the number after that waits for it among what comes live.
     hear(&mut line, resumed(9));
     line.follow(ShardId(0), 10);
     assert_eq!(sent(&mut line), [resume(0)], "a gateway that is asked for 10 tells 9 to nobody");
