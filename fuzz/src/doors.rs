@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pares_door::FixDoor;
-use pares_fix::dictionary::FIX44;
-use pares_fix::framing::{Cut, cut};
-use pares_fix::parser::FixParser;
-use pares_fix::writer::FixWriter;
+use pares_fix::writer::soh;
 use pares_port::{DoorAction, DoorConfig, DoorTime, ProtocolDoor, SecretScan, SessionMark, Sink, TapDoor};
 use pares_tap::{Blank, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
 use pares_types::{InstrumentId, MemberId, ShardId, Symbol};
@@ -15,8 +12,8 @@ use pares_wire::frame::{ClientFrame, decode_gateway};
 
 use pares_random::Random;
 
-const NOW_NS: u64 = 1_790_000_000_000_000_000;
-const LOGON: &str = "A 1 98=0|108=30|";
+use crate::fix::{LOGON, NOW_NS, check, spoken};
+
 const TERMS: &str = "55=ACME|54=1|60=20260921-12:00:00|40=2|44=1.5|38=100|";
 
 /// What both sides say, line by line: a message by its type, its number and its fields, `!` before one whose sum is wrong; `=`, bytes as they are; `<`, a frame's kind
@@ -43,6 +40,12 @@ fn converse<'a>(next_in: u64, lines: impl Iterator<Item = &'a [u8]>) {
     conversation.tape.check(&conversation.asked);
 }
 
+/// A door's of one shard.
+pub(crate) fn config(instruments: Vec<(InstrumentId, Symbol)>) -> Arc<DoorConfig> {
+    let (comp_id, shards) = ("PARES".into(), vec![ShardId(0)]);
+    Arc::new(DoorConfig { comp_id, instruments, shards, has_market: false, orders_max: 8 })
+}
+
 /// A door, and the tap of its connection.
 struct Conversation {
     door: FixDoor,
@@ -60,15 +63,8 @@ struct Conversation {
 impl Conversation {
     fn new() -> Self {
         let symbol = Symbol::new("ACME").expect("a symbol");
-        let config = DoorConfig {
-            comp_id: "PARES".into(),
-            instruments: vec![(InstrumentId(17), symbol)],
-            shards: vec![ShardId(0)],
-            has_market: false,
-            orders_max: 8,
-        };
         Self {
-            door: FixDoor::new(Arc::new(config)),
+            door: FixDoor::new(config(vec![(InstrumentId(17), symbol)])),
             at: DoorTime { utc_ns: NOW_NS, mono_ns: 0 },
             left: Vec::new(),
             sent: Vec::new(),
@@ -94,7 +90,7 @@ impl Conversation {
                 self.step(|door, at, sink| door.on_frame(at, &frame, sink));
             }
             Some(_) => {
-                let bytes = spoken(line);
+                let bytes = said(line);
                 self.tape.passed(true, self.at.utc_ns, &bytes);
                 let (mut left, mut used) = (std::mem::take(&mut self.left), 0);
                 left.extend_from_slice(&bytes);
@@ -168,7 +164,7 @@ impl Taped {
     }
 }
 
-/// A session of which each byte chooses what a hostile client says next; the first two say from where it goes on, and what is said before the Logon is answered.
+/// A session of which each byte chooses what a hostile client says next; the first two say from where it continues, and what is said before the Logon is answered.
 pub fn tapped(bytes: &[u8]) {
     let Some(([from, early], rest)) = bytes.split_first_chunk().map(|(first, rest)| (*first, rest)) else {
         return;
@@ -226,16 +222,6 @@ pub fn tapped_seeds() -> Vec<Vec<u8>> {
     (0..32).map(|seed| Random::new(seed).bytes(40)).collect()
 }
 
-fn check(mut rest: &[u8]) {
-    let mut parser = FixParser::default();
-    while !rest.is_empty() {
-        let (Cut::Whole(frame), used) = cut(rest) else { panic!("a door sends whole messages") };
-        let message = parser.parse(&FIX44, &frame).expect("with fields");
-        assert_eq!(message.fault(), None, "{}", frame.bytes.escape_ascii());
-        rest = &rest[used..];
-    }
-}
-
 fn unhex(digits: &[u8]) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_default() as u8;
     digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, next| byte << 4 | digit(*next))).collect()
@@ -245,27 +231,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn soh(text: &[u8]) -> Vec<u8> {
-    text.iter().map(|byte| if *byte == b'|' { 1 } else { *byte }).collect()
-}
-
-fn spoken(line: &[u8]) -> Vec<u8> {
+fn said(line: &[u8]) -> Vec<u8> {
     if let Some(bytes) = line.strip_prefix(b"=") {
         return soh(bytes);
     }
     let (is_right, line) = line.strip_prefix(b"!").map_or((true, line), |line| (false, line));
-    let mut words = line.splitn(3, |byte| *byte == b' ');
-    let msg_type = words.next().unwrap_or_default();
-    let number = words.next().and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
-    let fields = soh(words.next().unwrap_or_default());
-    let mut bytes = Vec::new();
-    let mut writer = FixWriter::begin(&mut bytes, FIX44.begin_string, msg_type);
-    writer.number(34, number.unwrap_or_default());
-    writer.text(49, b"M7-1");
-    writer.time(52, NOW_NS);
-    writer.text(56, b"PARES");
-    writer.fields(&fields);
-    writer.finish();
+    let mut bytes = spoken(line, ["M7-1", "PARES"]);
     if !is_right {
         let digit = bytes.len() - 2;
         bytes[digit] = b'0' + (bytes[digit] - b'0' + 1) % 10;
@@ -273,7 +244,7 @@ fn spoken(line: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn little(parts: &[(u64, usize)]) -> Vec<u8> {
+pub(crate) fn little(parts: &[(u64, usize)]) -> Vec<u8> {
     parts.iter().flat_map(|(value, bytes)| u128::from(*value).to_le_bytes()[..*bytes].to_vec()).collect()
 }
 
@@ -302,23 +273,9 @@ pub fn door_seeds() -> Vec<Vec<u8>> {
         let rest = [(executed, 8), (remaining, 8), (17, 4), (0, 2), (status, 1), (0, 1), (0, 8), (number, 8)];
         frame_line(131, &little(&[&ids[..], &rest[..]].concat()))
     };
-    let trade = frame_line(
-        132,
-        &little(&[
-            (1, 8),
-            (id, 8),
-            (6, 8),
-            (15_000, 8),
-            (40, 8),
-            (60, 8),
-            (17, 4),
-            (0, 2),
-            (1, 1),
-            (1, 1),
-            (0, 8),
-            (6, 8),
-        ]),
-    );
+    let (ids, amounts) = ([(1, 8), (id, 8), (6, 8)], [(15_000, 8), (40, 8), (60, 8)]);
+    let rest = [(17, 4), (0, 2), (1, 1), (1, 1), (0, 8), (6, 8)];
+    let trade = frame_line(132, &little(&[&ids[..], &amounts, &rest].concat()));
     let order = format!("{joined}D 2 {order_terms}\n{}{trade}2 3 7=1|16=0|\n\n5 4 ", answer(1, 0, 100, 5));
     let change = format!(
         "G 3 41=1|37=1:1|{}\nF 4 41=1|11=3|55=ACME|54=1|60=20260921-12:00:00|",

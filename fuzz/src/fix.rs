@@ -5,11 +5,11 @@ use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
 use pares_fix::framing::{Cut, cut};
 use pares_fix::message::BodyField;
 use pares_fix::parser::FixParser;
-use pares_fix::time::stamp;
-use pares_fix::writer::FixWriter;
+use pares_fix::writer::{self, FixWriter, soh};
 
-const NOW_NS: u64 = 1_790_000_000_000_000_000;
-const LOGON: &str = "A 1 98=0|108=30|";
+pub(crate) const NOW_NS: u64 = 1_790_000_000_000_000_000;
+pub(crate) const LOGON: &str = "A 1 98=0|108=30|";
+const PARTIES: [&str; 2] = ["TW44", "ISLD"];
 const ORDER: &str =
     "11=a|55=X|54=1|60=20260921-12:00:00|40=2|44=1.5|21=1|38=100|453=1|448=p|802=1|523=s|803=1|386=1|336=x|";
 
@@ -76,7 +76,10 @@ pub fn messages(bytes: &[u8]) {
 fn written(dictionary: &FixDictionary, msg_type: &[u8], fields: &[BodyField<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = FixWriter::begin(&mut bytes, dictionary.begin_string, msg_type);
-    header(&mut writer, 7);
+    writer.number(34, 7);
+    writer.text(49, PARTIES[0].as_bytes());
+    writer.time(52, NOW_NS);
+    writer.text(56, PARTIES[1].as_bytes());
     for field in fields {
         writer.text(u16::try_from(field.tag).expect("a field without fault"), field.value);
     }
@@ -84,19 +87,11 @@ fn written(dictionary: &FixDictionary, msg_type: &[u8], fields: &[BodyField<'_>]
     bytes
 }
 
-fn header(writer: &mut FixWriter<'_>, number: u64) {
-    writer.number(34, number);
-    writer.text(49, b"TW44");
-    writer.text(52, &stamp(NOW_NS));
-    writer.text(56, b"ISLD");
-}
-
 /// A message of these bytes: its type up to the first space, and fields with `|` behind them.
 fn framed(dictionary: &FixDictionary, bytes: &[u8]) -> Vec<u8> {
     let end = bytes.iter().position(|byte| *byte == b' ').unwrap_or(bytes.len());
     let (msg_type, fields) = bytes.split_at(end);
-    let fields: Vec<u8> =
-        fields.iter().skip(1).map(|byte| if *byte == b'|' { 1 } else { *byte }).chain([1]).collect();
+    let fields = [&soh(fields.get(1..).unwrap_or_default())[..], &[1]].concat();
     let fields = fields.strip_suffix(&[1, 1]).map_or(&fields[..], |_| &fields[..fields.len() - 1]);
     let mut framed = Vec::new();
     let mut writer = FixWriter::begin(&mut framed, dictionary.begin_string, msg_type);
@@ -127,35 +122,33 @@ pub fn sessions(bytes: &[u8]) {
     let mut now_ns = NOW_NS;
     for line in std::iter::once(LOGON.as_bytes()).chain(bytes.split(|byte| *byte == b'\n')) {
         let mut out = |bytes: &[u8]| sent.extend_from_slice(bytes);
-        connection.receive(now_ns, &spoken(line), &mut out);
+        connection.receive(now_ns, &spoken(line, PARTIES), &mut out);
         if line.is_empty() {
             now_ns = connection.next_deadline().unwrap_or(now_ns).max(now_ns);
             connection.tick(now_ns, &mut out);
         }
     }
-    let mut rest = &sent[..];
+    check(&sent);
+}
+
+/// What is sent is whole messages, right by their dictionary.
+pub(crate) fn check(mut rest: &[u8]) {
+    let mut parser = FixParser::default();
     while !rest.is_empty() {
-        let (Cut::Whole(frame), used) = cut(rest) else { panic!("a session sends whole messages") };
-        let mut parser = FixParser::default();
+        let (Cut::Whole(frame), used) = cut(rest) else { panic!("whole messages are sent") };
         let message = parser.parse(&FIX44, &frame).expect("with fields");
         assert_eq!(message.fault(), None, "{}", frame.bytes.escape_ascii());
         rest = &rest[used..];
     }
 }
 
-fn spoken(line: &[u8]) -> Vec<u8> {
+/// The message of a line: its type, its number and its fields, from the first to the second.
+pub(crate) fn spoken(line: &[u8], [sender, target]: [&str; 2]) -> Vec<u8> {
     let mut words = line.splitn(3, |byte| *byte == b' ');
     let msg_type = words.next().unwrap_or_default();
-    let number =
-        words.next().and_then(|word| std::str::from_utf8(word).ok()?.parse().ok()).unwrap_or_default();
-    let fields: Vec<u8> =
-        words.next().unwrap_or_default().iter().map(|byte| if *byte == b'|' { 1 } else { *byte }).collect();
-    let mut bytes = Vec::new();
-    let mut writer = FixWriter::begin(&mut bytes, FIX44.begin_string, msg_type);
-    header(&mut writer, number);
-    writer.fields(&fields);
-    writer.finish();
-    bytes
+    let number = words.next().and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
+    let head = (number.unwrap_or_default(), sender, NOW_NS, target);
+    writer::message(FIX44.begin_string, msg_type, head, words.next().unwrap_or_default())
 }
 
 /// Conversations: orders, gaps, resends, resets, silence.

@@ -1,14 +1,15 @@
 //! Frames of the order entry protocol, from either end.
 
-use pares_exercise::replies::instrument_status;
+use pares_exercise::replies::{answer, busted, cancelled, instrument_status, news, trade};
 use pares_types::{
-    Answer, Band, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command,
-    Entry, InstrumentId, InstrumentStatus, Key, Limits, List, ListEnd, ListRequest, MemberId, NewOrder,
-    NewTerms, OrderChange, OrderId, OrderKey, OrderKind, OrderNews, OwnLimits, Peg, Phase, Position, Price,
-    Quantity, Reason, Registration, Reply, RequestId, Rights, Role, Rule, ShardId, Side, Status, Symbol,
-    TimeInForce, Timestamp, Trade, TradeBusted,
+    Answer, Band, BusinessDay, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Entry,
+    InstrumentId, InstrumentStatus, Key, Limits, List, ListEnd, ListRequest, MemberId, NewOrder, NewTerms,
+    OrderId, OrderKey, OrderKind, OwnLimits, Peg, Phase, Position, Price, Quantity, Reason, Registration,
+    Reply, Rights, Rule, ShardId, Side, Symbol, TimeInForce, Timestamp,
 };
 use pares_wire::frame::{self, CancelAfter, Challenge, ClientFrame, GatewayFrame, Ping, Pong, Proof, SignOn};
+
+use crate::records::{busted as busted_trade, id};
 
 /// Splits a client's stream and decodes each frame.
 pub fn client(bytes: &[u8]) {
@@ -107,17 +108,7 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
             instrument: everywhere,
             command: Command::EndDay { day: BusinessDay(7) },
         },
-        exchange(Command::Bust(BustedTrade {
-            position: Position(3),
-            index: 1,
-            resting: OrderId(id(1)),
-            incoming: OrderId(id(2)),
-            price: Price(10),
-            quantity: Quantity(1),
-            resting_side: Side::Sell,
-            resting_owner: (MemberId(1), ClientOrderId(11)),
-            incoming_owner: (MemberId(2), ClientOrderId(21)),
-        })),
+        exchange(Command::Bust(busted_trade())),
         ClientRequest::Exchange {
             client_order_id,
             instrument: everywhere,
@@ -157,101 +148,14 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
 /// A reply of each kind, alone and all together.
 #[must_use]
 pub fn gateway_seeds() -> Vec<Vec<u8>> {
-    let (client_order_id, order) = (ClientOrderId(7), OrderId(id(1)));
-    let (shard, position) = (ShardId(2), Position(99));
+    let client_order_id = ClientOrderId(7);
     let replies = [
         Reply::Journalled { client_order_id, request: id(2) },
-        Reply::Answer(Answer {
-            client_order_id,
-            request: id(2),
-            order,
-            shard,
-            position,
-            instrument: InstrumentId(1),
-            status: Status::Resting,
-            reason: Reason::None,
-            executed: Quantity(5),
-            remaining: Quantity(95),
-            events: 3,
-            repeat: true,
-            number: 4,
-        }),
-        Reply::Trade(Trade {
-            client_order_id,
-            order,
-            shard,
-            position,
-            index: 2,
-            instrument: InstrumentId(1),
-            side: Side::Buy,
-            role: Role::Resting,
-            price: Price(10),
-            quantity: Quantity(5),
-            remaining: Quantity(0),
-            number: 4,
-        }),
-        Reply::Cancelled(Cancelled {
-            client_order_id,
-            order,
-            shard,
-            position,
-            instrument: InstrumentId(1),
-            side: Side::Buy,
-            price: Price(10),
-            quantity: Quantity(5),
-            cause: CancelCause::Reduced,
-            number: 4,
-        }),
-        Reply::News(OrderNews {
-            client_order_id,
-            order,
-            shard,
-            position,
-            instrument: InstrumentId(1),
-            side: Side::Buy,
-            change: OrderChange::Refilled,
-            price: Price(10),
-            remaining: Quantity(5),
-            shown: Quantity(1),
-            number: 4,
-        }),
-        Reply::Busted(TradeBusted {
-            client_order_id,
-            order,
-            shard,
-            position,
-            traded_at: Position(5),
-            index: 1,
-            instrument: InstrumentId(1),
-            price: Price(10),
-            quantity: Quantity(5),
-            number: 4,
-        }),
-        Reply::News(OrderNews {
-            client_order_id,
-            order,
-            shard,
-            position,
-            instrument: InstrumentId(1),
-            side: Side::Buy,
-            change: OrderChange::Refilled,
-            price: Price(10),
-            remaining: Quantity(5),
-            shown: Quantity(1),
-            number: 4,
-        }),
-        Reply::Busted(TradeBusted {
-            client_order_id,
-            order,
-            shard,
-            position,
-            traded_at: Position(7),
-            index: 2,
-            instrument: InstrumentId(1),
-            price: Price(10),
-            quantity: Quantity(5),
-            number: 4,
-        }),
+        Reply::Answer(Answer { executed: Quantity(5), events: 3, repeat: true, ..answer(7, 4) }),
+        Reply::Trade(trade(7, 4)),
+        Reply::Cancelled(Cancelled { cause: CancelCause::Reduced, ..cancelled(7, 4) }),
+        Reply::News(news(7, 4)),
+        Reply::Busted(busted(7, 4)),
         Reply::Rejected { client_order_id, reason: Reason::Overloaded },
     ];
     let mut seeds: Vec<Vec<u8>> =
@@ -300,8 +204,4 @@ fn framed(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = Vec::new();
     write(&mut bytes);
     bytes
-}
-
-fn id(sequence: u64) -> RequestId {
-    RequestId::new(pares_types::GatewayId(1), sequence)
 }

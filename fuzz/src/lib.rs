@@ -1,4 +1,4 @@
-//! Everything that reads bytes nobody vouches for, as fuzz targets.
+//! Everything that reads untrusted bytes, as fuzz targets.
 //!
 //! Fuzzing guided by coverage needs a nightly compiler and time, so it is run now and then, and a parser that
 //! breaks today is found next month. So each target is a plain function that both libFuzzer (`fuzz/libfuzzer`,
@@ -98,3 +98,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "register_words", run: register::words, seeds: register::seeds },
     Target { name: "settings", run: settings::settings, seeds: settings::seeds },
 ];
+
+/// The target of that name.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn target(name: &str) -> &'static Target {
+    TARGETS.iter().find(|target| target.name == name).expect("a target of that name")
+}

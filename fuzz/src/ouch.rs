@@ -1,25 +1,16 @@
 //! An OUCH door between a client and a gateway, of which each says what it likes.
 
-use std::sync::Arc;
-
 use pares_ouch::OuchDoor;
-use pares_port::{DoorAction, DoorConfig, DoorTime, ProtocolDoor};
-use pares_types::ShardId;
+use pares_port::{DoorAction, DoorTime, ProtocolDoor};
 use pares_wire::frame::decode_gateway;
 
-const NOW_NS: u64 = 1_790_000_000_000_000_000;
+use crate::doors::{config, little};
+use crate::fix::NOW_NS;
 
 /// What both sides say, one after the other: a byte for who, two for the length, and what is said. An even one is the client; an odd one the
 /// gateway, of which a frame's kind and body follow. Nothing said lets time pass. What the door sends is whole packets.
 pub fn doors(mut bytes: &[u8]) {
-    let config = DoorConfig {
-        comp_id: "PARES".into(),
-        instruments: Vec::new(),
-        shards: vec![ShardId(0)],
-        has_market: false,
-        orders_max: 8,
-    };
-    let mut door = OuchDoor::new(Arc::new(config));
+    let mut door = OuchDoor::new(config(Vec::new()));
     let (mut at, mut sent, mut left) = (DoorTime { utc_ns: NOW_NS, mono_ns: 0 }, Vec::new(), Vec::new());
     while let [who, low, high, rest @ ..] = bytes {
         let length = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());
@@ -70,9 +61,6 @@ fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
 /// Conversations: a login, each message, answers.
 #[must_use]
 pub fn seeds() -> Vec<Vec<u8>> {
-    let little = |parts: &[(u64, usize)]| -> Vec<u8> {
-        parts.iter().flat_map(|(value, bytes)| u128::from(*value).to_le_bytes()[..*bytes].to_vec()).collect()
-    };
     let login = packet(b'L', b"7     secret           1-0                   5");
     let signed_on = turn(1, &[&[129][..], &[0; 24]].concat());
     let mut acme = vec![149];

@@ -181,7 +181,7 @@ fn commands() -> Vec<Command> {
     ]
 }
 
-fn busted() -> BustedTrade {
+pub(crate) fn busted() -> BustedTrade {
     BustedTrade {
         position: Position(3),
         index: 1,
@@ -266,6 +266,6 @@ fn events() -> Vec<Event> {
     ]
 }
 
-fn id(sequence: u64) -> RequestId {
+pub(crate) fn id(sequence: u64) -> RequestId {
     RequestId::new(GatewayId(1), sequence)
 }

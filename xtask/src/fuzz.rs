@@ -68,11 +68,10 @@ fn write_seeds(target: &str) -> Result<(), String> {
 
 /// The names of the targets: the binaries of `fuzz/libfuzzer`.
 fn targets() -> Result<Vec<String>, String> {
-    let folder = root().join("fuzz/libfuzzer/fuzz_targets");
-    let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".rs")?.to_owned()))
-        .collect();
+    let path = root().join("fuzz/libfuzzer/Cargo.toml");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let names = text.split("[[bin]]\nname = \"").skip(1).filter_map(|bin| bin.split('"').next());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
     names.sort();
     Ok(names)
 }

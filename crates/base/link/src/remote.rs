@@ -46,7 +46,7 @@ impl Remote {
             return Ok(Wire::plain(stream));
         }
         let identity = config.identity.as_ref().expect("checked when opened");
-        Ok(Wire::tls_client(stream, identity.dial(&self.name)?))
+        Ok(Wire::tls(stream, identity.dial(&self.name)?))
     }
 
     pub(crate) fn dial_later(&mut self, now: Instant, pause_max: Duration) {

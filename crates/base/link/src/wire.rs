@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use mio::net::TcpStream;
 use rustls::pki_types::CertificateDer;
-use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
+use rustls::{Connection, ServerConfig, ServerConnection};
 
 use crate::ended::Ended;
 use crate::frame;
@@ -18,7 +18,7 @@ use crate::frame;
 pub(crate) const SCRATCH_BYTES: usize = 64 << 10;
 /// Buffers larger than this are given back once they are empty.
 const KEPT_BYTES: usize = 256 << 10;
-/// What TLS may hold encrypted and unsent. Beyond it the bytes wait in the clear, where they are counted.
+/// What TLS may hold encrypted and unsent. Beyond it the bytes wait unencrypted, where they are counted.
 const TLS_BUFFER_BYTES: usize = 256 << 10;
 /// The first byte of a TLS connection, and the second. A hello's length has 0 as second byte.
 const TLS_FIRST: [u8; 2] = [0x16, 0x03];
@@ -59,11 +59,7 @@ impl Wire {
         Self::new(stream, Security::Undecided(tls))
     }
 
-    pub(crate) fn tls_client(stream: TcpStream, tls: ClientConnection) -> Self {
-        Self::new(stream, Security::tls(tls.into()))
-    }
-
-    pub(crate) fn tls_server(stream: TcpStream, tls: ServerConnection) -> Self {
+    pub(crate) fn tls(stream: TcpStream, tls: impl Into<Connection>) -> Self {
         Self::new(stream, Security::tls(tls.into()))
     }
 
@@ -123,14 +119,14 @@ impl Wire {
             Security::Tls(tls) => match decrypt(tls, &scratch[..read], &mut self.input) {
                 Ok(closed) => self.end_of_input |= closed,
                 Err(error) => {
-                    // The other end is told why, if the socket takes it.
+                    // The other end receives the reason, if the socket takes it.
                     let _ = tls.write_tls(&mut self.stream);
                     return Err(Ended::Tls(error));
                 }
             },
             Security::Plain | Security::Undecided(_) => self.input.extend_from_slice(&scratch[..read]),
         }
-        // Readiness is told once: only "would block" says that there is no more, and a short read nearly says it,
+        // Readiness is reported once: only "would block" says that there is no more, and a short read nearly says it,
         // except for the end of the stream, of which there might be no further word.
         Ok(Filled::More)
     }

@@ -129,138 +129,67 @@ pub trait LogReplacement {
     fn complete(self) -> Result<std::path::PathBuf, OpenError>;
 }
 
+/// Methods of a trait that are the type's own.
+macro_rules! own {
+    ($type:ident: $(fn $name:ident(self: $me:ty $(, $argument:ident: $kind:ty)*) -> $given:ty;)*) => {
+        $(#[inline]
+        fn $name(self: $me $(, $argument: $kind)*) -> $given {
+            $type::$name(self $(, $argument)*)
+        })*
+    };
+}
+
 impl LogWriter for Writer {
     type Syncer = Syncer;
 
-    #[inline]
-    fn append_with(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<Offset, AppendError> {
-        Writer::append_with(self, len, fill)
-    }
-
-    fn reserve(&mut self, bytes: usize) -> Result<(), AppendError> {
-        Writer::reserve(self, bytes)
-    }
-
-    fn begin_segment(&mut self) -> Result<(), AppendError> {
-        Writer::begin_segment(self)
-    }
-
-    #[inline]
-    fn publish(&mut self) -> Offset {
-        Writer::publish(self)
-    }
-
-    fn sync(&mut self) -> Result<Offset, AppendError> {
-        Writer::sync(self)
-    }
-
-    fn syncer(&self) -> Syncer {
-        Writer::syncer(self)
-    }
-
-    fn release_before(&mut self, offset: Offset) -> Offset {
-        Writer::release_before(self, offset)
-    }
-
-    #[inline]
-    fn tail(&self) -> Offset {
-        Writer::tail(self)
-    }
-
-    #[inline]
-    fn durable(&self) -> Offset {
-        Writer::durable(self)
+    own! { Writer:
+        fn append_with(self: &mut Self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<Offset, AppendError>;
+        fn reserve(self: &mut Self, bytes: usize) -> Result<(), AppendError>;
+        fn begin_segment(self: &mut Self) -> Result<(), AppendError>;
+        fn publish(self: &mut Self) -> Offset;
+        fn sync(self: &mut Self) -> Result<Offset, AppendError>;
+        fn syncer(self: &Self) -> Syncer;
+        fn release_before(self: &mut Self, offset: Offset) -> Offset;
+        fn tail(self: &Self) -> Offset;
+        fn durable(self: &Self) -> Offset;
     }
 }
 
 impl LogSyncer for Syncer {
-    fn sync_to_written(&self) -> Result<Offset, AppendError> {
-        Syncer::sync_to_written(self)
-    }
+    own! { Syncer: fn sync_to_written(self: &Self) -> Result<Offset, AppendError>; }
 }
 
 impl LogReader for Reader {
-    #[inline]
-    fn next_below(&mut self, end: Offset) -> Result<Option<Record<'_>>, ReadError> {
-        Reader::next_below(self, end)
-    }
-
-    #[inline]
-    fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool {
-        Reader::pass_if(self, end, is_known)
-    }
-
-    fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError> {
-        Reader::read_at(self, offset)
-    }
-
-    fn seek(&mut self, from: Offset) -> Result<(), ReadError> {
-        Reader::seek(self, from)
-    }
-
-    fn skip_damage(&mut self) -> Offset {
-        Reader::skip_damage(self)
-    }
-
-    fn is_replaced(&self) -> bool {
-        Reader::is_replaced(self)
-    }
-
-    #[inline]
-    fn offset(&self) -> Offset {
-        Reader::offset(self)
-    }
-
-    #[inline]
-    fn written(&self) -> Offset {
-        Reader::written(self)
-    }
-
-    #[inline]
-    fn durable(&self) -> Offset {
-        Reader::durable(self)
-    }
-
-    #[inline]
-    fn released(&self) -> Offset {
-        Reader::released(self)
-    }
-
-    fn segment_bytes(&self) -> u64 {
-        Reader::segment_bytes(self)
+    own! { Reader:
+        fn next_below(self: &mut Self, end: Offset) -> Result<Option<Record<'_>>, ReadError>;
+        fn pass_if(self: &mut Self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool;
+        fn read_at(self: &mut Self, offset: Offset) -> Result<Record<'_>, ReadError>;
+        fn seek(self: &mut Self, from: Offset) -> Result<(), ReadError>;
+        fn skip_damage(self: &mut Self) -> Offset;
+        fn is_replaced(self: &Self) -> bool;
+        fn offset(self: &Self) -> Offset;
+        fn written(self: &Self) -> Offset;
+        fn durable(self: &Self) -> Offset;
+        fn released(self: &Self) -> Offset;
+        fn segment_bytes(self: &Self) -> u64;
     }
 }
 
 impl LogSalvage for Salvage {
-    fn next(&mut self) -> Option<Record<'_>> {
-        Salvage::next(self)
-    }
-
-    fn read_at(&mut self, offset: Offset) -> Option<Record<'_>> {
-        Salvage::read_at(self, offset)
+    own! { Salvage:
+        fn next(self: &mut Self) -> Option<Record<'_>>;
+        fn read_at(self: &mut Self, offset: Offset) -> Option<Record<'_>>;
     }
 }
 
 impl LogReplacement for Replacement {
     type Salvage = Salvage;
 
-    fn promised(&self) -> Offset {
-        Replacement::promised(self)
-    }
-
-    fn damaged(&self) -> Result<Salvage, OpenError> {
-        Replacement::damaged(self)
-    }
-
-    fn append(&mut self, payload: &[u8]) -> Result<Offset, AppendError> {
-        Replacement::append(self, payload)
-    }
-
-    fn tail(&self) -> Offset {
-        Replacement::tail(self)
-    }
-
-    fn complete(self) -> Result<std::path::PathBuf, OpenError> {
-        Replacement::complete(self)
+    own! { Replacement:
+        fn promised(self: &Self) -> Offset;
+        fn damaged(self: &Self) -> Result<Salvage, OpenError>;
+        fn append(self: &mut Self, payload: &[u8]) -> Result<Offset, AppendError>;
+        fn tail(self: &Self) -> Offset;
+        fn complete(self: Self) -> Result<std::path::PathBuf, OpenError>;
     }
 }

@@ -8,7 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use common::{EIO, flip_bit, lose_power, numbered, overwrite, payloads, segment_file, small, wait_until};
+use common::{
+    EIO, flip_bit, lose_power, numbered, overwrite, payloads, segment_file, small, wait_until, without,
+    written,
+};
 use pares_log::{
     AppendError, Device, Durability, MarksReader, Offset, OpenError, ReadError, Reader, Recovery, Writer,
     cut, verify,
@@ -16,22 +19,13 @@ use pares_log::{
 use proptest::prelude::*;
 use tempfile::tempdir;
 
-/// Writes records 0..n, publishes, closes; returns where each begins and where the last ends.
-fn write(dir: &Path, n: u32) -> Vec<Offset> {
-    let (mut writer, _) = Writer::open(dir, small()).unwrap();
-    let mut offsets: Vec<_> = (0..n).map(|i| writer.append(&numbered(i)).unwrap()).collect();
-    offsets.push(writer.publish());
-    offsets
-}
-
 fn open(dir: &Path) -> Result<Recovery, OpenError> {
     Writer::open(dir, small()).map(|(_, recovery)| recovery)
 }
 
 #[test]
 fn torn_tail_is_cut_at_last_whole_record() {
-    let whole = tempdir().unwrap();
-    let offsets = write(whole.path(), 4);
+    let (whole, offsets) = written(4);
     let (start, end) = (offsets[3].0, offsets[4].0);
     for torn_at in start..end {
         let dir = tempdir().unwrap();
@@ -53,8 +47,7 @@ fn torn_tail_is_cut_at_last_whole_record() {
 
 #[test]
 fn torn_record_remains_are_zeroed_and_never_return() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 3);
+    let (dir, offsets) = written(3);
     lose_power(dir.path());
     flip_bit(&segment_file(dir.path(), 0), offsets[1].0 + 9);
     assert_eq!(open(dir.path()).unwrap().cut_bytes, offsets[3].0 - offsets[1].0);
@@ -64,8 +57,7 @@ fn torn_record_remains_are_zeroed_and_never_return() {
 
 #[test]
 fn a_torn_record_takes_the_segments_behind_it_along() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 100);
+    let (dir, offsets) = written(100);
     lose_power(dir.path());
     flip_bit(&segment_file(dir.path(), 0), offsets[2].0 + 9);
     assert_eq!(open(dir.path()).unwrap().tail, offsets[2]);
@@ -90,8 +82,7 @@ fn a_flipped_bit_below_synced_is_damage_and_never_cut() {
 
 #[test]
 fn without_a_reboot_everything_published_is_promised() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 5);
+    let (dir, offsets) = written(5);
     flip_bit(&segment_file(dir.path(), 0), offsets[4].0 + 9);
     let refused = open(dir.path()).unwrap_err();
     assert!(matches!(refused, OpenError::Damaged { offset, .. } if offset == offsets[4]), "{refused}");
@@ -99,8 +90,7 @@ fn without_a_reboot_everything_published_is_promised() {
 
 #[test]
 fn zeros_and_missing_files_below_the_promise_are_damage_too() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 5);
+    let (dir, offsets) = written(5);
     overwrite(&segment_file(dir.path(), 0), offsets[3].0, &[0; 64]);
     assert!(matches!(open(dir.path()), Err(OpenError::Damaged { offset, .. }) if offset == offsets[3]));
     std::fs::remove_file(segment_file(dir.path(), 0)).unwrap();
@@ -109,8 +99,7 @@ fn zeros_and_missing_files_below_the_promise_are_damage_too() {
 
 #[test]
 fn segments_whose_marks_are_lost_are_refused_and_kept() {
-    let dir = tempdir().unwrap();
-    write(dir.path(), 5);
+    let (dir, _) = written(5);
     std::fs::remove_file(dir.path().join("marks")).unwrap();
     assert!(matches!(open(dir.path()), Err(OpenError::Foreign { .. })));
     assert!(segment_file(dir.path(), 0).exists());
@@ -118,8 +107,7 @@ fn segments_whose_marks_are_lost_are_refused_and_kept() {
 
 #[test]
 fn verify_names_the_exact_offset_of_damage_in_the_middle() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 100);
+    let (dir, offsets) = written(100);
     let hit = offsets.iter().find(|o| o.0 > 2 * 4096 + 500).unwrap();
     flip_bit(&segment_file(dir.path(), 2 * 4096), hit.0 % 4096 + 9);
     let found = verify(dir.path(), &mut |_, _| {}).unwrap();
@@ -131,8 +119,7 @@ fn verify_names_the_exact_offset_of_damage_in_the_middle() {
 
 #[test]
 fn cutting_at_the_damage_makes_the_log_usable_again() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 100);
+    let (dir, offsets) = written(100);
     flip_bit(&segment_file(dir.path(), 4096), 64 + 9);
     let damage = verify(dir.path(), &mut |_, _| {}).unwrap().damage[0].offset;
     assert!(matches!(cut(dir.path(), Offset(damage.0 - 4)), Err(OpenError::NotABoundary { .. })));
@@ -164,16 +151,9 @@ fn past_damage(dir: &Path) -> Vec<(Offset, Vec<u8>)> {
     read_past_damage(&mut Reader::at_start(dir).unwrap())
 }
 
-/// What `write` wrote, without the records that `is_gone`.
-fn without(offsets: &[Offset], is_gone: impl Fn(usize) -> bool) -> Vec<(Offset, Vec<u8>)> {
-    let left = (0..offsets.len() - 1).filter(|&i| !is_gone(i));
-    left.map(|i| (offsets[i], numbered(i as u32))).collect()
-}
-
 #[test]
 fn a_reader_skips_a_record_whichever_byte_of_it_is_damaged() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 60);
+    let (dir, offsets) = written(60);
     for byte in offsets[5].0..offsets[6].0 {
         flip_bit(&segment_file(dir.path(), 0), byte);
         assert_eq!(past_damage(dir.path()), without(&offsets, |i| i == 5), "byte {byte}");
@@ -183,8 +163,7 @@ fn a_reader_skips_a_record_whichever_byte_of_it_is_damaged() {
 
 #[test]
 fn reader_past_damaged_last_record_gets_later_ones() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 5);
+    let (dir, offsets) = written(5);
     let mut reader = Reader::at_start(dir.path()).unwrap();
     flip_bit(&segment_file(dir.path(), 0), offsets[4].0);
     assert_eq!(read_past_damage(&mut reader), without(&offsets, |i| i == 4));
@@ -198,8 +177,7 @@ fn reader_past_damaged_last_record_gets_later_ones() {
 
 #[test]
 fn a_reader_skips_damage_across_the_boundary_of_segments() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 60);
+    let (dir, offsets) = written(60);
     let (from, to) = (3000, 4096 + 900);
     overwrite(&segment_file(dir.path(), 0), from, &[0xff; 1096]);
     overwrite(&segment_file(dir.path(), 4096), 64, &[0xff; 836]);
@@ -209,8 +187,7 @@ fn a_reader_skips_damage_across_the_boundary_of_segments() {
 
 #[test]
 fn reader_survives_damaged_header_and_skips_lost_segment() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 200);
+    let (dir, offsets) = written(200);
     let segment = |i: usize| offsets[i].0 / 4096;
     for header in 0..64 {
         flip_bit(&segment_file(dir.path(), 4096), header);
@@ -229,8 +206,7 @@ fn reader_survives_damaged_header_and_skips_lost_segment() {
 
 #[test]
 fn a_reader_whose_last_segment_is_gone_waits_at_the_end() {
-    let dir = tempdir().unwrap();
-    let offsets = write(dir.path(), 60);
+    let (dir, offsets) = written(60);
     let (end, last) = (offsets[60], offsets[59].0 / 4096);
     std::fs::remove_file(segment_file(dir.path(), last * 4096)).unwrap();
     let mut reader = Reader::at_start(dir.path()).unwrap();
@@ -244,8 +220,7 @@ proptest! {
     fn overwritten_bytes_leave_all_other_records_readable(
         hits in prop::collection::vec((64..12_000u64, prop::collection::vec(any::<u8>(), 1..400)), 1..5),
     ) {
-        let dir = tempdir().unwrap();
-        let offsets = write(dir.path(), 80);
+        let (dir, offsets) = written(80);
         let mut ranges = Vec::new();
         for (at, bytes) in &hits {
             let path = segment_file(dir.path(), at - at % 4096);
@@ -340,8 +315,7 @@ proptest! {
 
 #[test]
 fn reader_waits_before_inaccessible_segment() {
-    let dir = tempdir().unwrap();
-    write(dir.path(), 60);
+    let (dir, _) = written(60);
     flip_bit(&segment_file(dir.path(), 0), 64);
     overwrite(&segment_file(dir.path(), 0), 72, &[0xff; 4000]);
     // As with too many open files: an error, and no damage.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use common::{EIO, FailsOnce, lose_power, numbered, payloads, small};
 use pares_log::{Config, Durability, Offset, OpenError, Reader, Replacement, Writer, cut, inspect};
-use tempfile::tempdir;
+use tempfile::{TempDir, tempdir};
 
 /// Writes records 0..n, of which some are synced.
 fn write(dir: &Path, n: u32, durability: Durability) {
@@ -21,6 +21,12 @@ fn write(dir: &Path, n: u32, durability: Durability) {
         }
     }
     writer.publish();
+}
+
+fn written(n: u32, durability: Durability) -> TempDir {
+    let dir = tempdir().unwrap();
+    write(dir.path(), n, durability);
+    dir
 }
 
 /// Has each sync of an opening fail in turn; hands on the log, and whether what failed to be kept was unfinished.
@@ -37,7 +43,7 @@ fn with_each_sync_failing(config: Config, prepare: impl Fn(&Path), check: impl F
     unreachable!("it fails for ever");
 }
 
-/// An unfinished file is made anew. Everything else has poisoned the log.
+/// An unfinished file is rebuilt. Everything else has poisoned the log.
 fn is_not_believed(dir: &Path, unfinished: bool) {
     match Writer::open(dir, small()) {
         Ok(_) => assert!(unfinished, "the sync was tried again and believed"),
@@ -91,8 +97,7 @@ fn log_poisoned_at_open_is_usable_after_cut() {
 
 #[test]
 fn cut_above_synced_end_of_poisoned_log_does_not_sync() {
-    let dir = tempdir().unwrap();
-    write(dir.path(), 3, Durability::Disk);
+    let dir = written(3, Durability::Disk);
     let device = Arc::new(FailsOnce::at(0));
     Writer::open(dir.path(), small().durability(Durability::Disk).device(device)).unwrap_err();
     let before = inspect(dir.path()).unwrap().stats;
@@ -106,8 +111,7 @@ fn cut_above_synced_end_of_poisoned_log_does_not_sync() {
 #[test]
 fn failed_sync_at_replace_is_not_trusted_at_next_open() {
     for at in 0.. {
-        let dir = tempdir().unwrap();
-        write(dir.path(), 9, Durability::Disk);
+        let dir = written(9, Durability::Disk);
         let device = Arc::new(FailsOnce::at(at));
         let new = Replacement::begin(dir.path(), small().durability(Durability::Disk).device(device.clone()));
         let replaced = new.and_then(|mut new| {
@@ -131,8 +135,7 @@ fn failed_sync_at_replace_is_not_trusted_at_next_open() {
 
 #[test]
 fn bad_log_is_set_aside_by_empty_replacement() {
-    let dir = tempdir().unwrap();
-    write(dir.path(), 9, Durability::Disk);
+    let dir = written(9, Durability::Disk);
     common::flip_bit(&common::segment_file(dir.path(), 0), 64 + 9);
     assert!(matches!(Writer::open(dir.path(), small()), Err(OpenError::Damaged { .. })));
     let aside = Replacement::begin(dir.path(), small()).unwrap().complete().unwrap();
@@ -147,8 +150,7 @@ fn bad_log_is_set_aside_by_empty_replacement() {
 #[test]
 fn log_with_lost_marks_can_be_replaced_and_keeps_all() {
     for lost in [false, true] {
-        let dir = tempdir().unwrap();
-        write(dir.path(), 60, Durability::Os);
+        let dir = written(60, Durability::Os);
         let marks = dir.path().join("marks");
         if lost {
             std::fs::remove_file(&marks).unwrap()
@@ -175,8 +177,7 @@ fn where_there_is_no_log_nothing_is_replaced() {
 
 #[test]
 fn a_log_of_another_version_is_no_damaged_one() {
-    let dir = tempdir().unwrap();
-    write(dir.path(), 9, Durability::Os);
+    let dir = written(9, Durability::Os);
     common::overwrite(&dir.path().join("marks"), 8, &[9]);
     assert!(!Writer::open(dir.path(), small()).unwrap_err().is_damage());
     assert!(!Reader::at_start(dir.path()).unwrap_err().is_damage());
@@ -185,8 +186,7 @@ fn a_log_of_another_version_is_no_damaged_one() {
 
 #[test]
 fn marks_that_say_more_is_released_than_ever_was_are_damage() {
-    let dir = tempdir().unwrap();
-    write(dir.path(), 9, Durability::Os);
+    let dir = written(9, Durability::Os);
     common::flip_bit(&dir.path().join("marks"), 386);
     assert!(Writer::open(dir.path(), small()).unwrap_err().is_damage());
     assert!(Reader::at_start(dir.path()).unwrap_err().is_damage());
@@ -207,8 +207,7 @@ fn damaged_marks_without_segment_yield_empty_log() {
 
 #[test]
 fn pipe_in_place_of_log_file_is_refused_without_waiting() {
-    let dir = tempdir().unwrap();
-    write(dir.path(), 9, Durability::Os);
+    let dir = written(9, Durability::Os);
     let segments = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
     let first = segments.filter(|path| path.extension().is_some_and(|end| end == "seg")).min().unwrap();
     let files = [dir.path().join("lock"), dir.path().join("marks"), first];
@@ -225,8 +224,7 @@ fn pipe_in_place_of_log_file_is_refused_without_waiting() {
 
 #[test]
 fn nobody_else_may_read_any_file_of_a_log() {
-    let dir = tempdir().unwrap();
-    write(dir.path(), 3, Durability::Os);
+    let dir = written(3, Durability::Os);
     for entry in std::fs::read_dir(dir.path()).unwrap() {
         let entry = entry.unwrap();
         assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{entry:?}");

@@ -45,7 +45,7 @@ pub struct Mapping {
 }
 
 // SAFETY: the memory is shared between processes anyway, so a thread more makes no difference: words are only
-// reached as atomics, and ranges under the contracts of `bytes` (published) and `bytes_mut`/`slice_mut`
+// reached as atomics, and ranges under the contracts of `bytes` (published) and `write`/`slice_mut`
 // (single writer). The pointer itself never changes.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
@@ -119,7 +119,7 @@ impl Mapping {
     }
 
     /// Mapped bytes, at least 1.
-    // A mapping is never empty, so `is_empty` would answer a question nobody has.
+    // A mapping is never empty, so `is_empty` would always say no.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.len
@@ -206,25 +206,17 @@ impl Mapping {
     #[inline]
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.check(&range);
-        // SAFETY: in bounds, mapped as long as `self`, any bit pattern is a u8; nobody writes to it by the contract.
+        // SAFETY: in bounds, mapped as long as `self`, any bit pattern is a u8; nothing writes to it by the contract.
         unsafe { slice::from_raw_parts(self.start.as_ptr().add(range.start), range.len()) }
     }
 
-    /// A range of bytes to write, for the owner of a mapping nobody else writes.
-    ///
-    /// # Panics
-    /// If the range is not inside the mapping, or the mapping is read-only.
-    pub fn bytes_mut(&mut self, range: Range<usize>) -> &mut [u8] {
-        // SAFETY: `&mut self` excludes this process' other uses; other processes read published ranges only.
-        unsafe { self.slice_mut(range) }
-    }
-
-    /// Copies `data` to byte `offset`, for the owner of a mapping nobody else writes.
+    /// Copies `data` to byte `offset`, for the owner of a mapping that no other writes.
     ///
     /// # Panics
     /// If the range is not inside the mapping, or the mapping is read-only.
     pub fn write(&mut self, offset: usize, data: &[u8]) {
-        self.bytes_mut(offset..offset + data.len()).copy_from_slice(data);
+        // SAFETY: `&mut self` excludes this process' other uses; other processes read published ranges only.
+        unsafe { self.slice_mut(offset..offset + data.len()) }.copy_from_slice(data);
     }
 
     /// A range of bytes to write through a mapping that is shared inside this process (for example with a

@@ -141,18 +141,10 @@ fn now_ns() -> u64 {
 mod tests {
     use super::*;
     use pares_fix::framing::{Cut, cut};
-    use pares_fix::writer::FixWriter;
+    use pares_fix::writer;
 
     fn message(number: u64, msg_type: &str, fields: &str) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut writer = FixWriter::begin(&mut bytes, "FIX.4.4", msg_type.as_bytes());
-        writer.number(34, number);
-        writer.text(49, b"TW44");
-        writer.time(52, now_ns());
-        writer.text(56, b"ISLD");
-        writer.fields(fields.replace('|', "\x01").as_bytes());
-        writer.finish();
-        bytes
+        writer::message("FIX.4.4", msg_type.as_bytes(), (number, "TW44", now_ns(), "ISLD"), fields.as_bytes())
     }
 
     /// It asks for 200 orders of 7,000 bytes 40 times over, far more than sockets hold, and begins to read when all is asked.

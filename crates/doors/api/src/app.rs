@@ -3,14 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, header};
 use pares_http::connections::WebTransport;
-use pares_http::problem::Problem;
 
-use crate::refused;
-use crate::session::Session;
 use crate::sessions::Sessions;
 use crate::settings::ApiSettings;
 use crate::symbols::Symbols;
@@ -43,7 +37,7 @@ impl App {
         })
     }
 
-    /// Looks after sessions, until nobody has this any more.
+    /// Looks after sessions, until no owner of this is left.
     pub(crate) fn look_after(self: &Arc<Self>) {
         let app = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -59,40 +53,5 @@ impl App {
     /// The names by which requests may come, if that counts.
     pub(crate) fn names(&self) -> Option<&[String]> {
         self.looks_at_host.then_some(self.settings.hosts.as_slice())
-    }
-}
-
-/// The only one that is named.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    let mut named = headers.get_all(name).iter();
-    named.next().filter(|_| named.next().is_none())?.to_str().ok()
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = only(headers, &header::AUTHORIZATION)?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token)
-}
-
-/// A script in a browser cannot say `Authorization` for a socket, but which protocols it speaks.
-fn bearer_of_socket(headers: &HeaderMap) -> Option<&str> {
-    let spoken = only(headers, &header::SEC_WEBSOCKET_PROTOCOL)?;
-    spoken.split(',').find_map(|protocol| protocol.trim().strip_prefix("bearer."))
-}
-
-/// Who asks: the session of the bearer's token.
-pub(crate) struct Caller(pub(crate) Arc<Session>);
-
-impl FromRequestParts<Shared> for Caller {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Problem> {
-        let token = match parts.headers.contains_key(header::AUTHORIZATION) {
-            true => bearer(&parts.headers),
-            false => bearer_of_socket(&parts.headers),
-        };
-        let session = token.and_then(|token| app.sessions.find(token.trim()));
-        let session = session.ok_or_else(refused::sign_on_again)?;
-        session.note_used();
-        Ok(Self(session))
     }
 }

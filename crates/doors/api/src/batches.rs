@@ -2,17 +2,15 @@
 
 use std::time::Instant;
 
-use axum::extract::State;
-use axum::response::Response;
 use futures_util::future::join_all;
 use pares_http::problem::Problem;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::app::{Caller, Shared};
+use crate::caller::{Answered, Call};
 use crate::forms::{OrderForm, Outcome};
 use crate::orders::entering;
-use crate::spoken::{Said, Spoken};
+use crate::spoken::Said;
 
 /// Orders in a batch at most.
 const BATCH_MAX: usize = 100;
@@ -46,12 +44,7 @@ pub(crate) struct BatchResult {
 /// Enters up to 100 orders.
 #[utoipa::path(post, path = "/v1/orders/batch", operation_id = "enter_batch", tag = "orders", request_body = Batch, responses(
     (status = 200, description = "Each for itself", body = BatchAnswered)))]
-pub(crate) async fn enter(
-    State(app): State<Shared>,
-    Caller(session): Caller,
-    spoken: Spoken,
-    Said(Batch { orders }): Said<Batch>,
-) -> Result<Response, Problem> {
+pub(crate) async fn enter(call: Call, Said(Batch { orders }): Said<Batch>) -> Answered {
     if orders.is_empty() || orders.len() > BATCH_MAX {
         return Err(Problem::bad("a batch must have 1 to 100 orders"));
     }
@@ -60,12 +53,12 @@ pub(crate) async fn enter(
     let came = Instant::now();
     let mut requests = Vec::with_capacity(orders.len());
     for form in &orders {
-        requests.push(entering(&app, &session, form, came).await);
+        requests.push(entering(&call, form, came).await);
     }
-    let asking = requests.into_iter().map(async |request| app.ask_of(&session, request?).await);
+    let asking = requests.into_iter().map(async |request| call.app.ask_of(&call.session, request?).await);
     let answers = join_all(asking).await;
     let results = orders.into_iter().zip(answers).map(|(form, answer)| result(form.client_order_id, answer));
-    Ok(spoken.ok("batch", &BatchAnswered { results: results.collect() }))
+    call.ok("batch", &BatchAnswered { results: results.collect() })
 }
 
 fn result(client_order_id: String, answer: Result<pares_types::Answer, Problem>) -> BatchResult {

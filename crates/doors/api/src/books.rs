@@ -1,23 +1,16 @@
-//! Books of the market as they are told: whole, or as what changed.
+//! Books of the market as sockets receive them: whole, or as what changed.
 //!
-//! A thousand who look at a book would have its change written a thousand times. Here it is written once, when it happens and somebody looks, and all share the text; who is some
+//! A thousand who look at a book would have its change written a thousand times. Here it is written once, when it happens and a socket watches, and all share the text; who is some
 //! changes behind gets their texts, one after the other. Only who is further behind has a difference of his own written, so that nothing is queued.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use axum::extract::ws::Utf8Bytes;
-use axum::extract::{Path, State};
-use axum::response::Response;
-use pares_http::problem::Problem;
 use pares_port::Levels;
 use pares_resources::decimal::price_text;
 use pares_types::{Price, Quantity};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::app::{Caller, Shared};
-use crate::spoken::Spoken;
 
 /// A book as it is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +26,7 @@ pub struct BookTold {
 /// The texts of a book's last changes are kept up to so many bytes together: who is further behind is better off with one difference.
 const STEPS_BYTES_MAX: usize = 4 << 10;
 
-/// A book, and what those who look are told of it.
+/// A book, and what those who look receive of it.
 #[derive(Debug, Default)]
 pub(crate) struct BookNow {
     pub(crate) told: BookTold,
@@ -44,7 +37,7 @@ pub(crate) struct BookNow {
 }
 
 impl BookNow {
-    /// How it is now, unless that is how it was. The text of the change is with it if somebody looks.
+    /// How it is now, unless that is how it was. The text of the change is with it if a socket watches.
     pub(crate) fn next(&self, symbol: &str, told: &BookTold, is_looked_at: bool) -> Option<Self> {
         let before = &self.told;
         if self.changes > 0 && before.levels == told.levels && before.is_current == told.is_current {
@@ -71,7 +64,7 @@ impl BookNow {
         self.steps.len()
     }
 
-    /// Adds the messages for one who was told `before` last.
+    /// Adds the messages for one who received `before` last.
     pub(crate) fn since(&self, symbol: &str, before: &Self, texts: &mut Vec<Utf8Bytes>) {
         let behind = usize::try_from(self.changes - before.changes).unwrap_or(usize::MAX);
         match self.steps.len().checked_sub(behind) {
@@ -87,22 +80,6 @@ pub(crate) struct LevelShown {
     price: String,
     /// Shares; in a difference 0 for a price that is gone.
     quantity: String,
-}
-
-/// A book.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct BookShown {
-    symbol: String,
-    /// The number of the shard's market data that comes next.
-    number: String,
-    /// Whether the book is the market's: not while data are missing.
-    is_current: bool,
-    /// The highest first, 100 at most.
-    bids: Vec<LevelShown>,
-    /// The lowest first, 100 at most.
-    offers: Vec<LevelShown>,
-    /// CRC-32 of the ten best of each side.
-    checksum: String,
 }
 
 /// What a socket is told of a book.
@@ -129,11 +106,11 @@ pub(crate) fn level_shown((price, shares): &(Price, Quantity)) -> LevelShown {
     LevelShown { price: price_text(*price), quantity: shares.to_string() }
 }
 
-fn shown(side: &[(Price, Quantity)]) -> Vec<LevelShown> {
+pub(crate) fn shown(side: &[(Price, Quantity)]) -> Vec<LevelShown> {
     side.iter().map(level_shown).collect()
 }
 
-fn checksum(levels: &Levels) -> String {
+pub(crate) fn checksum(levels: &Levels) -> String {
     format!("{:08x}", levels.sum())
 }
 
@@ -160,26 +137,4 @@ pub(crate) fn snapshot_text(symbol: &str, told: &BookTold) -> String {
 /// What changed since `before` as a message.
 fn step_text(symbol: &str, before: &BookTold, told: &BookTold) -> String {
     text(symbol, Some(before.number), &told.levels.since(&before.levels), told)
-}
-
-/// The book of an instrument, as this server has received it.
-#[utoipa::path(get, path = "/v1/instruments/{symbol}/book", tag = "market", params(("symbol" = String, Path)), responses(
-    (status = 200, description = "The best 100 prices of each side", body = BookShown)))]
-pub(crate) async fn book(
-    State(app): State<Shared>,
-    Path(symbol): Path<String>,
-    Caller(session): Caller,
-    spoken: Spoken,
-) -> Result<Response, Problem> {
-    let now = app.of_market(&session, &symbol, |shelf| Arc::clone(&shelf.book)).await?;
-    let BookTold { number, is_current, ref levels } = now.told;
-    let shown = BookShown {
-        symbol,
-        number: number.to_string(),
-        is_current,
-        bids: shown(&levels.bids),
-        offers: shown(&levels.offers),
-        checksum: checksum(levels),
-    };
-    Ok(spoken.ok("book", &shown))
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::order_terms::BadField;
@@ -11,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::app::{Caller, Shared};
+use crate::caller::{Answered, Call};
 use crate::followers::{Followed, ROOM_OF_A_PAGE};
 use crate::refused;
 use crate::reports::{Bust, Fill};
 use crate::session::{EVERY_SHARD, Session};
-use crate::spoken::{Queried, Spoken};
+use crate::spoken::Queried;
 
 /// Trades in a page.
 const PAGE: usize = 100;
@@ -41,7 +40,7 @@ pub(crate) struct FillsAsked {
 pub(crate) struct Fills {
     fills: Vec<Fill>,
     busts: Vec<Bust>,
-    /// From where to go on.
+    /// From where to continue.
     next: String,
     /// Whether that was all there was.
     is_all: bool,
@@ -50,12 +49,7 @@ pub(crate) struct Fills {
 /// The member's trades.
 #[utoipa::path(get, path = "/v1/fills", tag = "orders", params(FillsAsked), responses(
     (status = 200, description = "They", body = Fills)))]
-pub(crate) async fn fills(
-    axum::extract::State(app): axum::extract::State<Shared>,
-    Caller(session): Caller,
-    spoken: Spoken,
-    Queried(asked): Queried<FillsAsked>,
-) -> Result<Response, Problem> {
+pub(crate) async fn fills(call: Call, Queried(asked): Queried<FillsAsked>) -> Answered {
     let from = asked.from.as_deref().map_or(Some(1), natural).filter(|from| *from > 0);
     let from = from
         .ok_or_else(|| refused::bad_field(BadField { field: "from", why: "a number from 1 on, as text" }))?;
@@ -66,9 +60,9 @@ pub(crate) async fn fills(
     if asked.shard == EVERY_SHARD {
         return Err(refused::refused(Reason::UnknownShard));
     }
-    let until = Instant::now() + app.settings.patience;
-    let fills = page(&session, ShardId(asked.shard), from, limit, until).await?;
-    Ok(spoken.ok("fills", &fills))
+    let until = Instant::now() + call.app.settings.patience;
+    let fills = page(&call.session, ShardId(asked.shard), from, limit, until).await?;
+    call.ok("fills", &fills)
 }
 
 async fn page(

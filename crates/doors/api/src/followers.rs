@@ -1,33 +1,31 @@
 //! Those who follow the member's streams: sockets, and questions that read them.
 //!
-//! A gateway tells a session each shard from one place at a time, up to the present, and reads its record for that. Two ways are easy and wrong. All followers are told all that comes: then
-//! one's past floods another one. A follower without room is dropped, and asks again once he has read: then the gateway reads to the end of the record each time, for nobody.
+//! A gateway sends a session each shard from one place at a time, up to the present, and reads its record for that. Two ways are easy and wrong. All followers receive all that arrives: then
+//! one's past floods another one. A follower without room is dropped, and asks again once he has read: then the gateway reads to the end of the record each time, though no follower wants it.
 //!
 //! Here each follower takes what comes next for him, and nothing else. Of each shard one of these holds:
 //!
-//! - he is *told on*: what comes next for him is told, or he has asked for it;
+//! - he is *current*: the gateway sends what comes next for him, or he has asked for it;
 //! - he *lacks* something, for want of room, and asks for it once he has read half of what waits for him.
 //!
-//! A telling goes on while somebody who is told on takes what comes next of it. Otherwise the session has the gateway end it, and asks from where the others stand who are told on.
-//! So the gateway reads about what is told, once; and what waits for each follower is bounded.
+//! A replay continues while a current follower takes what comes next of it. Otherwise the session has the gateway end it, and asks from where the other current followers stand.
+//! So the gateway reads about what it sends, once; and what waits for each follower is bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pares_resources::{Cursor, FollowerStanding};
 use pares_types::{Reason, Reply, ShardId};
 use tokio::sync::mpsc;
 
-use crate::session::Session;
-
 /// So many messages wait at most for one who reads on and on.
 pub(crate) const ROOM: usize = 65_536;
 /// For one who wants a page, and may have it any time: until he has said so, the gateway reads about so much further.
 pub(crate) const ROOM_OF_A_PAGE: usize = 8_192;
-/// A follower is told so many things at most for one that happened.
+/// A follower receives so many things at most for one that happened.
 const TOLD_MAX: usize = 2;
 
-/// What is told of a stream. Who follows it is told each message once, in order.
+/// What followers of a stream receive: each message once, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Followed {
     /// A message.
@@ -75,7 +73,7 @@ impl Followed {
 struct Follower {
     id: u64,
     to: mpsc::Sender<Followed>,
-    /// Where he stands in each stream that he is told.
+    /// Where he stands in each stream that he follows.
     cursors: BTreeMap<ShardId, Cursor>,
     /// Of these he was not told something, for want of room.
     lacking: BTreeSet<ShardId>,
@@ -125,7 +123,7 @@ impl Followers {
         (*names, told)
     }
 
-    /// He has room: from where he is to be told what he lacks. From now on he is told on.
+    /// He has room: from where he is to receive what he lacks. From now on he is current.
     pub(crate) fn lacks(&self, id: u64) -> Vec<(ShardId, u64)> {
         let (_, all) = &mut *self.all();
         let Some(Follower { cursors, lacking, .. }) = all.iter_mut().find(|one| one.id == id) else {
@@ -135,7 +133,7 @@ impl Followers {
         std::mem::take(lacking).into_iter().filter_map(next).collect()
     }
 
-    /// Where those stand in a shard who are told on; nothing if that number comes next for one of them.
+    /// Where the current followers stand in a shard; nothing if that number comes next for one of them.
     pub(crate) fn stand(&self, shard: ShardId, number: u64) -> Option<Vec<u64>> {
         let (_, all) = &*self.all();
         let told_on = all.iter().filter(|one| !one.lacking.contains(&shard));
@@ -148,7 +146,7 @@ impl Followers {
         self.all().1.iter_mut().for_each(|follower| follower.hear(happened));
     }
 
-    /// Nobody follows any more: all receivers end.
+    /// No follower is left: all receivers end.
     pub(crate) fn clear(&self) {
         self.all().1.clear();
     }
@@ -158,26 +156,9 @@ impl Followers {
     }
 }
 
-/// The number that comes next for one who stands there; 0 if he is told what comes from now on.
+/// The number that comes next for one who stands there; 0 if he receives what comes from now on.
 fn next_of(cursor: &Cursor) -> u64 {
     cursor.next().unwrap_or(0)
-}
-
-/// What one who follows is told.
-pub(crate) struct Following {
-    pub(crate) session: Arc<Session>,
-    pub(crate) id: u64,
-    pub(crate) told: mpsc::Receiver<Followed>,
-}
-
-impl Following {
-    /// The next of it; none once the session has ended.
-    pub(crate) async fn recv(&mut self) -> Option<Followed> {
-        if [0, self.told.max_capacity() / 2].contains(&self.told.len()) {
-            self.session.tell_again(self.id);
-        }
-        self.told.recv().await
-    }
 }
 
 #[cfg(test)]

@@ -145,6 +145,26 @@ macro_rules! order_of {
 }
 pub(crate) use order_of;
 
+/// What is told of a message of the exchange: its fields, and what each is made of.
+macro_rules! told_of {
+    ($(#[$meta:meta])* $told:ident($of:ident: &$message:ty) {
+        $($(#[$field_meta:meta])* $field:ident: $kind:ty = $value:expr,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Serialize, ToSchema)]
+        pub(crate) struct $told {
+            $($(#[$field_meta])* $field: $kind,)*
+        }
+
+        impl From<&$message> for $told {
+            fn from($of: &$message) -> Self {
+                Self { $($field: $value,)* }
+            }
+        }
+    };
+}
+pub(crate) use told_of;
+
 impl OrderOf {
     pub(crate) fn new(name: ClientOrderId, order: OrderId, instrument: InstrumentId, shard: ShardId) -> Self {
         let client_order_id = name.0.to_string();
@@ -152,70 +172,44 @@ impl OrderOf {
     }
 }
 
-/// What became of a request.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct Outcome {
-    #[serde(flatten)]
-    of: OrderOf,
-    /// Its place there.
-    position: String,
-    /// `resting`, `filled`, `cancelled`, `held`, `mass_cancelled`.
-    status: &'static str,
-    /// Why it was cancelled, or is not done in one step; `none` otherwise.
-    reason: &'static str,
-    /// Shares of the order executed so far; of a cancel of many the orders cancelled.
-    executed: String,
-    /// Shares of the order that are still there; of a cancel of many the orders left to cancel.
-    remaining: String,
-    /// Its place in the member's stream of the shard; 0 outside of that.
-    number: String,
-    /// Whether this repeats an answer.
-    repeat: bool,
-}
-
-impl From<&Answer> for Outcome {
-    fn from(answer: &Answer) -> Self {
-        Self {
-            of: order_of!(answer),
-            position: answer.position.to_string(),
-            status: answer.status.word(),
-            reason: reason_word(answer.reason),
-            executed: answer.executed.to_string(),
-            remaining: answer.remaining.to_string(),
-            number: answer.number.to_string(),
-            repeat: answer.repeat,
-        }
+told_of! {
+    /// What became of a request.
+    Outcome(answer: &Answer) {
+        #[serde(flatten)]
+        of: OrderOf = order_of!(answer),
+        /// Its place there.
+        position: String = answer.position.to_string(),
+        /// `resting`, `filled`, `cancelled`, `held`, `mass_cancelled`.
+        status: &'static str = answer.status.word(),
+        /// Why it was cancelled, or is not done in one step; `none` otherwise.
+        reason: &'static str = reason_word(answer.reason),
+        /// Shares of the order executed so far; of a cancel of many the orders cancelled.
+        executed: String = answer.executed.to_string(),
+        /// Shares of the order that are still there; of a cancel of many the orders left to cancel.
+        remaining: String = answer.remaining.to_string(),
+        /// Its place in the member's stream of the shard; 0 outside of that.
+        number: String = answer.number.to_string(),
+        /// Whether this repeats an answer.
+        repeat: bool = answer.repeat,
     }
 }
 
-/// How an order is.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct OrderShown {
-    #[serde(flatten)]
-    of: OrderOf,
-    /// The position to come there: what lies before it is counted in.
-    next_position: String,
-    /// `in_flight`, `working`, `ended`.
-    state: &'static str,
-    /// `buy` or `sell`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    side: Option<&'static str>,
-    /// Shares of it that have traded.
-    executed: String,
-    /// Shares that are still there; of one in flight, those it asks for.
-    remaining: String,
-}
-
-impl From<&OrderStatus> for OrderShown {
-    fn from(status: &OrderStatus) -> Self {
-        Self {
-            of: order_of!(status),
-            next_position: status.next.to_string(),
-            state: state_word(status.state),
-            side: status.side.map(side_word),
-            executed: status.executed.to_string(),
-            remaining: status.remaining.to_string(),
-        }
+told_of! {
+    /// How an order is.
+    OrderShown(status: &OrderStatus) {
+        #[serde(flatten)]
+        of: OrderOf = order_of!(status),
+        /// The position to come there: what lies before it is counted in.
+        next_position: String = status.next.to_string(),
+        /// `in_flight`, `working`, `ended`.
+        state: &'static str = state_word(status.state),
+        /// `buy` or `sell`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        side: Option<&'static str> = status.side.map(side_word),
+        /// Shares of it that have traded.
+        executed: String = status.executed.to_string(),
+        /// Shares that are still there; of one in flight, those it asks for.
+        remaining: String = status.remaining.to_string(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The exchange over HTTP and WebSocket: docs/protocols/http.md.
 //!
-//! The obvious front keeps members' keys, so that it can speak for them, and what it was told, so that it can answer. Then it is worth breaking into, and what it knows dies with
+//! The obvious front keeps members' keys, so that it can speak for them, and what it received, so that it can answer. Then it is worth breaking into, and what it knows dies with
 //! it. This one is a client of the gateways, once for each session: it passes their challenge on and the proof back, and answers from what they say. There may be any number.
 //!
 //! ```text
@@ -10,7 +10,8 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `server`, `app`, `settings` | what listens, what all requests share, what it is told when it starts |
+//! | `server`, `app`, `settings` | what listens, what all requests share, what it is started with |
+//! | `caller` | the session that asks, and the form of its answer |
 //! | `routes`, `asyncapi`, `spoken` | paths, and the document of them; that of the socket; JSON and XML |
 //! | `symbols` | which instrument a symbol is |
 //! | `wire`, `session`, `sessions` | a connection to a gateway; a signed-on session; all of them, by token |
@@ -21,7 +22,7 @@
 //! | `socket`, `wishes`, `reports` | the member's stream, and the market, as they happen |
 //! | [`inbound`] | what clients send, read without a server |
 //! | `market` | each instrument as it is received: its book, its tape |
-//! | `books`, `trades` | books; trades, candles and tickers |
+//! | `books`, `trades` | books as sockets receive them; books, trades, candles and tickers as they are asked for |
 //! | `watching` | what a socket watches of them |
 //! | `operator` | what the exchange itself asks for |
 //! | `pages` | the market's page and the operator's |
@@ -31,6 +32,7 @@ mod app;
 mod asyncapi;
 mod batches;
 mod books;
+mod caller;
 mod changes;
 mod fills;
 mod followers;

@@ -4,16 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use axum::extract::ws::Utf8Bytes;
-use axum::http::StatusCode;
-use pares_http::problem::Problem;
 use pares_resources::tape::{TapeNews, TradeTape, kept_of_each};
 use pares_types::{BusinessDay, Phase};
 use tokio::sync::Notify;
 
-use crate::app::App;
 use crate::books::{BookNow, BookTold};
-use crate::session::Session;
-use crate::watching::ticker_text;
 
 /// What there is to say of an instrument.
 #[derive(Clone, Debug)]
@@ -38,8 +33,8 @@ pub(crate) struct Shelf {
     pub(crate) book: Arc<BookNow>,
     pub(crate) tape: TradeTape,
     pub(crate) phase: Option<Phase>,
-    /// The text of its ticker, once somebody has looked since it changed.
-    ticker: OnceLock<Utf8Bytes>,
+    /// The text of its ticker, once a socket has looked since it changed.
+    pub(crate) ticker: OnceLock<Utf8Bytes>,
     instrument: u16,
     listeners: Vec<Listener>,
 }
@@ -51,11 +46,6 @@ struct Listener {
 }
 
 impl Shelf {
-    /// How it trades now, as it is told: written once for all who look.
-    pub(crate) fn ticker(&self, symbol: &str) -> &Utf8Bytes {
-        self.ticker.get_or_init(|| ticker_text(symbol, self))
-    }
-
     fn is_book_looked_at(&self) -> bool {
         self.listeners.iter().any(|one| one.looks_at_book && one.rung.strong_count() > 0)
     }
@@ -96,7 +86,7 @@ impl ReceivedMarket {
             return;
         }
         let of = std::mem::replace(&mut shelf.instrument, told.instrument);
-        // Nobody has read anything yet of one that is told for the first time.
+        // No socket has read anything yet of one that comes for the first time.
         if of != told.instrument && shelf.tape.end() > 0 {
             shelf.tape = shelf.tape.of_another();
         }
@@ -140,32 +130,4 @@ impl ReceivedMarket {
         }
         true
     }
-}
-
-impl App {
-    /// Looks at that instrument, if it was told.
-    pub(crate) async fn of_market<T>(
-        &self,
-        session: &Session,
-        symbol: &str,
-        look: impl FnOnce(&Shelf) -> T,
-    ) -> Result<T, Problem> {
-        let none = || no_market_data("the exchange publishes no market data");
-        match self.settings.market.as_ref().ok_or_else(none)?.of(symbol, look) {
-            Some(seen) => Ok(seen),
-            None => Err(self.not_told(session, symbol).await),
-        }
-    }
-
-    /// Why nothing is told of that symbol: market data are silent on some that are listed.
-    pub(crate) async fn not_told(&self, session: &Session, symbol: &str) -> Problem {
-        match self.instrument(session, symbol).await {
-            Ok(_) => no_market_data("no market data of that instrument have been published yet"),
-            Err(problem) => problem,
-        }
-    }
-}
-
-fn no_market_data(detail: &str) -> Problem {
-    Problem::of(StatusCode::NOT_FOUND, detail).reason("no_market_data")
 }

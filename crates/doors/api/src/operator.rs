@@ -1,8 +1,7 @@
 //! What the exchange itself asks for: phases, blocks, four eyes. Operators are sessions of member 0; whether one may, and whether another has proposed it, the gateway says.
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
-use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::deeds::{self, EXCHANGE};
@@ -11,12 +10,11 @@ use pares_types::{Answer, Command, Entry, InstrumentId, MemberId, Reason, Regist
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::app::{Caller, Shared};
+use crate::caller::{Answered, Call};
 use crate::forms::{ALL, Outcome, name};
 use crate::orders::committed;
 use crate::refused;
-use crate::session::Session;
-use crate::spoken::{Queried, Said, Spoken};
+use crate::spoken::{Queried, Said};
 
 /// How it is asked for.
 #[derive(Deserialize, IntoParams, ToSchema)]
@@ -38,15 +36,13 @@ pub(crate) struct Deed {
     (status = 200, description = "Committed", body = Outcome),
     (status = 202, description = "Proposed, not done", body = Outcome)))]
 pub(crate) async fn phase(
-    State(app): State<Shared>,
     Path((symbol, phase)): Path<(String, String)>,
-    Caller(session): Caller,
-    spoken: Spoken,
+    call: Call,
     Said(deed): Said<Deed>,
-) -> Result<Response, Problem> {
+) -> Answered {
     let phase = order_terms::phase(&phase).map_err(refused::bad_field)?;
-    let instrument = app.instrument(&session, &symbol).await?.status.instrument;
-    done(&session, spoken, &deed, (instrument, Command::SetPhase(phase))).await
+    let instrument = call.app.instrument(&call.session, &symbol).await?.status.instrument;
+    done(&call, &deed, (instrument, Command::SetPhase(phase))).await
 }
 
 /// Cancels all orders of a member and takes no more. Operators may, and each member may block itself.
@@ -54,13 +50,8 @@ pub(crate) async fn phase(
     params(("member" = String, Path)), responses(
     (status = 200, description = "Committed; `unfinished` if orders are left: repeat under another name", body = Outcome),
     (status = 202, description = "Proposed, not done", body = Outcome)))]
-pub(crate) async fn block(
-    Path(member): Path<String>,
-    Caller(session): Caller,
-    spoken: Spoken,
-    Said(deed): Said<Deed>,
-) -> Result<Response, Problem> {
-    done(&session, spoken, &deed, (ALL, Command::Block { member: number(&member)? })).await
+pub(crate) async fn block(Path(member): Path<String>, call: Call, Said(deed): Said<Deed>) -> Answered {
+    done(&call, &deed, (ALL, Command::Block { member: number(&member)? })).await
 }
 
 /// Takes orders of a blocked member again. Operators may.
@@ -68,34 +59,25 @@ pub(crate) async fn block(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn unblock(
     Path(member): Path<String>,
-    Caller(session): Caller,
-    spoken: Spoken,
+    call: Call,
     Queried(deed): Queried<Deed>,
-) -> Result<Response, Problem> {
-    done(&session, spoken, &deed, (ALL, Command::Unblock { member: number(&member)? })).await
+) -> Answered {
+    done(&call, &deed, (ALL, Command::Unblock { member: number(&member)? })).await
 }
 
 /// From now on what can halt a market needs two operators. Operators may.
 #[utoipa::path(put, path = "/v1/four-eyes", tag = "operator", request_body = Deed, responses(
     (status = 200, description = "Committed", body = Outcome)))]
-pub(crate) async fn four_eyes_on(
-    Caller(session): Caller,
-    spoken: Spoken,
-    Said(deed): Said<Deed>,
-) -> Result<Response, Problem> {
-    done(&session, spoken, &deed, (ALL, four_eyes(true))).await
+pub(crate) async fn four_eyes_on(call: Call, Said(deed): Said<Deed>) -> Answered {
+    done(&call, &deed, (ALL, four_eyes(true))).await
 }
 
 /// From now on one operator can halt a market. Operators may.
 #[utoipa::path(delete, path = "/v1/four-eyes", tag = "operator", params(Deed), responses(
     (status = 200, description = "Committed", body = Outcome),
     (status = 202, description = "Proposed, not done", body = Outcome)))]
-pub(crate) async fn four_eyes_off(
-    Caller(session): Caller,
-    spoken: Spoken,
-    Queried(deed): Queried<Deed>,
-) -> Result<Response, Problem> {
-    done(&session, spoken, &deed, (ALL, four_eyes(false))).await
+pub(crate) async fn four_eyes_off(call: Call, Queried(deed): Queried<Deed>) -> Answered {
+    done(&call, &deed, (ALL, four_eyes(false))).await
 }
 
 fn four_eyes(is_on: bool) -> Command {
@@ -103,22 +85,17 @@ fn four_eyes(is_on: bool) -> Command {
 }
 
 /// Asks for it, or proposes it.
-async fn done(
-    session: &Session,
-    spoken: Spoken,
-    deed: &Deed,
-    command: (InstrumentId, Command),
-) -> Result<Response, Problem> {
+async fn done(call: &Call, deed: &Deed, command: (InstrumentId, Command)) -> Answered {
     let client_order_id = name("client_order_id", &deed.client_order_id)?;
-    let request = deeds::request(client_order_id, command, deed.propose.then_some(session.number));
+    let request = deeds::request(client_order_id, command, deed.propose.then_some(call.session.number));
     let request = request
         .ok_or_else(|| Problem::bad("propose: this request needs no second operator: leave propose out"))?;
-    let answer = committed(session.ask(request).await?)?;
+    let answer = committed(call.session.ask(request).await?)?;
     if answer.repeat && !may_be_of(&answer, command, deed.propose) {
         return Err(refused::refused(Reason::DuplicateRequest));
     }
     let status = if deed.propose { StatusCode::ACCEPTED } else { StatusCode::OK };
-    Ok(spoken.answer(status, "outcome", &Outcome::from(&answer)))
+    call.outcome(status, &answer)
 }
 
 /// Whether a repeat can be of what is asked for: of another deed under its name, as its own proposal, nothing of this was done.

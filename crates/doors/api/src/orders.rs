@@ -1,22 +1,20 @@
 //! Orders: entered, and looked at.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use pares_http::problem::Problem;
 use pares_resources::{LineTold, Question};
 use pares_types::{Answer, ClientRequest, InstrumentId, OrderKey, OrderStatus, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::app::{Caller, Shared};
+use crate::caller::{Answered, Call};
 use crate::forms::{OrderForm, OrderShown, Outcome, name, order_id, order_text};
 use crate::refused;
 use crate::session::Session;
-use crate::spoken::{Queried, Said, Spoken};
+use crate::spoken::{Queried, Said};
 
 /// The member's orders.
 #[derive(Serialize, ToSchema)]
@@ -35,15 +33,10 @@ pub(crate) struct OfInstrument {
 /// Enters an order. The same name again is answered with what the first one came to.
 #[utoipa::path(post, path = "/v1/orders", operation_id = "enter_order", tag = "orders", request_body = OrderForm, responses(
     (status = 201, description = "Committed", body = Outcome)))]
-pub(crate) async fn enter(
-    State(app): State<Shared>,
-    Caller(session): Caller,
-    spoken: Spoken,
-    Said(form): Said<OrderForm>,
-) -> Result<Response, Problem> {
-    let request = entering(&app, &session, &form, Instant::now()).await?;
-    let answer = app.ask_of(&session, request).await?;
-    let mut response = spoken.answer(StatusCode::CREATED, "outcome", &Outcome::from(&answer));
+pub(crate) async fn enter(call: Call, Said(form): Said<OrderForm>) -> Answered {
+    let request = entering(&call, &form, Instant::now()).await?;
+    let answer = call.app.ask_of(&call.session, request).await?;
+    let mut response = call.outcome(StatusCode::CREATED, &answer)?;
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/orders/{}", order_text(answer.order))) {
         response.headers_mut().insert(header::LOCATION, place);
     }
@@ -51,14 +44,9 @@ pub(crate) async fn enter(
 }
 
 /// The order as the exchange is asked for it.
-pub(crate) async fn entering(
-    app: &Shared,
-    session: &Arc<Session>,
-    form: &OrderForm,
-    came: Instant,
-) -> Result<ClientRequest, Problem> {
+pub(crate) async fn entering(call: &Call, form: &OrderForm, came: Instant) -> Result<ClientRequest, Problem> {
     let (client_order_id, order) = (form.name()?, form.order()?);
-    let instrument = app.instrument_id(session, &form.symbol, came).await?;
+    let instrument = call.app.instrument_id(&call.session, &form.symbol, came).await?;
     Ok(ClientRequest::Enter { client_order_id, instrument, order })
 }
 
@@ -74,26 +62,18 @@ pub(crate) fn committed(told: LineTold) -> Result<Answer, Problem> {
 /// How an order is, by our id.
 #[utoipa::path(get, path = "/v1/orders/{order_id}", operation_id = "order", tag = "orders", params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[0-9]{1,20}$")), responses(
     (status = 200, description = "The order", body = OrderShown)))]
-pub(crate) async fn one(
-    Path(id): Path<String>,
-    Caller(session): Caller,
-    spoken: Spoken,
-) -> Result<Response, Problem> {
-    let status = status(&session, OrderKey::Id(order_id(&id)?)).await?;
-    Ok(spoken.ok("order", &OrderShown::from(&status)))
+pub(crate) async fn one(Path(id): Path<String>, call: Call) -> Answered {
+    let status = status(&call.session, OrderKey::Id(order_id(&id)?)).await?;
+    call.ok("order", &OrderShown::from(&status))
 }
 
 /// How an order is, by its name.
 #[utoipa::path(get, path = "/v1/orders/by-name/{name}", operation_id = "order_by_name", tag = "orders",
     params(("name" = String, Path, description = "the name under which it was entered", pattern = "^[0-9]{1,20}$")), responses(
     (status = 200, description = "The order", body = OrderShown)))]
-pub(crate) async fn one_by_name(
-    Path(text): Path<String>,
-    Caller(session): Caller,
-    spoken: Spoken,
-) -> Result<Response, Problem> {
-    let status = status(&session, OrderKey::Name(name("name", &text)?)).await?;
-    Ok(spoken.ok("order", &OrderShown::from(&status)))
+pub(crate) async fn one_by_name(Path(text): Path<String>, call: Call) -> Answered {
+    let status = status(&call.session, OrderKey::Name(name("name", &text)?)).await?;
+    call.ok("order", &OrderShown::from(&status))
 }
 
 /// How the order is.
@@ -107,18 +87,13 @@ pub(crate) async fn status(session: &Session, key: OrderKey) -> Result<OrderStat
 /// The member's orders that are in flight or work.
 #[utoipa::path(get, path = "/v1/orders", operation_id = "orders", tag = "orders", params(OfInstrument), responses(
     (status = 200, description = "They", body = OrdersShown)))]
-pub(crate) async fn list(
-    State(app): State<Shared>,
-    Caller(session): Caller,
-    spoken: Spoken,
-    Queried(asked): Queried<OfInstrument>,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(call: Call, Queried(asked): Queried<OfInstrument>) -> Answered {
     let orders = match &asked.symbol {
-        None => working(&session, None).await?,
-        Some(symbol) => working_of(&app, &session, symbol).await?,
+        None => working(&call.session, None).await?,
+        Some(symbol) => working_of(&call, symbol).await?,
     };
     let orders = orders.iter().map(OrderShown::from).collect();
-    Ok(spoken.ok("orders", &OrdersShown { orders }).into_response())
+    call.ok("orders", &OrdersShown { orders })
 }
 
 /// The member's orders, of an instrument or all.
@@ -130,7 +105,8 @@ async fn working(session: &Session, of: Option<InstrumentId>) -> Result<Vec<Orde
 }
 
 /// The member's orders of a symbol. If there are none, it may be because the symbol is another instrument's by now.
-async fn working_of(app: &Shared, session: &Arc<Session>, symbol: &str) -> Result<Vec<OrderStatus>, Problem> {
+async fn working_of(call: &Call, symbol: &str) -> Result<Vec<OrderStatus>, Problem> {
+    let Call { app, session, .. } = call;
     let came = Instant::now();
     let believed = app.instrument_id(session, symbol, came).await?;
     let orders = working(session, Some(believed)).await?;

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::positions::{MemberPositions, PositionHeld};
 use pares_types::{InstrumentId, ShardId};
@@ -12,11 +10,10 @@ use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
-use crate::app::{Caller, Shared};
+use crate::caller::{Answered, Call};
 use crate::followers::{Followed, ROOM};
 use crate::refused;
 use crate::session::Session;
-use crate::spoken::Spoken;
 
 /// What the member has of an instrument.
 #[derive(Serialize, ToSchema)]
@@ -61,20 +58,17 @@ pub(crate) struct PositionsShown {
 /// What the member bought and sold since the exchange began.
 #[utoipa::path(get, path = "/v1/positions", tag = "orders", responses(
     (status = 200, description = "They", body = PositionsShown)))]
-pub(crate) async fn positions(
-    State(app): State<Shared>,
-    Caller(session): Caller,
-    spoken: Spoken,
-) -> Result<Response, Problem> {
+pub(crate) async fn positions(call: Call) -> Answered {
+    let Call { app, session, .. } = &call;
     let until = Instant::now() + app.settings.patience;
-    let instruments = app.instruments(&session).await?;
+    let instruments = app.instruments(session).await?;
     let shards: BTreeSet<ShardId> = instruments.iter().map(|one| one.status.shard).collect();
     let symbols: BTreeMap<InstrumentId, String> =
         instruments.iter().map(|one| (one.status.instrument, one.status.symbol.to_string())).collect();
     let counting = session.positions();
     let mut positions = timeout_at(until, counting.lock()).await.map_err(|_| refused::no_answer_yet())?;
-    count(&session, &mut positions, shards, until).await?;
-    Ok(spoken.ok("positions", &shown(&positions, &symbols)))
+    count(session, &mut positions, shards, until).await?;
+    call.ok("positions", &shown(&positions, &symbols))
 }
 
 /// Counts up to the present. Messages that were counted when the time was over are not counted again.

@@ -14,8 +14,8 @@ use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
 use crate::{
-    asyncapi, batches, books, changes, fills, instruments, operator, orders, pages, positions, sign_on,
-    socket, spoken, standing, timer, trades,
+    asyncapi, batches, changes, fills, instruments, operator, orders, pages, positions, sign_on, socket,
+    spoken, standing, timer, trades,
 };
 
 /// The document that describes this interface.
@@ -43,7 +43,7 @@ use crate::{
         positions::positions,
         instruments::list,
         instruments::one,
-        books::book,
+        trades::book,
         trades::trades,
         trades::candles,
         trades::ticker,
@@ -73,7 +73,7 @@ impl Modify for SignedOn {
     }
 }
 
-/// What every path may answer, but for those that ask nobody.
+/// What every path may answer, but for those that ask no gateway.
 struct Problems;
 
 impl Modify for Problems {
@@ -142,7 +142,7 @@ fn of_market() -> Router<Shared> {
     Router::new()
         .route("/instruments", get(instruments::list))
         .route("/instruments/{symbol}", get(instruments::one))
-        .route("/instruments/{symbol}/book", get(books::book))
+        .route("/instruments/{symbol}/book", get(trades::book))
         .route("/instruments/{symbol}/trades", get(trades::trades))
         .route("/instruments/{symbol}/candles", get(trades::candles))
         .route("/instruments/{symbol}/ticker", get(trades::ticker))
@@ -161,13 +161,13 @@ async fn health() -> Json<serde_json::Value> {
     Json(serde_json::json!({ "status": "ok" }))
 }
 
-/// Answers are nobody's but their caller's: nothing on the way keeps them.
+/// Answers are their caller's alone: nothing on the way keeps them.
 async fn not_kept(mut response: Response) -> Response {
     headers::forbid_keeping(response.headers_mut());
     response
 }
 
-/// What no request may be, and what browsers are told of every answer.
+/// What no request may be, and what every answer tells browsers.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let wanted = spoken::wanted(request.headers());
     let response = match asked::refusal(&request, app.names()) {

@@ -10,10 +10,10 @@ use pares_resources::positions::MemberPositions;
 use pares_resources::{Effect, Line, LineTold, Question};
 use pares_types::{ClientRequest, MemberId, Reason, ShardId};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{interval, timeout};
 
-use crate::followers::{Followed, Followers, Following};
+use crate::followers::{Followed, Followers};
 use crate::refused;
 use crate::settings::ApiSettings;
 use crate::wire::{Agreed, Inbox, SignedOn, Waiter, Wire};
@@ -39,9 +39,9 @@ pub(crate) struct Session {
     timer: Mutex<Option<Instant>>,
     /// Held while a symbol is looked up.
     pub(crate) looking_up: tokio::sync::Mutex<()>,
-    /// What the member has, as far as somebody asked.
+    /// What the member has, as far as a client asked.
     positions: tokio::sync::Mutex<MemberPositions>,
-    /// The member whose streams it is told; 0: its own. A copy enters, changes and cancels nothing: its names would be taken for that member's.
+    /// The member whose streams it receives; 0: its own. A copy enters, changes and cancels nothing: its names would be taken for that member's.
     pub(crate) copied: u32,
     has_ended: AtomicBool,
     ending: Notify,
@@ -142,7 +142,7 @@ impl Session {
         self.has_ended.load(Ordering::Acquire)
     }
 
-    /// Ends it: all who wait are told.
+    /// Ends it: all who wait receive that.
     pub(crate) fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
         let waiting = self.line().abandon();
@@ -151,7 +151,7 @@ impl Session {
         self.ending.notify_one();
     }
 
-    /// Asks, and waits for the answer as long as anybody waits.
+    /// Asks, and waits for the answer as long as a caller waits.
     pub(crate) async fn ask(&self, request: ClientRequest) -> Result<LineTold, Problem> {
         if self.copied != 0 {
             return Err(refused::refused(Reason::NoRight));
@@ -203,7 +203,7 @@ impl Session {
         Following { session: Arc::clone(self), id, told }
     }
 
-    /// A follower has room again, and is told on.
+    /// A follower has room again, and is current from now on.
     pub(crate) fn tell_again(&self, id: u64) {
         let from = self.followers.lacks(id);
         if !from.is_empty() {
@@ -242,7 +242,7 @@ impl Session {
             }
             turn += 1;
             carried = tokio::select! {
-                // What was told of one member is not to go on with another's.
+                // What it received of one member must not continue with another's.
                 next = self.next_gateway(&settings, turn) => next.filter(|(_, agreed)| agreed.copied == self.copied),
                 () = self.ending.notified() => None,
             };
@@ -306,7 +306,7 @@ impl Session {
         }
     }
 
-    /// Takes in all frames that are whole, carries out what follows, and ends what is then told to nobody.
+    /// Takes in all frames that are whole, carries out what follows, and ends the replays that no follower takes any more.
     fn take_in(&self, inbox: &mut Inbox, effects: &mut Vec<Effect<Waiter>>) -> io::Result<()> {
         let taken = hear(&mut self.line(), inbox, effects);
         effects.drain(..).for_each(|effect| self.carry_out(effect));
@@ -332,6 +332,23 @@ impl Session {
             Effect::Ended(Reason::TakenOver | Reason::Revoked | Reason::WrongKey) => self.end(),
             Effect::Ended(_) => {}
         }
+    }
+}
+
+/// What a follower receives.
+pub(crate) struct Following {
+    pub(crate) session: Arc<Session>,
+    pub(crate) id: u64,
+    pub(crate) told: mpsc::Receiver<Followed>,
+}
+
+impl Following {
+    /// The next of it; none once the session has ended.
+    pub(crate) async fn recv(&mut self) -> Option<Followed> {
+        if [0, self.told.max_capacity() / 2].contains(&self.told.len()) {
+            self.session.tell_again(self.id);
+        }
+        self.told.recv().await
     }
 }
 

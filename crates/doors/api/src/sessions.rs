@@ -17,7 +17,7 @@ use crate::wire::Wire;
 /// A gateway waits so long for a proof.
 const PROOF_WITHIN: Duration = Duration::from_secs(10);
 /// Sign-ons that wait for their proof. While there is no room the network that has most makes room: for another network at once, and for as busy a one when its oldest has had a second.
-const STRANGERS_MAX: usize = 512;
+pub(crate) const STRANGERS_MAX: usize = 512;
 const STRANGERS_GRACE: Duration = Duration::from_secs(1);
 /// Hex digits of a token.
 pub(crate) const TOKEN_CHARS: usize = 64;
@@ -46,7 +46,7 @@ fn digest_of(word: &str) -> Digest {
     digest(&SHA256, word.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-/// A word that nobody guesses.
+/// A word that cannot be guessed.
 fn word() -> String {
     pares_keys::to_hex(&pares_keys::random())
 }
@@ -109,7 +109,13 @@ impl Sessions {
         self.keep_at(Instant::now(), of, wire, transcript)
     }
 
-    fn keep_at(&self, now: Instant, of: CallerNetwork, wire: Wire, transcript: Transcript) -> Option<String> {
+    pub(crate) fn keep_at(
+        &self,
+        now: Instant,
+        of: CallerNetwork,
+        wire: Wire,
+        transcript: Transcript,
+    ) -> Option<String> {
         let mut pending = self.pending();
         let oldest = room(&pending, now, of)?;
         oldest.into_iter().for_each(|oldest| drop(pending.remove(&oldest)));
@@ -123,7 +129,7 @@ impl Sessions {
         self.pending().remove(&digest_of(id))
     }
 
-    /// Forgets what has ended, and ends what nobody uses.
+    /// Forgets what has ended, and ends what no client uses.
     pub(crate) fn sweep(&self, idle: Duration) {
         self.pending().retain(|_, pending| pending.begun.elapsed() < PROOF_WITHIN);
         let mut by_token = self.by_token.write().unwrap_or_else(PoisonError::into_inner);
@@ -137,22 +143,14 @@ impl Sessions {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::net::{IpAddr, Ipv6Addr};
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use axum::extract::{Extension, State};
-    use pares_http::connections::WebTransport;
     use pares_types::{GatewayId, MemberId};
-    use serde_json::json;
 
     use super::*;
-    use crate::app::App;
-    use crate::settings::ApiSettings;
-    use crate::sign_on;
-    use crate::spoken::{Said, Spoken};
 
-    const TRANSCRIPT: Transcript =
+    pub(crate) const TRANSCRIPT: Transcript =
         Transcript { nonce: [0; 32], gateway: GatewayId(0), member: MemberId(7), session: 1, token: 0 };
 
     /// The network of one of its addresses.
@@ -186,34 +184,6 @@ mod tests {
         (0..most).for_each(|of| drop(keep(begun, of).unwrap()));
         assert!(keep(begun, most).is_none() && !sessions.has_room(other));
         assert!(keep(begun + STRANGERS_GRACE, most).is_some());
-    }
-
-    #[test]
-    fn client_without_room_is_refused_before_gateway_call() {
-        let calls = Arc::new(AtomicUsize::new(0));
-        let called = Arc::clone(&calls);
-        let gateways = Arc::new(move || {
-            called.fetch_add(1, Ordering::Relaxed);
-            Vec::new()
-        });
-        let settings = ApiSettings { sessions_max: 1, ..ApiSettings::new(gateways) };
-        let app = App::new(settings, &WebTransport::Loopback);
-        let here = CallerNetwork::from(IpAddr::from([127, 0, 0, 1]));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let refused = || {
-            let form = Said(serde_json::from_value(json!({ "member": 7 })).unwrap());
-            let caller = Extension(here);
-            let begun = sign_on::begin(State(Arc::clone(&app)), caller, Spoken::Json, form);
-            serde_json::to_value(runtime.block_on(begun).unwrap_err()).unwrap()["reason"].clone()
-        };
-        assert_eq!((refused(), calls.load(Ordering::Relaxed)), (json!("no_gateway"), 1));
-        let place = app.sessions.place();
-        assert_eq!((refused(), calls.load(Ordering::Relaxed)), (json!("full"), 1), "sessions");
-        drop(place);
-        // However long the test takes, none of them has had its time.
-        let later = Instant::now() + Duration::from_secs(3_600);
-        (0..STRANGERS_MAX).for_each(|_| _ = app.sessions.keep_at(later, here, Wire::of_nobody(), TRANSCRIPT));
-        assert_eq!((refused(), calls.load(Ordering::Relaxed)), (json!("full"), 1), "sign-ons");
     }
 
     #[test]

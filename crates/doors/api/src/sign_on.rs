@@ -13,7 +13,8 @@ use pares_types::MemberId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::app::{Caller, Shared};
+use crate::app::Shared;
+use crate::caller::{Answered, Caller};
 use crate::refused;
 use crate::session::Session;
 use crate::sessions::SessionPlace;
@@ -91,7 +92,7 @@ pub(crate) async fn begin(
     Extension(network): Extension<CallerNetwork>,
     spoken: Spoken,
     Said(form): Said<SignOnForm>,
-) -> Result<Response, Problem> {
+) -> Answered {
     let place = app.sessions.place().ok_or_else(|| refused::full("sessions"))?;
     let who = (MemberId(form.member), form.session);
     let full = || refused::full("sign-ons");
@@ -124,7 +125,7 @@ pub(crate) async fn prove(
     Path(id): Path<String>,
     spoken: Spoken,
     Said(form): Said<ProofForm>,
-) -> Result<Response, Problem> {
+) -> Answered {
     let proof = form.bytes().ok_or_else(|| Problem::bad("proof must be 64 bytes as 128 hex digits"))?;
     let gone = || Problem::unknown("no sign-on of that name waits for a proof: start again");
     let place = app.sessions.place().ok_or_else(|| refused::full("sessions"))?;
@@ -167,4 +168,48 @@ fn signed_on(
     let told =
         Session201 { token, member: member.0, session: number, copied, gateway: gateway.0, in_flight_max };
     spoken.answer(StatusCode::CREATED, "session", &told)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::{Duration, Instant};
+
+    use pares_http::connections::WebTransport;
+    use serde_json::json;
+
+    use super::*;
+    use crate::app::App;
+    use crate::sessions::STRANGERS_MAX;
+    use crate::sessions::tests::TRANSCRIPT;
+    use crate::settings::ApiSettings;
+
+    #[test]
+    fn client_without_room_is_refused_before_gateway_call() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let called = Arc::clone(&calls);
+        let gateways = Arc::new(move || {
+            called.fetch_add(1, Ordering::Relaxed);
+            Vec::new()
+        });
+        let settings = ApiSettings { sessions_max: 1, ..ApiSettings::new(gateways) };
+        let app = App::new(settings, &WebTransport::Loopback);
+        let here = CallerNetwork::from(IpAddr::from([127, 0, 0, 1]));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let refused = || {
+            let form = Said(serde_json::from_value(json!({ "member": 7 })).unwrap());
+            let caller = Extension(here);
+            let begun = begin(State(Arc::clone(&app)), caller, Spoken::Json, form);
+            serde_json::to_value(runtime.block_on(begun).unwrap_err()).unwrap()["reason"].clone()
+        };
+        assert_eq!((refused(), calls.load(Ordering::Relaxed)), (json!("no_gateway"), 1));
+        let place = app.sessions.place();
+        assert_eq!((refused(), calls.load(Ordering::Relaxed)), (json!("full"), 1), "sessions");
+        drop(place);
+        // However long the test takes, none of them has had its time.
+        let later = Instant::now() + Duration::from_secs(3_600);
+        (0..STRANGERS_MAX).for_each(|_| _ = app.sessions.keep_at(later, here, Wire::of_nobody(), TRANSCRIPT));
+        assert_eq!((refused(), calls.load(Ordering::Relaxed)), (json!("full"), 1), "sign-ons");
+    }
 }

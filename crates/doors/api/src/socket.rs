@@ -1,7 +1,7 @@
 //! The WebSocket: what happens, as it happens.
 //!
-//! A socket that is written to faster than it is read fills the memory. Here unread messages are bounded: of orders one who reads slowly is told on as he reads; of
-//! trades one who falls behind all that is kept is cut off, and goes on from the number where he stood.
+//! A socket that is written to faster than it is read fills the memory. Here unread messages are bounded: one who reads orders slowly receives more as he reads; one who
+//! falls behind all trades that are kept is cut off, and continues from the number where he stood.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
-use axum::response::Response;
 use futures_util::SinkExt as _;
 use pares_http::problem::Problem;
 use pares_types::ShardId;
@@ -17,11 +16,12 @@ use serde::Serialize;
 use tokio::time::interval;
 use utoipa::ToSchema;
 
-use crate::app::{Caller, Shared};
-use crate::followers::{Followed, Following, ROOM};
+use crate::app::Shared;
+use crate::caller::{Answered, Caller};
+use crate::followers::{Followed, ROOM};
 use crate::refused;
 use crate::reports::{Report, report};
-use crate::session::Session;
+use crate::session::{Following, Session};
 use crate::watching::{TooSlow, Watched, Watching};
 use crate::wishes::{Wished, read};
 
@@ -65,7 +65,7 @@ pub(crate) async fn socket(
     State(app): State<Shared>,
     Caller(session): Caller,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
-) -> Result<Response, Problem> {
+) -> Answered {
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
     let upgrade = upgrade.protocols([PROTOCOL]);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
@@ -92,7 +92,7 @@ struct Listener {
     session: Arc<Session>,
     socket: WebSocket,
     followed: Option<Following>,
-    /// The shards whose streams are told.
+    /// The shards whose streams it receives.
     following: BTreeSet<ShardId>,
     /// Where the client asked for a number that is not used yet: how long that is waited for, and the number that comes next.
     ahead: BTreeMap<ShardId, (Instant, u64)>,

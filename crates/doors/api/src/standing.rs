@@ -1,16 +1,13 @@
 //! What a session may do, and how much of that it has used.
 
 use axum::http::HeaderValue;
-use axum::response::Response;
-use pares_http::problem::Problem;
 use pares_resources::{LineTold, Question};
 use pares_types::OwnLimits;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app::Caller;
+use crate::caller::{Answered, Call};
 use crate::refused;
-use crate::spoken::Spoken;
 
 /// What the session may do; 0 is no limit.
 #[derive(Serialize, ToSchema)]
@@ -74,7 +71,8 @@ fn limits(own: &OwnLimits) -> (String, String) {
 /// What the session may do.
 #[utoipa::path(get, path = "/v1/status", tag = "session", responses(
     (status = 200, description = "It", body = Standing)))]
-pub(crate) async fn status(Caller(session): Caller, spoken: Spoken) -> Result<Response, Problem> {
+pub(crate) async fn status(call: Call) -> Answered {
+    let Call { session, spoken, .. } = call;
     let LineTold::Limits(own) = session.question(Question::Limits).await? else {
         return Err(refused::no_answer_yet());
     };

@@ -2,15 +2,14 @@
 
 use std::time::Instant;
 
-use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_types::ClientOrderId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::app::Caller;
+use crate::caller::{Answered, Call};
 use crate::session::Session;
-use crate::spoken::{Said, Spoken};
+use crate::spoken::Said;
 
 /// A day.
 const SECONDS_MAX: u32 = 86_400;
@@ -32,7 +31,7 @@ pub(crate) struct CancelAfterSet {
     /// It goes off so long from now, rounded up; 0: it is off, or has gone off.
     #[schema(value_type = u64)]
     seconds: u32,
-    /// Whether a gateway says that it has it so. While none is there, the next one is told first of all.
+    /// Whether a gateway says that it has it so. While none is there, the next one receives it first of all.
     is_at_gateway: bool,
     /// The session's guarded names begin here: orders under these are cancelled, and no others.
     guarded_from: String,
@@ -50,24 +49,21 @@ impl CancelAfterSet {
 /// Sets the session's dead man's timer: unless it is set again in time, the orders that the session guards are cancelled.
 #[utoipa::path(post, path = "/v1/cancel-after", tag = "orders", request_body = CancelAfterForm, responses(
     (status = 200, description = "The gateway has it", body = CancelAfterSet)))]
-pub(crate) async fn cancel_after(
-    Caller(session): Caller,
-    spoken: Spoken,
-    Said(CancelAfterForm { seconds }): Said<CancelAfterForm>,
-) -> Result<Response, Problem> {
+pub(crate) async fn cancel_after(call: Call, Said(form): Said<CancelAfterForm>) -> Answered {
+    let CancelAfterForm { seconds } = form;
     if seconds > SECONDS_MAX {
         return Err(Problem::bad("seconds: 0 to 86400"));
     }
-    session.set_timer(seconds).await?;
-    Ok(spoken.ok("cancel_after", &CancelAfterSet::new(&session, seconds, true)))
+    call.session.set_timer(seconds).await?;
+    call.ok("cancel_after", &CancelAfterSet::new(&call.session, seconds, true))
 }
 
 /// How the session's dead man's timer is set.
 #[utoipa::path(get, path = "/v1/cancel-after", operation_id = "cancel_after_set", tag = "orders", responses(
     (status = 200, description = "It, also if no gateway answers", body = CancelAfterSet)))]
-pub(crate) async fn timer(Caller(session): Caller, spoken: Spoken) -> Result<Response, Problem> {
-    let (set, is_at_gateway) = session.timer_set().await?;
+pub(crate) async fn timer(call: Call) -> Answered {
+    let (set, is_at_gateway) = call.session.timer_set().await?;
     let left_ms = set.map_or(0, |at| at.saturating_duration_since(Instant::now()).as_millis());
     let seconds = u32::try_from(left_ms.div_ceil(1_000)).unwrap_or(SECONDS_MAX);
-    Ok(spoken.ok("cancel_after", &CancelAfterSet::new(&session, seconds, is_at_gateway)))
+    call.ok("cancel_after", &CancelAfterSet::new(&call.session, seconds, is_at_gateway))
 }

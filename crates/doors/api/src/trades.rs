@@ -1,7 +1,9 @@
-//! The market's trades, and what they sum up to.
+//! The market as it is asked for: books, trades, and what they sum up to.
 
-use axum::extract::{Path, State};
-use axum::response::Response;
+use std::sync::Arc;
+
+use axum::extract::Path;
+use axum::http::StatusCode;
 use pares_http::problem::Problem;
 use pares_resources::candles::{Candle, Interval};
 use pares_resources::decimal::price_text;
@@ -10,11 +12,12 @@ use pares_resources::tape::{KEPT_MAX, MarketTrade, TapeEntry, TapeNews};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::app::{Caller, Shared};
-use crate::books::{LevelShown, level_shown};
+use crate::books::{BookTold, LevelShown, checksum, level_shown, shown};
+use crate::caller::{Answered, Call};
+use crate::forms::told_of;
 use crate::market::Shelf;
 use crate::refused;
-use crate::spoken::{Queried, Spoken};
+use crate::spoken::Queried;
 
 /// Trades or candles in an answer.
 const PAGE: usize = 100;
@@ -82,6 +85,22 @@ impl From<&TapeEntry> for TapeShown {
     }
 }
 
+/// A book.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BookShown {
+    symbol: String,
+    /// The number of the shard's market data that comes next.
+    number: String,
+    /// Whether the book is the market's: not while data are missing.
+    is_current: bool,
+    /// The highest first, 100 at most.
+    bids: Vec<LevelShown>,
+    /// The lowest first, 100 at most.
+    offers: Vec<LevelShown>,
+    /// CRC-32 of the ten best of each side.
+    checksum: String,
+}
+
 /// Trades.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TradesShown {
@@ -90,32 +109,20 @@ pub(crate) struct TradesShown {
     trades: Vec<TradeShown>,
 }
 
-/// An interval's trades.
-#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct CandleShown {
-    /// When it begins, ns since 1970.
-    start_ns: String,
-    open: String,
-    high: String,
-    low: String,
-    close: String,
-    /// Shares.
-    volume: String,
-    /// How many; an auction is one.
-    trades: String,
-}
-
-impl From<&Candle> for CandleShown {
-    fn from(candle: &Candle) -> Self {
-        Self {
-            start_ns: candle.start.0.to_string(),
-            open: price_text(candle.open),
-            high: price_text(candle.high),
-            low: price_text(candle.low),
-            close: price_text(candle.close),
-            volume: candle.volume.to_string(),
-            trades: candle.trades.to_string(),
-        }
+told_of! {
+    /// An interval's trades.
+    #[derive(Clone, PartialEq, Eq)]
+    CandleShown(candle: &Candle) {
+        /// When it begins, ns since 1970.
+        start_ns: String = candle.start.0.to_string(),
+        open: String = price_text(candle.open),
+        high: String = price_text(candle.high),
+        low: String = price_text(candle.low),
+        close: String = price_text(candle.close),
+        /// Shares.
+        volume: String = candle.volume.to_string(),
+        /// How many; an auction is one.
+        trades: String = candle.trades.to_string(),
     }
 }
 
@@ -216,50 +223,81 @@ pub(crate) fn interval(asked: Option<&str>) -> Result<Interval, Problem> {
     asked.map_or(Some(Interval::Minute), Interval::of).ok_or_else(bad)
 }
 
+impl Call {
+    /// Looks at that instrument, if market data of it have come.
+    async fn of_market<T>(&self, symbol: &str, look: impl FnOnce(&Shelf) -> T) -> Result<T, Problem> {
+        let none = || no_market_data("the exchange publishes no market data");
+        match self.app.settings.market.as_ref().ok_or_else(none)?.of(symbol, look) {
+            Some(seen) => Ok(seen),
+            None => Err(self.not_told(symbol).await),
+        }
+    }
+
+    /// Why nothing is told of that symbol: market data are silent on some that are listed.
+    async fn not_told(&self, symbol: &str) -> Problem {
+        match self.app.instrument(&self.session, symbol).await {
+            Ok(_) => no_market_data("no market data of that instrument have been published yet"),
+            Err(problem) => problem,
+        }
+    }
+}
+
+fn no_market_data(detail: &str) -> Problem {
+    Problem::of(StatusCode::NOT_FOUND, detail).reason("no_market_data")
+}
+
+/// The book of an instrument, as this server has received it.
+#[utoipa::path(get, path = "/v1/instruments/{symbol}/book", tag = "market", params(("symbol" = String, Path)), responses(
+    (status = 200, description = "The best 100 prices of each side", body = BookShown)))]
+pub(crate) async fn book(Path(symbol): Path<String>, call: Call) -> Answered {
+    let now = call.of_market(&symbol, |shelf| Arc::clone(&shelf.book)).await?;
+    let BookTold { number, is_current, ref levels } = now.told;
+    let shown = BookShown {
+        symbol,
+        number: number.to_string(),
+        is_current,
+        bids: shown(&levels.bids),
+        offers: shown(&levels.offers),
+        checksum: checksum(levels),
+    };
+    call.ok("book", &shown)
+}
+
 /// The newest trades of an instrument that this server has received.
 #[utoipa::path(get, path = "/v1/instruments/{symbol}/trades", tag = "market", params(("symbol" = String, Path), Newest), responses(
     (status = 200, description = "The newest first", body = TradesShown)))]
 pub(crate) async fn trades(
-    State(app): State<Shared>,
     Path(symbol): Path<String>,
-    Caller(session): Caller,
-    spoken: Spoken,
+    call: Call,
     Queried(asked): Queried<Newest>,
-) -> Result<Response, Problem> {
+) -> Answered {
     let limit = limit(asked.limit)?;
     let newest = |shelf: &Shelf| shelf.tape.newest().filter_map(TradeShown::of).take(limit).collect();
-    let trades = app.of_market(&session, &symbol, newest).await?;
-    Ok(spoken.ok("trades", &TradesShown { symbol, trades }))
+    let trades = call.of_market(&symbol, newest).await?;
+    call.ok("trades", &TradesShown { symbol, trades })
 }
 
 /// The trades of an instrument by intervals, as this server has received them.
 #[utoipa::path(get, path = "/v1/instruments/{symbol}/candles", tag = "market", params(("symbol" = String, Path), OfInterval), responses(
     (status = 200, description = "The newest, the oldest of them first", body = CandlesShown)))]
 pub(crate) async fn candles(
-    State(app): State<Shared>,
     Path(symbol): Path<String>,
-    Caller(session): Caller,
-    spoken: Spoken,
+    call: Call,
     Queried(asked): Queried<OfInterval>,
-) -> Result<Response, Problem> {
+) -> Answered {
     let (limit, interval) = (limit(asked.limit)?, interval(asked.interval.as_deref())?);
     let newest = |shelf: &Shelf| {
         let candles = shelf.tape.candles(interval);
         candles.iter().skip(candles.len().saturating_sub(limit)).map(CandleShown::from).collect()
     };
-    let candles = app.of_market(&session, &symbol, newest).await?;
-    Ok(spoken.ok("candles", &CandlesShown { symbol, interval: interval.word(), candles }))
+    let candles = call.of_market(&symbol, newest).await?;
+    call.ok("candles", &CandlesShown { symbol, interval: interval.word(), candles })
 }
 
 /// How an instrument trades: last, best bid and offer, the day.
 #[utoipa::path(get, path = "/v1/instruments/{symbol}/ticker", tag = "market", params(("symbol" = String, Path)), responses(
     (status = 200, description = "How it trades", body = TickerShown)))]
-pub(crate) async fn ticker(
-    State(app): State<Shared>,
-    Path(symbol): Path<String>,
-    Caller(session): Caller,
-    spoken: Spoken,
-) -> Result<Response, Problem> {
-    let ticker = app.of_market(&session, &symbol, |shelf| TickerShown::of(&symbol, shelf)).await?;
-    Ok(spoken.ok("ticker", &ticker))
+pub(crate) async fn ticker(Path(symbol): Path<String>, call: Call) -> Answered {
+    let ticker = call.of_market(&symbol, |shelf| TickerShown::of(&symbol, shelf)).await?;
+    call.ok("ticker", &ticker)
 }

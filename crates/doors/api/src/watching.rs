@@ -1,6 +1,6 @@
-//! What one socket watches of the market, and what it was told last of each.
+//! What one socket watches of the market, and what it received last of each.
 //!
-//! Nothing is queued for it. Books, tickers and candles are told as they are now, as what changed since the last time. Trades are told one by one from where the socket stands on
+//! Nothing is queued for it. It receives books, tickers and candles as they are now, as what changed since the last time, and trades one by one from where the socket stands on
 //! the tape; one who stands where nothing is kept any more has read too slowly.
 
 use std::collections::BTreeMap;
@@ -154,14 +154,14 @@ impl Watching {
             Some(Err(NotKept)) => not("not_kept"),
             Some(Ok((last, texts))) => {
                 self.last.insert(watched.clone(), last);
-                // Trades that are there already are told in the next turn.
+                // Trades that are there already are sent in the next turn.
                 self.rung.notify_one();
                 Some(texts)
             }
         }
     }
 
-    /// What changed since it was told last.
+    /// What changed since it was sent last.
     pub(crate) fn look(&mut self, market: &ReceivedMarket) -> Result<Vec<Utf8Bytes>, TooSlow> {
         let mut texts = Vec::new();
         for (watched, last) in &mut self.last {
@@ -197,7 +197,7 @@ fn first(shelf: &Shelf, watched: &Watched, after: Option<&str>) -> Result<(Last,
             (Last::Trades(place), vec![text(&MarketMessage::TradesLive { symbol, last })])
         }
         MarketChannel::Ticker => {
-            let ticker = shelf.ticker(&symbol);
+            let ticker = ticker(&symbol, shelf);
             (Last::Ticker(ticker.clone()), vec![ticker.clone()])
         }
         MarketChannel::Candles(interval) => {
@@ -228,7 +228,7 @@ fn next(
     match (last, watched.channel) {
         (Last::Trades(place), _) => return next_trades(&shelf.tape, symbol, place, texts),
         (Last::Ticker(told), _) => {
-            let ticker = shelf.ticker(symbol);
+            let ticker = ticker(symbol, shelf);
             if told != ticker {
                 told.clone_from(ticker);
                 texts.push(ticker.clone());
@@ -262,9 +262,9 @@ fn next_trades(
     Ok(*place < tape.end())
 }
 
-/// How an instrument trades, as it is told.
-pub(crate) fn ticker_text(symbol: &str, shelf: &Shelf) -> Utf8Bytes {
-    text(&MarketMessage::Ticker(TickerShown::of(symbol, shelf)))
+/// How an instrument trades now, as it is told: written once for all who look.
+fn ticker<'a>(symbol: &str, shelf: &'a Shelf) -> &'a Utf8Bytes {
+    shelf.ticker.get_or_init(|| text(&MarketMessage::Ticker(TickerShown::of(symbol, shelf))))
 }
 
 fn candle_text(symbol: &str, interval: Interval, candle: &Candle) -> Utf8Bytes {

@@ -4,7 +4,6 @@ use pares_types::{Price, Quantity};
 
 /// Digits behind the point that a price unit is.
 const PRICE_DECIMALS: usize = 4;
-const UNITS_PER_ONE: u64 = 10_000;
 
 /// Reads a price.
 ///
@@ -56,12 +55,8 @@ fn scaled(text: &[u8], decimals: usize) -> Result<u64, Fault> {
 
 /// Writes a price, without zeros at its end.
 pub(crate) fn price_text(price: Price) -> String {
-    let sign = if price.0 < 0 { "-" } else { "" };
-    let (whole, fraction) = (price.0.unsigned_abs() / UNITS_PER_ONE, price.0.unsigned_abs() % UNITS_PER_ONE);
-    if fraction == 0 {
-        return format!("{sign}{whole}");
-    }
-    format!("{sign}{whole}.{fraction:04}").trim_end_matches('0').to_owned()
+    let text = price.to_string();
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

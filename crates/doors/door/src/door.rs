@@ -48,7 +48,7 @@ enum Stage {
 }
 
 impl FixDoor {
-    /// A door to which nobody has spoken.
+    /// A door that has received nothing.
     #[must_use]
     pub fn new(config: Arc<DoorConfig>) -> Self {
         let (parser, stage) = (FixParser::default(), Stage::Calling);
@@ -189,6 +189,15 @@ impl FixDoor {
         self.end_if_over();
     }
 
+    /// Lets a session in use do something.
+    fn on_line(&mut self, at: DoorTime, sink: Sink<'_>, act: impl FnOnce(&mut Line)) {
+        self.last = at;
+        if let Stage::On(line) = &mut self.stage {
+            act(line);
+        }
+        self.flush(at, sink);
+    }
+
     fn end_if_over(&mut self) {
         if matches!(&self.stage, Stage::On(line) if line.is_over()) {
             self.stage = Stage::Closed;
@@ -247,28 +256,18 @@ impl ProtocolDoor for FixDoor {
     }
 
     fn on_time(&mut self, at: DoorTime, sink: Sink<'_>) {
-        self.last = at;
-        if let Stage::On(line) = &mut self.stage {
-            line.on_time(at);
-        }
-        self.flush(at, sink);
+        self.on_line(at, sink, |line| line.on_time(at));
     }
 
     fn on_found(&mut self, at: DoorTime, instrument: Option<InstrumentId>, sink: Sink<'_>) {
-        self.last = at;
-        if let Stage::On(line) = &mut self.stage {
+        self.on_line(at, sink, |line| {
             line.desk.utc_ns = at.utc_ns;
             line.desk.on_found(instrument);
-        }
-        self.flush(at, sink);
+        });
     }
 
     fn on_market(&mut self, at: DoorTime, view: &dyn MarketView, sink: Sink<'_>) {
-        self.last = at;
-        if let Stage::On(line) = &mut self.stage {
-            line.on_market(at, view);
-        }
-        self.flush(at, sink);
+        self.on_line(at, sink, |line| line.on_market(at, view));
     }
 
     fn market_wish(&self) -> MarketSubscription {

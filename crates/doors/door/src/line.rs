@@ -4,7 +4,7 @@
 //! that the last mark does not cover.
 
 use pares_fix::dictionary::tag;
-use pares_fix::framing::FixFrame;
+use pares_fix::framing::{FixFrame, TRAILER_BYTES};
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixAction, FixSession};
 use pares_port::{DoorAction, DoorTime, MarketView, SessionMark, Sink};
@@ -14,19 +14,16 @@ use pares_wire::frame::{ClientFrame, GatewayFrame};
 use crate::codes;
 use crate::desk::Desk;
 use crate::kept::{Keeping, Kept};
-use crate::types::Owner;
-use crate::types::Pen;
+use crate::types::{Owner, Pen};
 
 /// Numbers that a mark covers beyond those that are used.
 const AHEAD: u64 = 1_024;
-/// Bytes of messages that are sent again in one step, so that many who ask at once keep nobody waiting.
+/// Bytes of messages that are sent again in one step, so that many who ask at once keep no other waiting.
 const RESEND_BYTES: usize = 8 << 10;
 /// How the TestRequests that follow marks begin; a number follows.
 const TEST: &[u8] = b"TOLD-";
 /// Why a Logon is refused that the session layer answers by closing.
 const WRONG_TIME: &[u8] = b"SendingTime (52) differs by more than two minutes from this server's clock";
-/// `10=123|`.
-const TRAILER_BYTES: usize = 7;
 
 /// What the session layer wants done.
 #[derive(Debug, Default)]
@@ -59,7 +56,7 @@ pub(crate) struct Line {
     output: Output,
     /// The highest number that the last mark covers.
     out_max: u64,
-    /// Whether anything was told since the last test.
+    /// Whether anything was sent since the last test.
     has_told: bool,
 }
 
@@ -77,7 +74,7 @@ impl Line {
             desk.streams.on_test_answered(number);
         }
         session.on_frame(parser, at.utc_ns, frame, &mut |action: FixAction<'_>| output.act(desk, action));
-        // Now: by the next message the session may be over, and then nobody would be told.
+        // Now: by the next message the session may be over, and then no one could receive it.
         self.tell(at);
     }
 
@@ -118,7 +115,7 @@ impl Line {
             desk.release();
         }
         desk.market.give_up(at.utc_ns, &desk.instruments, &mut desk.told);
-        // Now and then also while few messages go out: what is not known to be read is told again at the next logon.
+        // Now and then also while few messages go out: what is not known to be read is sent again at the next logon.
         self.test_if_told(at);
     }
 
@@ -195,7 +192,7 @@ impl Line {
         }
     }
 
-    /// Sends again what was asked for, as far as it is kept; what is not is told anew by the stream.
+    /// Sends again what was asked for, as far as it is kept; what is not the stream sends again.
     fn serve_resend(&mut self, at: DoorTime) {
         let Self { session, desk, output, kept, .. } = self;
         let Some((from, to)) = output.resend.take().filter(|_| !output.is_over) else { return };
@@ -239,7 +236,7 @@ impl Line {
         SessionMark { member, session, next_in, out_max, copied, told: self.desk.streams.read() }
     }
 
-    /// Asks whether the peer has read what it was told.
+    /// Asks whether the peer has read what it received.
     fn test_if_told(&mut self, at: DoorTime) {
         let Self { session, desk, output, .. } = self;
         let is_all_sent = desk.held.is_empty() && desk.told.is_empty();
@@ -254,7 +251,7 @@ impl Line {
         });
     }
 
-    /// The mark with which another connection goes on.
+    /// The mark with which another connection continues.
     pub(crate) fn last_mark(&self) -> SessionMark {
         self.mark(self.session.numbers().next_out - 1)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pares_fix::SOH;
 use pares_fix::dictionary::{FIX42, FIX44, tag};
-use pares_fix::framing::FixFrame;
+use pares_fix::framing::{FixFrame, NUMBER_MAX};
 use pares_fix::message::FixMessage;
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixNumbers, FixSession, FixSettings};
@@ -23,8 +23,6 @@ use crate::types::{Owner, Version};
 
 /// Replies that wait for the Logon's answer.
 const WAITING_MAX: usize = 1 << 14;
-/// Numbers of messages have 18 digits at most.
-const NUMBER_MAX: u64 = 1_000_000_000_000_000_000 - 1;
 const TYPES_42: &[&str] = &["D", "F", "G", "H", "e", "V"];
 const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AD", "AF", "x", "e", "V"];
 /// How far a Logon's time may be from now.
@@ -35,7 +33,7 @@ const TIME_TOLERANCE_NS: u64 = 120_000_000_000;
 pub(crate) struct Caller {
     pub(crate) owner: Owner,
     settings: FixSettings,
-    /// Numbers begin anew.
+    /// Numbers begin again at 1.
     is_anew: bool,
     /// That it is the member, if it says so.
     pub(crate) proof: Option<LogonProof>,
@@ -65,7 +63,7 @@ impl Caller {
         }
     }
 
-    /// Tells why it is not signed on, in a Logout with the number 1: the session's own numbers are told to its member only.
+    /// Tells why it is not signed on, in a Logout with the number 1: only its member receives the session's own numbers.
     pub(crate) fn refuse(&self, at: DoorTime, text: &str, sink: Sink<'_>) {
         let FixSettings { dictionary, own_comp_id, peer_comp_id, .. } = &self.settings;
         let mut bytes = Vec::new();
@@ -149,7 +147,7 @@ enum Step {
 pub(crate) struct Joining {
     pub(crate) line: Line,
     pub(crate) logon: Vec<u8>,
-    /// What was told before.
+    /// What was sent before.
     pub(crate) waiting: Vec<Reply>,
     step: Step,
 }

@@ -1,7 +1,7 @@
-//! Trades as a session is told them that asks for them: each (AE), and what came of the question (AQ).
+//! Trades as a session receives them that asks for them: each (AE), and what came of the question (AQ).
 
 use pares_fix::dictionary::tag;
-use pares_fix::time::stamp;
+use pares_fix::time::{DATE_BYTES, stamp};
 use pares_fix::writer::FixWriter;
 use pares_types::{ClientOrderId, InstrumentId, MemberId, OrderId, Price, Quantity, Reply, Side};
 
@@ -12,8 +12,6 @@ use crate::types::{ExecId, Pen, Version, side};
 const PROPRIETARY: u8 = b'D';
 /// PartyRole (452): the firm whose order it is.
 const EXECUTING_FIRM: u64 = 1;
-/// Digits of a date, with which a time begins.
-const DATE_BYTES: usize = 8;
 
 /// TradeRequestStatus (750).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,9 +128,7 @@ impl TradesAnswer {
     pub(crate) fn write(&self, writer: &mut FixWriter<'_>) {
         writer.text(tag::TRADE_REQUEST_ID, &self.request);
         writer.text(tag::TRADE_REQUEST_TYPE, &self.kind);
-        if let Some(total) = self.total {
-            writer.number(tag::TOT_NUM_TRADE_REPORTS, total);
-        }
+        self.total.into_iter().for_each(|total| writer.number(tag::TOT_NUM_TRADE_REPORTS, total));
         writer.number(tag::TRADE_REQUEST_RESULT, self.result);
         writer.number(tag::TRADE_REQUEST_STATUS, self.status as u64);
         if !self.text.is_empty() {

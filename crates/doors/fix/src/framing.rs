@@ -8,7 +8,7 @@
 use crate::SOH;
 
 /// The longest message that is taken, in bytes. A length beyond it is not believed, and ends the connection: what is in
-/// between cannot be passed over without reading it.
+/// between cannot be skipped without reading it.
 pub const MESSAGE_BYTES_MAX: usize = 8_192;
 
 /// `8=FIX`: where a message may begin.
@@ -18,9 +18,12 @@ pub const BEGIN_BYTES_MAX: usize = 20;
 /// Digits that a BodyLength has at most.
 pub const LENGTH_DIGITS_MAX: usize = 10;
 /// `10=123|`.
-const TRAILER_BYTES: usize = 7;
+pub const TRAILER_BYTES: usize = 7;
 /// Behind `10=` with SOH, where the length was wrong; what is longer is no trailer.
 pub const TRAILER_VALUE_BYTES_MAX: usize = 8;
+
+/// The largest number that fits an integer of FIX, which has 18 digits at most.
+pub const NUMBER_MAX: u64 = 999_999_999_999_999_999;
 
 /// A message as it came, whole and with the right sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +45,7 @@ pub enum Cut<'a> {
     Whole(FixFrame<'a>),
     /// What must be ignored.
     Garbled,
-    /// A length that nobody keeps: the connection cannot go on.
+    /// A length that no peer keeps: the connection cannot continue.
     TooLong,
 }
 

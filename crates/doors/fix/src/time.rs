@@ -9,7 +9,7 @@ const S_PER_DAY: u64 = 86_400;
 /// Bytes of a time with milliseconds.
 pub const STAMP_BYTES: usize = 21;
 /// Bytes of the date, and of the time of day in whole seconds.
-const DATE_BYTES: usize = 8;
+pub const DATE_BYTES: usize = 8;
 const SECONDS_BYTES: usize = 17;
 
 /// Writes a time. Years end at 9999, those of 64 bits of nanoseconds at 2554.

@@ -6,6 +6,7 @@
 //! A value must not hold SOH: the parser gives none, but for data behind its length, and what we write ourselves has none.
 
 use crate::SOH;
+use crate::dictionary::tag;
 use crate::framing::{checksum, digits};
 use crate::time::{PAIRS, stamp};
 
@@ -106,6 +107,31 @@ impl<'a> FixWriter<'a> {
             }
         }
     }
+}
+
+/// The text with SOH for `|`, as people write fields.
+#[must_use]
+pub fn soh(text: &[u8]) -> Vec<u8> {
+    text.iter().map(|byte| if *byte == b'|' { SOH } else { *byte }).collect()
+}
+
+/// A whole message of such fields, from a sender at a time to a target: for those that have no session.
+#[must_use]
+pub fn message(
+    begin_string: &str,
+    msg_type: &[u8],
+    (number, sender, time_ns, target): (u64, &str, u64, &str),
+    fields: &[u8],
+) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = FixWriter::begin(&mut bytes, begin_string, msg_type);
+    writer.number(tag::MSG_SEQ_NUM, number);
+    writer.text(tag::SENDER_COMP_ID, sender.as_bytes());
+    writer.time(tag::SENDING_TIME, time_ns);
+    writer.text(tag::TARGET_COMP_ID, target.as_bytes());
+    writer.fields(&soh(fields));
+    writer.finish();
+    bytes
 }
 
 #[cfg(test)]

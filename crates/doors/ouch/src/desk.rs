@@ -11,7 +11,7 @@ use pares_wire::frame::ClientFrame;
 use crate::fields::Fields;
 use crate::instruments::Instruments;
 use crate::known::Known;
-use crate::names::Names;
+use crate::names::OuchNames;
 use crate::numbers::UserRefNums;
 use crate::orders::{self, Entry, MALFORMED, Refused, Replacement, UNSUPPORTED, tag};
 
@@ -34,7 +34,7 @@ struct Change {
 /// The application of a connection.
 #[derive(Debug)]
 pub(crate) struct Desk {
-    pub(crate) names: Names,
+    pub(crate) names: OuchNames,
     shard: ShardId,
     instruments: Instruments,
     known: Known,
@@ -50,7 +50,7 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(names: Names, shard: ShardId, orders_max: usize) -> Self {
+    pub(crate) fn new(names: OuchNames, shard: ShardId, orders_max: usize) -> Self {
         Self {
             names,
             shard,

@@ -13,7 +13,7 @@ use pares_types::{List, ListRequest, Reason, Reply, ShardId};
 use pares_wire::frame::{ClientFrame, GatewayFrame, RESUME_NOTHING, SIGN_ON_RESUMES, SignOn};
 
 use crate::desk::Desk;
-use crate::names::Names;
+use crate::names::OuchNames;
 use crate::outbound;
 use crate::soup::{self, Cut, Login};
 
@@ -216,7 +216,7 @@ impl ProtocolDoor for OuchDoor {
                 return self.reject(at, soup::NOT_AUTHORIZED, sink);
             }
             (Stage::SigningOn(login, shard), GatewayFrame::SignedOn(_)) => {
-                let names = Names::new(login.session, login.is_guarded);
+                let names = OuchNames::new(login.session, login.is_guarded);
                 let desk = Desk::new(names, shard, self.config.orders_max);
                 sink(DoorAction::Ask(ClientFrame::ListRequest(LIST)));
                 Stage::Listing(Box::new(Session { login, shard, next: login.next, is_live: false, desk }))

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use pares_types::{Answer, OrderId, Price, Status};
 
-use crate::names::Names;
+use crate::names::OuchNames;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Order {
@@ -130,7 +130,7 @@ impl Known {
     }
 
     /// An answer of the stream; `is_live` unless it is told again.
-    pub(crate) fn on_answer(&mut self, names: &Names, answer: &Answer, is_live: bool) {
+    pub(crate) fn on_answer(&mut self, names: &OuchNames, answer: &Answer, is_live: bool) {
         let number = names.user_ref_num(answer.client_order_id);
         match answer.status {
             Status::Refused => return self.on_refused(number),
@@ -177,14 +177,14 @@ mod tests {
 
     use super::*;
 
-    fn answer(names: &Names, number: u32, status: Status) -> Answer {
+    fn answer(names: &OuchNames, number: u32, status: Status) -> Answer {
         let (client_order_id, remaining) = (names.of(number), Quantity(0));
         Answer { client_order_id, status, remaining, ..replies::answer(number.into(), number.into()) }
     }
 
     #[test]
     fn what_has_ended_is_forgotten_and_has_no_price() {
-        let (names, mut known) = (Names::new(1, false), Known::new(16));
+        let (names, mut known) = (OuchNames::new(1, false), Known::new(16));
         for number in 1..9 {
             known.enter(number, Price(10));
             let status = if number % 2 == 0 { Status::Filled } else { Status::Resting };

@@ -32,4 +32,6 @@ mod outbound;
 mod soup;
 
 pub use door::OuchDoor;
+pub use names::OuchNames;
 pub use numbers::UserRefNums;
+pub use soup::PACKET_MAX;

@@ -15,21 +15,24 @@ const TICK_BITS: u32 = 14;
 const JUMP: u64 = 1 << 22;
 
 /// The names of a session.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Names {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OuchNames {
     session: u16,
     is_guarded: bool,
     /// The number of the last change.
     last: u64,
 }
 
-impl Names {
-    pub(crate) fn new(session: u16, is_guarded: bool) -> Self {
+impl OuchNames {
+    /// Of a session that has made no change.
+    #[must_use]
+    pub fn new(session: u16, is_guarded: bool) -> Self {
         Self { session, is_guarded, last: 0 }
     }
 
     /// The name of what bears that UserRefNum.
-    pub(crate) fn of(&self, user_ref_num: u32) -> ClientOrderId {
+    #[must_use]
+    pub fn of(&self, user_ref_num: u32) -> ClientOrderId {
         let number = u64::from(user_ref_num);
         if self.is_guarded {
             ClientOrderId::guarded(self.session, number)
@@ -45,7 +48,8 @@ impl Names {
     }
 
     /// Whether an X or M of the session has that name.
-    pub(crate) fn is_change(&self, name: ClientOrderId) -> bool {
+    #[must_use]
+    pub fn is_change(&self, name: ClientOrderId) -> bool {
         name.series() == self.session | CHANGES
     }
 

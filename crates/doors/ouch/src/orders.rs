@@ -178,59 +178,27 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// Reads what follows the UserRefNum.
-    pub(crate) fn read(fields: Fields<'_>, utc_ns: u64) -> Result<Self, Refused> {
-        let raw = RawEntry::read(fields).ok_or(MALFORMED)?;
-        let values = Values::read(raw.appendage)?;
-        one_of(raw.display, b"YA")?;
-        one_of(raw.capacity, b"APRO")?;
-        one_of(raw.sweep, b"NY")?;
+    pub(crate) fn read(mut fields: Fields<'_>, utc_ns: u64) -> Result<Self, Refused> {
+        let mut amounts = || Some((fields.byte()?, fields.u32()?, fields.bytes()?, fields.u64()?));
+        let (side_code, quantity, symbol, units) = amounts().ok_or(MALFORMED)?;
+        let [time_code, display, capacity, sweep, cross] = fields.bytes().ok_or(MALFORMED)?;
+        fields.bytes::<14>().ok_or(MALFORMED)?;
+        let values = Values::read(fields.appendage().ok_or(MALFORMED)?)?;
+        one_of(display, b"YA")?;
+        one_of(capacity, b"APRO")?;
+        one_of(sweep, b"NY")?;
         let order = NewOrder {
-            side: side(raw.side)?,
-            kind: kind(raw.price, values.peg)?,
-            time_in_force: time_in_force(&raw, &values, utc_ns)?,
+            side: side(side_code)?,
+            kind: kind(units, values.peg)?,
+            time_in_force: time_in_force(cross, time_code, &values, utc_ns)?,
             post_only: values.post_only,
             self_trade: values.self_trade.unwrap_or_default(),
-            quantity: Quantity(u64::from(raw.quantity)),
+            quantity: Quantity(u64::from(quantity)),
             display: values.display.unwrap_or(Quantity::ZERO),
             minimum: values.minimum.unwrap_or(Quantity::ZERO),
             trigger: values.trigger,
         };
-        Ok(Self { symbol: raw.symbol, order })
-    }
-}
-
-struct RawEntry<'a> {
-    side: u8,
-    quantity: u32,
-    symbol: [u8; 8],
-    price: u64,
-    time_in_force: u8,
-    display: u8,
-    capacity: u8,
-    sweep: u8,
-    cross: u8,
-    appendage: Appendage<'a>,
-}
-
-impl<'a> RawEntry<'a> {
-    fn read(mut fields: Fields<'a>) -> Option<Self> {
-        let (side, quantity, symbol) = (fields.byte()?, fields.u32()?, fields.bytes()?);
-        let (price, time_in_force, display) = (fields.u64()?, fields.byte()?, fields.byte()?);
-        let (capacity, sweep, cross) = (fields.byte()?, fields.byte()?, fields.byte()?);
-        fields.bytes::<14>()?;
-        let appendage = fields.appendage()?;
-        Some(Self {
-            side,
-            quantity,
-            symbol,
-            price,
-            time_in_force,
-            display,
-            capacity,
-            sweep,
-            cross,
-            appendage,
-        })
+        Ok(Self { symbol, order })
     }
 }
 
@@ -243,8 +211,8 @@ fn kind(units: u64, peg: Option<Peg>) -> Result<OrderKind, Refused> {
     }
 }
 
-fn time_in_force(raw: &RawEntry<'_>, values: &Values, utc_ns: u64) -> Result<TimeInForce, Refused> {
-    let time = match (raw.cross, raw.time_in_force) {
+fn time_in_force(cross: u8, code: u8, values: &Values, utc_ns: u64) -> Result<TimeInForce, Refused> {
+    let time = match (cross, code) {
         (b'O', b'0') => TimeInForce::AtOpen,
         (b'C', b'0') => TimeInForce::AtClose,
         (b'N', b'3') => TimeInForce::Ioc,

@@ -10,7 +10,7 @@ use pares_types::{
 
 use crate::codes;
 use crate::fields::Writer;
-use crate::names::Names;
+use crate::names::OuchNames;
 use crate::orders::tag;
 
 const BLANK: u8 = b' ';
@@ -32,7 +32,7 @@ pub(crate) fn place(reply: &Reply) -> Option<(ShardId, u64)> {
 }
 
 /// The message that says it, if it is in a stream.
-pub(crate) fn message(names: &Names, reply: &Reply) -> Option<Writer> {
+pub(crate) fn message(names: &OuchNames, reply: &Reply) -> Option<Writer> {
     Some(match reply {
         Reply::Answer(answer) => of_answer(names, answer),
         Reply::Trade(trade) => of_trade(names, trade),
@@ -93,7 +93,7 @@ impl Writer {
     }
 }
 
-fn of_answer(names: &Names, answer: &Answer) -> Writer {
+fn of_answer(names: &OuchNames, answer: &Answer) -> Writer {
     let name = answer.client_order_id;
     let number = names.user_ref_num(name);
     let is_entry = answer.order.0 == answer.request;
@@ -136,7 +136,7 @@ fn taken(writer: &mut Writer, answer: &Answer) {
     writer.byte(BLANK).byte(BLANK).byte(BLANK).byte(if lives { b'L' } else { b'D' }).blank::<14>();
 }
 
-fn of_trade(names: &Names, trade: &Trade) -> Writer {
+fn of_trade(names: &OuchNames, trade: &Trade) -> Writer {
     let liquidity = if trade.role == Role::Resting { b'A' } else { b'R' };
     let mut writer = Writer::begin(b'E');
     writer.u32(names.user_ref_num(trade.client_order_id)).u32(shares(trade.quantity));
@@ -149,7 +149,7 @@ fn of_trade(names: &Names, trade: &Trade) -> Writer {
     writer
 }
 
-fn of_cancelled(names: &Names, cancelled: &Cancelled) -> Writer {
+fn of_cancelled(names: &OuchNames, cancelled: &Cancelled) -> Writer {
     let (reason, shares) = (codes::cancel(cancelled.cause), shares(cancelled.quantity));
     let is_self_trade = cancelled.cause == CancelCause::SelfTrade;
     let mut writer = Writer::begin(if is_self_trade { b'D' } else { b'C' });
@@ -163,7 +163,7 @@ fn of_cancelled(names: &Names, cancelled: &Cancelled) -> Writer {
     writer
 }
 
-fn of_news(names: &Names, news: &OrderNews) -> Writer {
+fn of_news(names: &OuchNames, news: &OrderNews) -> Writer {
     let number = names.user_ref_num(news.client_order_id);
     let restated = match news.change {
         OrderChange::Refilled => Some(b'R'),
@@ -185,7 +185,7 @@ fn of_news(names: &Names, news: &OrderNews) -> Writer {
     writer
 }
 
-fn of_busted(names: &Names, bust: &TradeBusted) -> Writer {
+fn of_busted(names: &OuchNames, bust: &TradeBusted) -> Writer {
     let mut writer = Writer::begin(b'B');
     writer.u32(names.user_ref_num(bust.client_order_id)).u64(match_number(bust.traded_at, bust.index));
     writer.byte(b'S').blank::<14>();

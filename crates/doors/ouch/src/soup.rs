@@ -3,7 +3,7 @@
 use pares_types::{MemberId, ShardId};
 
 /// The longest packet that a client may send, its type included.
-const PACKET_MAX: usize = 1_024;
+pub const PACKET_MAX: usize = 1_024;
 /// Bytes of a Login Request behind its type.
 const LOGIN_BYTES: usize = 46;
 /// Members up to here are called by their number; others in base 62.

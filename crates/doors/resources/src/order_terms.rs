@@ -32,6 +32,55 @@ pub fn order_kind(kind: Option<&str>, limit: Option<&str>) -> Result<OrderKind, 
     }
 }
 
+/// Functions that call the values of a type by words.
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident($kind:ident) { $($value:ident $word:literal,)* })*) => {
+        $($(#[$doc])*
+        #[must_use]
+        pub fn $name(value: $kind) -> &'static str {
+            match value {
+                $($kind::$value => $word,)*
+            }
+        })*
+    };
+}
+
+words! {
+    /// `buy` or `sell`.
+    side_word(Side) { Buy "buy", Sell "sell", }
+    /// What an order was in a trade.
+    role_word(Role) { Resting "resting", Incoming "incoming", }
+    /// What an order did that nobody asked for just now.
+    change_word(OrderChange) {
+        Triggered "triggered",
+        Rested "rested",
+        Repriced "repriced",
+        Refilled "refilled",
+        Released "released",
+        Withdrawn "withdrawn",
+    }
+    /// What became of an order.
+    state_word(OrderState) { InFlight "in_flight", Working "working", Ended "ended", }
+    /// A phase of an instrument.
+    phase_word(Phase) {
+        Closed "closed",
+        OpeningCall "opening_call",
+        Continuous "continuous",
+        VolatilityCall "volatility_call",
+        ClosingCall "closing_call",
+        PostClose "post_close",
+        Halted "halted",
+    }
+    /// What happens when a member meets itself, as [`self_trade`] reads it.
+    self_trade_word(SelfTrade) {
+        Allow "allow",
+        CancelResting "cancel_resting",
+        CancelIncoming "cancel_incoming",
+        CancelBoth "cancel_both",
+        Decrement "decrement",
+    }
+}
+
 /// Reads `buy` or `sell`.
 ///
 /// # Errors
@@ -41,61 +90,6 @@ pub fn side(word: &str) -> Result<Side, BadField> {
         "buy" => Ok(Side::Buy),
         "sell" => Ok(Side::Sell),
         _ => Err(BadField { field: "side", why: "buy or sell" }),
-    }
-}
-
-/// `buy` or `sell`.
-#[must_use]
-pub fn side_word(side: Side) -> &'static str {
-    match side {
-        Side::Buy => "buy",
-        Side::Sell => "sell",
-    }
-}
-
-/// What an order was in a trade.
-#[must_use]
-pub fn role_word(role: Role) -> &'static str {
-    match role {
-        Role::Resting => "resting",
-        Role::Incoming => "incoming",
-    }
-}
-
-/// What an order did that nobody asked for just now.
-#[must_use]
-pub fn change_word(change: OrderChange) -> &'static str {
-    match change {
-        OrderChange::Triggered => "triggered",
-        OrderChange::Rested => "rested",
-        OrderChange::Repriced => "repriced",
-        OrderChange::Refilled => "refilled",
-        OrderChange::Released => "released",
-        OrderChange::Withdrawn => "withdrawn",
-    }
-}
-
-/// What became of an order.
-#[must_use]
-pub fn state_word(state: OrderState) -> &'static str {
-    match state {
-        OrderState::InFlight => "in_flight",
-        OrderState::Working => "working",
-        OrderState::Ended => "ended",
-    }
-}
-
-/// A phase of an instrument.
-#[must_use]
-pub fn phase_word(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Closed => "closed",
-        Phase::OpeningCall => "opening_call",
-        Phase::Continuous => "continuous",
-        Phase::VolatilityCall => "volatility_call",
-        Phase::ClosingCall => "closing_call",
-        Phase::PostClose => "post_close",
-        Phase::Halted => "halted",
     }
 }
 
@@ -117,26 +111,8 @@ pub fn phase(word: &str) -> Result<Phase, BadField> {
 /// If it is none of the words.
 pub fn self_trade(word: &str) -> Result<SelfTrade, BadField> {
     const WHY: &str = "allow, cancel_resting, cancel_incoming, cancel_both or decrement";
-    match word {
-        "allow" => Ok(SelfTrade::Allow),
-        "cancel_resting" => Ok(SelfTrade::CancelResting),
-        "cancel_incoming" => Ok(SelfTrade::CancelIncoming),
-        "cancel_both" => Ok(SelfTrade::CancelBoth),
-        "decrement" => Ok(SelfTrade::Decrement),
-        _ => Err(BadField { field: "self_trade", why: WHY }),
-    }
-}
-
-/// What happens when a member meets itself, as [`self_trade`] reads it.
-#[must_use]
-pub fn self_trade_word(what: SelfTrade) -> &'static str {
-    match what {
-        SelfTrade::Allow => "allow",
-        SelfTrade::CancelResting => "cancel_resting",
-        SelfTrade::CancelIncoming => "cancel_incoming",
-        SelfTrade::CancelBoth => "cancel_both",
-        SelfTrade::Decrement => "decrement",
-    }
+    let named = SelfTrade::ALL.into_iter().find(|what| self_trade_word(*what) == word);
+    named.ok_or(BadField { field: "self_trade", why: WHY })
 }
 
 /// Reads how long an order lives, if that is said; of `gtd` until when, ns since 1970.

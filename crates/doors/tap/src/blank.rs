@@ -9,10 +9,11 @@
 //! | FIX | the values of RawData (96), Password (554) and NewPassword (925), in every message |
 //! | OUCH | the ten characters of the password of a Login Request |
 //!
-//! Bytes that are not the door's protocol end the connection there; they are told as they came.
+//! Bytes that are not the door's protocol end the connection there; they are given as they came.
 
 mod fix;
 
+use pares_ouch::PACKET_MAX;
 use pares_port::{SecretScan, TapDoor};
 use pares_wire::frame::{ChangeRegister, FRAME_MAX, HEAD_BYTES, Message, Proof};
 
@@ -22,8 +23,6 @@ use fix::Fix;
 const VALUE: std::ops::Range<usize> = HEAD_BYTES + 8..HEAD_BYTES + 40;
 /// The password in a packet with a Login Request, length and type included.
 const PASSWORD: std::ops::Range<usize> = 9..19;
-/// The longest packet of a Soup client.
-const PACKET_MAX: usize = 1_024;
 
 /// Where in its peer's stream a connection is.
 #[derive(Clone, Copy, Debug)]

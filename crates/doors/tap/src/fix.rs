@@ -18,7 +18,7 @@ use std::str::FromStr;
 use pares_door::{client_order_id, read_logon};
 use pares_fix::SOH;
 use pares_fix::dictionary::tag;
-use pares_fix::framing::{Cut, FixFrame, MESSAGE_BYTES_MAX, cut};
+use pares_fix::framing::{Cut, FixFrame, MESSAGE_BYTES_MAX, NUMBER_MAX, TRAILER_BYTES, cut};
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixAction, FixNumbers, FixSession};
 use pares_types::{Position, ShardId};
@@ -33,10 +33,6 @@ const CAME_BYTES_MAX: usize = pares_door::EARLY_BYTES_MAX + MESSAGE_BYTES_MAX;
 const TURN_NS_MAX: u64 = 1_000_000_000;
 /// A tap's file may hold any time; with these it can be computed.
 const TIME_MAX_NS: u64 = u64::MAX / 2;
-/// Numbers of messages have 18 digits at most.
-const NUMBER_MAX: u64 = 1_000_000_000_000_000_000 - 1;
-/// `10=123|`.
-const TRAILER_BYTES: usize = 7;
 
 /// What is said on a connection, as far as it is followed.
 pub(crate) struct FixTalk(Stage);
@@ -75,7 +71,7 @@ struct Line {
     early: BTreeMap<u64, TapedMessage>,
 }
 
-/// How it goes on behind a message.
+/// How it continues behind a message.
 enum Next {
     On,
     Over,
@@ -169,7 +165,7 @@ impl FixTalk {
 }
 
 impl Stage {
-    /// What came in, and nobody knows what becomes of it.
+    /// What came in; what becomes of it is not known yet.
     fn waiting(self) -> impl Iterator<Item = TapedMessage> {
         let (came, early) = match self {
             Self::Calling(calling) => (calling.came, BTreeMap::new()),
@@ -281,7 +277,7 @@ impl Line {
                 None => said(asks(message, TapedRole::Ignored)),
             }
         }
-        // Their numbers are over, and at the end of the session they have waited in vain.
+        // Their numbers are over, and at the end of the session they have waited without an answer.
         while let Some(first) =
             early.first_entry().filter(|one| !heard.is_over && !session.is_early(*one.key()))
         {

@@ -2,29 +2,22 @@
 
 use std::fmt::Write;
 
-use pares_ouch::UserRefNums;
+use pares_ouch::{OuchNames, UserRefNums};
 use pares_types::{ClientOrderId, Position, ShardId};
 
 use crate::meaning::Meant;
 use crate::{TapedMessage, TapedRole};
 
-/// Bits of a name below the session.
-const NUMBER_BITS: u32 = 48;
-
-/// Added to the session: the series of the names that the gateway gives X and M.
-const CHANGES: u16 = 0x4000;
-
 /// Whether a gateway gave that name to an X or M of the session.
 #[must_use]
 pub fn is_ouch_change(session: u16, name: ClientOrderId) -> bool {
-    name.series() == session | CHANGES
+    OuchNames::new(session, false).is_change(name)
 }
 
 /// What the login says of the names that follow.
 #[derive(Debug, Default)]
 pub(crate) struct OuchSession {
-    session: u16,
-    is_guarded: bool,
+    names: OuchNames,
     shard: u16,
     /// What its door takes, by the door's own rule.
     numbers: UserRefNums,
@@ -36,16 +29,8 @@ impl OuchSession {
         let Some(letter) = name.find(['-', 'G']) else { return };
         let (session, shard) = (name[..letter].parse(), name[letter + 1..].parse());
         if let (Ok(session), Ok(shard)) = (session, shard) {
-            (self.session, self.shard) = (session, shard);
-            self.is_guarded = name[letter..].starts_with('G');
-        }
-    }
-
-    fn name(&self, user_ref_num: u32) -> u64 {
-        let number = u64::from(user_ref_num);
-        match self.is_guarded {
-            true => ClientOrderId::guarded(self.session, number).0,
-            false => u64::from(self.session) << NUMBER_BITS | number,
+            self.names = OuchNames::new(session, name[letter..].starts_with('G'));
+            self.shard = shard;
         }
     }
 }
@@ -198,7 +183,7 @@ pub(crate) fn mean(session: &mut OuchSession, message: &TapedMessage) -> Meant {
 impl OuchSession {
     fn request(&mut self, payload: &[u8]) -> Meant {
         let read = read(true, payload);
-        let name = read.user_ref_num.map(|number| self.name(number));
+        let name = read.user_ref_num.map(|number| self.names.of(number).0);
         let other = Meant::other(read.kind, read.text);
         // X and M have names of the gateway's making, and D, E and Q are not recorded.
         let Some(letter @ (b'O' | b'U' | b'C' | b'D' | b'E')) = payload.first() else {
@@ -229,7 +214,7 @@ impl OuchSession {
         let is_refusal = words.next() == Some("J");
         let number = words.next().and_then(|word| word.parse().ok()).filter(|_| is_refusal);
         let role = if number.is_some() { TapedRole::Refusal } else { TapedRole::Other };
-        let name = number.map(|number| self.name(number));
+        let name = number.map(|number| self.names.of(number).0);
         number.into_iter().for_each(|number| self.numbers.refused(number));
         Meant { name, role, ..Meant::other("Debug", format!("Debug {text}")) }
     }

@@ -34,7 +34,7 @@ impl Links {
     }
 
     /// Whether another client may begin its handshake. The oldest of those under way goes if it has had its time: a crowd that connects
-    /// anew waits its turn, and who says nothing does not keep it out.
+    /// again waits its turn, and who says nothing does not keep it out.
     fn has_room_for_handshake(&mut self, now: Instant) -> bool {
         if self.table.count_unknown(Role::Client) < STRANGERS_MAX {
             return true;
@@ -71,7 +71,7 @@ impl Links {
             let deadline = tls.is_some().then(|| now + self.config.hello_max);
             let wire = match tls.map(ServerConnection::new) {
                 None => Wire::plain(stream),
-                Some(Ok(tls)) => Wire::tls_server(stream, tls),
+                Some(Ok(tls)) => Wire::tls(stream, tls),
                 Some(Err(_)) => continue, // the operating system gives no randomness; the client tries again
             };
             let inserted = self.table.insert(self.poll.registry(), wire, Role::Client, address, deadline);

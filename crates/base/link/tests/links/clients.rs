@@ -8,7 +8,7 @@ use pares_link::{
 };
 
 use crate::both_ways;
-use crate::rig::{Ear, HIGH, SYSTEM, Site, Told, certificates, high, shown, until};
+use crate::rig::{Ear, HIGH, SYSTEM, Site, Told, certificates, high, shown};
 
 both_ways! {
     an_application_and_a_site_exchange_frames
@@ -21,7 +21,7 @@ both_ways! {
 /// Connects while the site is polled, since TLS needs both.
 fn connect(site: &mut Site, tls: bool) -> (ClientStream, ClientId) {
     let known: Vec<Told> = site.ear.0.clone();
-    let address = site.links.clients_address().unwrap().unwrap();
+    let address = site.door();
     let thread = std::thread::spawn(move || {
         let door = if tls {
             Door::with_tls(address, shown(certificates(), "client-app"), HIGH, SYSTEM)
@@ -33,8 +33,7 @@ fn connect(site: &mut Site, tls: bool) -> (ClientStream, ClientId) {
         client
     });
     let mut id = None;
-    until(|| {
-        site.step();
+    site.until(|site| {
         id = site.ear.0[known.len()..].iter().find_map(|told| match told {
             Told::ClientFrame(client, payload) if payload == b"hello" => Some(*client),
             _ => None,
@@ -74,10 +73,7 @@ fn client_that_does_not_read_is_closed_others_stay(tls: bool) {
     let mut site = Site::open(high(tls));
     let (mut deaf, deaf_id) = connect(&mut site, tls);
     let (mut other, other_id) = connect(&mut site, tls);
-    until(|| {
-        site.step();
-        site.links.send_client(deaf_id, &[7; 1 << 20]) == Err(SendError::Full)
-    });
+    site.until(|site| site.links.send_client(deaf_id, &[7; 1 << 20]) == Err(SendError::Full));
     site.step_until(
         |told| matches!(told, Told::ClientGone(id, why) if *id == deaf_id && why.contains("unread")),
     );
@@ -98,11 +94,8 @@ fn more_applications_than_allowed_are_closed_at_once(tls: bool) {
     settings.clients.as_mut().unwrap().count_max = 1;
     let mut site = Site::open(settings);
     let (_first, first_id) = connect(&mut site, tls);
-    let _second = std::net::TcpStream::connect(site.links.clients_address().unwrap().unwrap()).unwrap();
-    until(|| {
-        site.step();
-        site.links.counts().clients_crowded == 1
-    });
+    let _second = std::net::TcpStream::connect(site.door()).unwrap();
+    site.until(|site| site.links.counts().clients_crowded == 1);
     site.links.close_client(first_id);
     site.step_until(|told| matches!(told, Told::ClientGone(..)));
     connect(&mut site, tls);
@@ -117,8 +110,8 @@ fn all_applications_together_have_a_bound(tls: bool) {
     let mut deaf: Vec<(ClientStream, ClientId)> = (0..6).map(|_| connect(&mut site, tls)).collect();
     let (mut other, other_id) = connect(&mut site, tls);
     let mut sends = deaf.iter().cycle();
-    until(|| {
-        site.step(); // sockets take some of it
+    // Sockets take some of it.
+    site.until(|site| {
         let (_, id) = sends.next().unwrap();
         site.links.send_client(*id, &[7; 100_000]) == Err(SendError::Full)
     });
@@ -144,7 +137,7 @@ fn halves_of_frames_have_a_bound() {
     let mut settings: LinksConfig = high(false);
     settings.clients.as_mut().unwrap().held_max = 2 << 20;
     let mut site = Site::open(settings);
-    let address = site.links.clients_address().unwrap().unwrap();
+    let address = site.door();
     let half = [&(1u32 << 20).to_le_bytes()[..], &[7; 900_000]].concat();
     let send = |_| {
         let half = half.clone();
@@ -166,16 +159,13 @@ fn halves_of_frames_have_a_bound() {
 #[test]
 fn an_application_is_told_of_a_site_that_is_not_of_its_system() {
     let mut site = Site::open(high(true));
-    let address = site.links.clients_address().unwrap().unwrap();
+    let address = site.door();
     let thread = std::thread::spawn(move || {
         let door = Door::with_tls(address, shown(certificates(), "client-app"), HIGH, "another");
         let mut client = ClientStream::connect(&door, 1 << 20).unwrap();
         client.send(b"hello").unwrap_err().to_string()
     });
-    until(|| {
-        site.step();
-        site.failed_with("TLS: ")
-    });
+    site.until(|site| site.failed_with("TLS: "));
     assert!(thread.join().unwrap().contains("not valid for name"));
 }
 
@@ -188,23 +178,17 @@ fn another_thread_wakes_the_poll() {
     thread.join().unwrap();
 }
 
-/// What an application is told that shows `trust` and asks something.
+/// What an application receives that shows `trust` and asks something.
 fn turned_away(site: &mut Site, trust: Trust) -> io::Error {
-    let address = site.links.clients_address().unwrap().unwrap();
+    let address = site.door();
     let thread = std::thread::spawn(move || {
         let mut client =
             ClientStream::connect(&Door::with_tls(address, trust, HIGH, SYSTEM), 1 << 20).unwrap();
         client.send(b"hello").and_then(|()| client.receive()).unwrap_err()
     });
     let before = site.links.counts().refused;
-    until(|| {
-        site.step();
-        site.links.counts().refused > before
-    });
-    until(|| {
-        site.step();
-        thread.is_finished()
-    });
+    site.until(|site| site.links.counts().refused > before);
+    site.until(|_| thread.is_finished());
     assert!(!site.ear.0.iter().any(|told| matches!(told, Told::ClientConnected(_) | Told::ClientFrame(..))));
     thread.join().unwrap()
 }
@@ -231,15 +215,12 @@ fn client_without_system_certificate_gets_no_hearing() {
 #[test]
 fn what_is_no_tls_is_answered_by_an_alert() {
     let mut site = Site::open(high(true));
-    let address = site.links.clients_address().unwrap().unwrap();
+    let address = site.door();
     let thread = std::thread::spawn(move || {
         let mut client = ClientStream::connect(&address.into(), 1 << 20).unwrap();
         client.send(b"hello").and_then(|()| client.receive()).unwrap_err()
     });
-    until(|| {
-        site.step();
-        thread.is_finished()
-    });
+    site.until(|_| thread.is_finished());
     assert!(thread.join().unwrap().to_string().contains("requires TLS"));
     assert!(site.failed_with("TLS: "));
 }
@@ -256,7 +237,7 @@ fn revoked_client_is_disconnected_others_stay() {
     settings.identity =
         Some(pares_link::SiteIdentity::load(&pares_link::site_files(dir.path(), HIGH)).unwrap());
     let mut site = Site::open(settings);
-    let address = site.links.clients_address().unwrap().unwrap();
+    let address = site.door();
     let asks = |site: &mut Site, trust: &Trust| {
         let door = Door::with_tls(address, trust.clone(), HIGH, SYSTEM);
         let thread = std::thread::spawn(move || {
@@ -264,10 +245,7 @@ fn revoked_client_is_disconnected_others_stay() {
             client.send(b"hello").map(|()| client)
         });
         site.ear.0.clear();
-        until(|| {
-            site.step();
-            site.ear.0.iter().any(|told| matches!(told, Told::ClientFrame(..) | Told::Failed(..)))
-        });
+        site.step_until(|told| matches!(told, Told::ClientFrame(..) | Told::Failed(..)));
         (thread.join().unwrap(), site.ear.0.iter().any(|told| matches!(told, Told::ClientFrame(..))))
     };
     let (one, heard) = asks(&mut site, &trusts[0]);
@@ -287,7 +265,7 @@ fn revoked_client_is_disconnected_others_stay() {
 #[test]
 fn a_crowd_that_says_nothing_does_not_keep_an_application_out() {
     let mut site = Site::open(high(true));
-    let address = site.links.clients_address().unwrap().unwrap();
+    let address = site.door();
     let (mut known, known_id) = connect(&mut site, true);
     let crowd: Vec<_> = (0..100).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
     let (_late, late_id) = connect(&mut site, true);

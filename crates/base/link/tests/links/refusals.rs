@@ -110,10 +110,7 @@ fn half_a_hello_and_then_silence_is_dropped(tls: bool) {
 fn strangers_without_end_do_not_keep_a_site_out(tls: bool) {
     let mut b = Site::open(high(tls));
     let silent: Vec<TcpStream> = (0..100).map(|_| stranger(b.address(), b"")).collect();
-    until(|| {
-        b.step();
-        b.links.counts().failed >= 36
-    });
+    b.until(|b| b.links.counts().failed >= 36);
     assert!(b.failed_with("too many connections"));
     let mut a = Site::open(low(b.address(), tls));
     step_both(&mut a, &mut b, |a, b| a.links.is_connected(HIGH) && b.links.is_connected(LOW));
@@ -122,7 +119,7 @@ fn strangers_without_end_do_not_keep_a_site_out(tls: bool) {
 
 fn the_same_site_connecting_again_replaces_its_old_connection(tls: bool) {
     let (a, mut b) = pair(tls);
-    // The first is still there as far as b can tell: nobody polls it.
+    // The first is still there as far as b can tell: it is not polled.
     let mut again = Site::open(low(b.address(), tls));
     step_both(&mut again, &mut b, |again, b| {
         again.links.is_connected(HIGH) && b.links.counts().connected == 2
@@ -152,10 +149,7 @@ fn no_bytes_of_a_stranger_bring_a_site_down(tls: bool) {
         let b = &mut *b.borrow_mut();
         let before = b.links.counts().failed;
         drop(stranger(b.address(), &[start, &rubbish].concat()));
-        until(|| {
-            b.step();
-            b.links.counts().failed > before
-        });
+        b.until(|b| b.links.counts().failed > before);
         Ok(())
     });
     result.unwrap();

@@ -1,4 +1,4 @@
-//! Sites in one thread, polled in turn, and what they were told.
+//! Sites in one thread, polled in turn, and what they received.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(crate) enum Told {
     ClientGone(ClientId, String),
 }
 
-/// What it was told, and what the last application to say something is called.
+/// What it received, and what the last application to say something is called.
 #[derive(Default)]
 pub(crate) struct Ear(pub(crate) Vec<Told>, pub(crate) Option<String>);
 
@@ -78,10 +78,20 @@ impl Site {
     }
 
     pub(crate) fn step_until(&mut self, mut done: impl FnMut(&Told) -> bool) {
+        self.until(|site| site.ear.0.iter().any(&mut done));
+    }
+
+    /// Is polled until it is so.
+    pub(crate) fn until(&mut self, mut so: impl FnMut(&mut Self) -> bool) {
         until(|| {
             self.step();
-            self.ear.0.iter().any(&mut done)
+            so(self)
         });
+    }
+
+    /// Where applications reach it.
+    pub(crate) fn door(&self) -> SocketAddr {
+        self.links.clients_address().unwrap().unwrap()
     }
 
     pub(crate) fn heard(&self, told: &Told) -> bool {
@@ -89,13 +99,11 @@ impl Site {
     }
 
     pub(crate) fn frames(&self) -> Vec<&[u8]> {
-        let payload = |told: &'_ Told| matches!(told, Told::Frame(..));
-        self.ear
-            .0
-            .iter()
-            .filter(|told| payload(told))
-            .map(|told| if let Told::Frame(_, payload) = told { &payload[..] } else { unreachable!() })
-            .collect()
+        let payloads = self.ear.0.iter().filter_map(|told| match told {
+            Told::Frame(_, payload) => Some(&payload[..]),
+            _ => None,
+        });
+        payloads.collect()
     }
 
     pub(crate) fn failed_with(&self, text: &str) -> bool {

@@ -6,7 +6,7 @@ use pares_link::SendError;
 use pares_wan::{Direction, Proxy, ProxySettings};
 
 use crate::both_ways;
-use crate::rig::{HIGH, LOW, PATIENCE, Site, Told, high, low, pair, step_both, until};
+use crate::rig::{HIGH, LOW, PATIENCE, Site, Told, high, low, pair, step_both};
 
 both_ways! {
     frames_arrive_in_order_both_ways
@@ -77,7 +77,7 @@ fn a_site_that_does_not_read_is_let_go_with_bounded_memory(tls: bool) {
     assert!(sent >= 11, "{sent}");
     a.step_until(|told| matches!(told, Told::Disconnected(HIGH, why) if why.contains("unread")));
     assert_eq!(a.links.backlog(HIGH), 0);
-    // Both begin anew.
+    // Both begin again.
     step_both(&mut a, &mut b, |a, b| a.links.is_connected(HIGH) && b.links.counts().connected == 2);
 }
 
@@ -138,10 +138,7 @@ fn sites_find_each_other_again_after_a_cut(tls: bool) {
     step_both(&mut a, &mut b, |a, b| {
         a.links.counts().disconnected == 1 && b.links.counts().disconnected == 1
     });
-    until(|| {
-        a.step();
-        a.links.counts().failed > 0
-    });
+    a.until(|a| a.links.counts().failed > 0);
     proxy.handle().heal();
     step_both(&mut a, &mut b, connected);
     b.links.send(LOW, b"back again").unwrap();

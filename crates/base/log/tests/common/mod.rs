@@ -10,15 +10,16 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use pares_log::{Config, Device, Offset, Reader};
+use pares_log::{Config, Device, Offset, Reader, Writer};
 use pares_os::{MapError, Mapping};
+use tempfile::{TempDir, tempdir};
 
 pub(crate) const EIO: i32 = 5;
 pub(crate) const ENFILE: i32 = 23;
 pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOSPC: i32 = 28;
 
-/// A device that fails when it is told to. Error numbers are as the kernel would give them, zero for none.
+/// A device that fails on demand. Error numbers are as the kernel would give them, zero for none.
 #[derive(Debug, Default)]
 pub(crate) struct Sick {
     /// For every sync.
@@ -138,6 +139,27 @@ pub(crate) fn payloads(dir: &Path) -> Vec<Vec<u8>> {
         all.push(record.payload.to_vec());
     }
     all
+}
+
+/// Writes records 0..n, publishes, closes; returns where each begins and where the last ends.
+pub(crate) fn write(dir: &Path, n: u32) -> Vec<Offset> {
+    let (mut writer, _) = Writer::open(dir, small()).unwrap();
+    let mut offsets: Vec<_> = (0..n).map(|i| writer.append(&numbered(i)).unwrap()).collect();
+    offsets.push(writer.publish());
+    offsets
+}
+
+/// The same in a directory of its own.
+pub(crate) fn written(n: u32) -> (TempDir, Vec<Offset>) {
+    let dir = tempdir().unwrap();
+    let offsets = write(dir.path(), n);
+    (dir, offsets)
+}
+
+/// What `write` wrote, without the records that `is_gone`.
+pub(crate) fn without(offsets: &[Offset], is_gone: impl Fn(usize) -> bool) -> Vec<(Offset, Vec<u8>)> {
+    let left = (0..offsets.len() - 1).filter(|&i| !is_gone(i));
+    left.map(|i| (offsets[i], numbered(i as u32))).collect()
 }
 
 pub(crate) fn segment_file(dir: &Path, base: u64) -> PathBuf {

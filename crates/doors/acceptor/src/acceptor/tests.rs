@@ -1,6 +1,6 @@
 //! The acceptor beyond the acceptance files.
 
-use pares_fix::writer::FixWriter;
+use pares_fix::writer;
 
 use super::*;
 
@@ -21,15 +21,7 @@ fn short(bytes: &[u8]) -> String {
 }
 
 fn message(number: u64, msg_type: &str, sender: &str, fields: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut writer = FixWriter::begin(&mut bytes, "FIX.4.4", msg_type.as_bytes());
-    writer.number(34, number);
-    writer.text(49, sender.as_bytes());
-    writer.time(52, NOW_NS);
-    writer.text(56, b"ISLD");
-    writer.fields(fields.replace('|', "\x01").as_bytes());
-    writer.finish();
-    bytes
+    writer::message("FIX.4.4", msg_type.as_bytes(), (number, sender, NOW_NS, "ISLD"), fields.as_bytes())
 }
 
 impl<'a> Rig<'a> {

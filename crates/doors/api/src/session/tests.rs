@@ -1,13 +1,11 @@
-//! Each who follows is told all that he asked for, once and in order; and the gateway is not asked to tell much more than that.
+//! Each follower receives all that he asked for, once and in order; and the gateway is not asked to tell much more than that.
 
 use std::ops::Range;
 
 use futures_util::FutureExt as _;
+use pares_exercise::replies;
 use pares_random::Random;
-use pares_types::{
-    CancelCause, GatewayId, InstrumentId, OrderId, Position, Price, Quantity, RequestId, Side,
-};
-use pares_types::{Cancelled, ClientOrderId, Reply};
+use pares_types::{Cancelled, Reply};
 use pares_wire::frame::{ClientFrame, RESUME_NOTHING, decode_client, split, write_reply, write_resumed};
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -26,19 +24,7 @@ fn one_who_follows_a_session_that_has_just_ended_does_not_wait() {
 
 fn message(number: u64) -> Reply {
     // What it says does not matter.
-    let order = OrderId(RequestId::new(GatewayId(0), 1));
-    Reply::Cancelled(Cancelled {
-        client_order_id: ClientOrderId(1),
-        order,
-        shard: SHARD,
-        position: Position(number),
-        instrument: InstrumentId(1),
-        side: Side::Buy,
-        price: Price(1),
-        quantity: Quantity(1),
-        cause: CancelCause::Requested,
-        number,
-    })
+    Reply::Cancelled(Cancelled { shard: SHARD, ..replies::cancelled(1, number) })
 }
 
 /// A gateway with a record, which hears what is said to it a turn later.
@@ -130,7 +116,7 @@ impl Gateway {
     }
 }
 
-/// One who follows from a number on, and what he was told.
+/// One who follows from a number on, and what he received.
 struct Reader {
     following: Following,
     told: Range<u64>,

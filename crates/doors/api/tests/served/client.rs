@@ -74,6 +74,13 @@ impl Served {
         self.ask("GET", path, &Value::Null)
     }
 
+    /// A socket on which that is asked for.
+    pub(crate) fn subscribed(&self, wish: &Value) -> WebSocket<MaybeTlsStream<TcpStream>> {
+        let mut socket = self.socket();
+        socket.send(Message::text(wish.to_string())).unwrap();
+        socket
+    }
+
     pub(crate) fn socket(&self) -> WebSocket<MaybeTlsStream<TcpStream>> {
         let mut request = format!("ws://{}/v1/socket", self.address).into_client_request().unwrap();
         request.headers_mut().insert("authorization", format!("Bearer {}", self.token).parse().unwrap());
@@ -93,6 +100,11 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 /// An order to buy one share.
 pub(crate) fn order(name: u64, symbol: &str) -> Value {
     json!({ "client_order_id": name.to_string(), "symbol": symbol, "side": "buy", "price": "5", "quantity": "1" })
+}
+
+/// The wish for the member's stream from that number on.
+pub(crate) fn orders_from(number: u64) -> Value {
+    json!({ "op": "subscribe", "channel": "orders", "from": { "0": number.to_string() } })
 }
 
 /// The next message that is no heartbeat.

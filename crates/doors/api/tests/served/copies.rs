@@ -1,10 +1,9 @@
-//! A session that copies another member is told that one's streams, and asks for nothing.
+//! A session that copies another member receives that one's streams, and asks for nothing.
 
 use pares_wire::frame::ClientFrame;
 use serde_json::{Value, json};
-use tungstenite::Message;
 
-use crate::client::{PATIENT, Served, next, order};
+use crate::client::{PATIENT, Served, next, order, orders_from};
 use crate::gateway::{Gateway, own_and_other};
 
 #[test]
@@ -30,9 +29,7 @@ fn a_copy_is_told_and_whatever_it_asks_for_reaches_no_gateway() {
 
     let (status, fills) = served.get("/v1/fills");
     assert_eq!((status, &fills["next"]), (200, &json!("3")), "{fills}");
-    let mut socket = served.socket();
-    let wish = json!({ "op": "subscribe", "channel": "orders", "from": { "0": "1" } });
-    socket.send(Message::text(wish.to_string())).unwrap();
+    let mut socket = served.subscribed(&orders_from(1));
     let told = [(); 3].map(|()| next(&mut socket));
     assert_eq!(told.each_ref().map(|one| &one["number"]), [&json!("1"), &json!("2"), &Value::Null]);
 }

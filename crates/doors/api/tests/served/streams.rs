@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 
-use crate::client::{PATIENT, Served, eventually, next};
+use crate::client::{PATIENT, Served, eventually, next, orders_from};
 use crate::gateway::Gateway;
 use crate::symbols::lists;
 
@@ -45,9 +45,7 @@ fn closed(socket: &mut WebSocket<MaybeTlsStream<TcpStream>>) -> (u16, String) {
 fn a_follower_whose_gateway_is_a_number_behind_waits_for_it() {
     let gateway = at(16);
     let served = Served::by(&[&gateway], PATIENT);
-    let mut socket = served.socket();
-    let wish = json!({ "op": "subscribe", "channel": "orders", "from": { "0": "17" } });
-    socket.send(Message::text(wish.to_string())).unwrap();
+    let mut socket = served.subscribed(&orders_from(17));
     gateway.hears(is_resume);
     (16..18).for_each(|number| gateway.tell(number));
     let live = next(&mut socket);
@@ -59,9 +57,7 @@ fn a_follower_whose_gateway_is_a_number_behind_waits_for_it() {
 fn a_number_that_never_comes_is_waited_for_and_then_refused() {
     let gateway = at(16);
     let served = Served::by(&[&gateway], Duration::from_millis(200));
-    let mut socket = served.socket();
-    let wish = json!({ "op": "subscribe", "channel": "orders", "from": { "0": "17" } });
-    socket.send(Message::text(wish.to_string())).unwrap();
+    let mut socket = served.subscribed(&orders_from(17));
     let not = next(&mut socket);
     assert_eq!((&not["reason"], &not["oldest"]), (&json!("not_used_yet"), &json!("16")), "{not}");
     // It says nothing else, unless the machine is too slow to know.
@@ -89,10 +85,8 @@ fn fills_are_read_from_a_number_that_is_on_its_way() {
 fn a_member_who_reads_its_past_slowly_is_told_all_of_it() {
     let gateway = at(PAST);
     let served = Served::by(&[&gateway], PATIENT);
-    let mut socket = served.socket();
-    let wish = json!({ "op": "subscribe", "channel": "orders", "from": { "0": "1" } });
-    socket.send(Message::text(wish.to_string())).unwrap();
-    // Meanwhile all of it is told a second time, and nothing of the socket is read.
+    let mut socket = served.subscribed(&orders_from(1));
+    // Meanwhile the gateway sends all of it a second time, and nothing of the socket is read.
     let (status, fills) = served.get("/v1/fills?from=1");
     assert_eq!((status, &fills["next"]), (200, &json!(PAST.to_string())));
     for number in 1..PAST {
@@ -105,9 +99,7 @@ fn a_member_who_reads_its_past_slowly_is_told_all_of_it() {
 fn socket_learns_session_end_the_same_way() {
     let gateway = at(16);
     let served = Served::by(&[&gateway], PATIENT);
-    let mut sockets = [served.socket(), served.socket()];
-    let wish = json!({ "op": "subscribe", "channel": "orders", "from": { "0": "0" } });
-    sockets[0].send(Message::text(wish.to_string())).unwrap();
+    let mut sockets = [served.subscribed(&orders_from(0)), served.socket()];
     assert_eq!(next(&mut sockets[0])["channel"], "orders_live");
     assert_eq!(served.ask("DELETE", "/v1/session", &Value::Null).0, 204);
     for socket in &mut sockets {
@@ -126,8 +118,7 @@ fn session_end_during_subscribe_ends_socket() {
     ] {
         let served = Served::with_market(&gateway, Arc::default());
         let before = lists(&gateway);
-        let mut socket = served.socket();
-        socket.send(Message::text(wish.to_string())).unwrap();
+        let mut socket = served.subscribed(&wish);
         eventually("the gateway is asked", || lists(&gateway) > before);
         assert_eq!(served.ask("DELETE", "/v1/session", &Value::Null).0, 204);
         assert_eq!(closed(&mut socket), (1008, "sign_on_again".to_owned()), "{wish}");

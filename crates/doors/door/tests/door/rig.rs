@@ -8,11 +8,11 @@ pub(crate) use pares_exercise::replies::{ACME, SHARD};
 use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
 use pares_fix::framing::{Cut, cut};
 use pares_fix::parser::FixParser;
-use pares_fix::writer::FixWriter;
+use pares_fix::writer;
 use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, ProtocolDoor, SessionMark, Sink};
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientRequest, InstrumentId, ListEnd, MemberId, Price, Quantity, Reason,
-    Reply, RequestId, Role, Status, Symbol, Trade,
+    Answer, CancelCause, Cancelled, ClientRequest, InstrumentId, ListEnd, MemberId, Position, Price,
+    Quantity, Reason, Reply, RequestId, Role, Status, Symbol, Trade, TradeBusted,
 };
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn, SignedOn};
 
@@ -32,7 +32,7 @@ pub(crate) struct Rig {
     pub(crate) door: FixDoor,
     pub(crate) dictionary: &'static FixDictionary,
     pub(crate) at: DoorTime,
-    /// The member whose streams it is told, if not its own's.
+    /// The member whose streams it receives, if not its own's.
     pub(crate) copied: Option<MemberId>,
     /// The engine's next number.
     pub(crate) number: u64,
@@ -81,7 +81,7 @@ impl Rig {
         rig
     }
 
-    /// Logs on from a mark; the stream is live from a number on, or is told from the record first.
+    /// Logs on from a mark; the stream is live from a number on, or comes from the record first.
     pub(crate) fn logs_on(&mut self, mark: Option<&SessionMark>, live: Option<u64>) {
         self.says("A", "98=0|108=30|");
         self.signs_on(mark);
@@ -132,16 +132,9 @@ impl Rig {
     }
 
     pub(crate) fn message(&mut self, msg_type: &str, fields: &str) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut writer = FixWriter::begin(&mut bytes, self.dictionary.begin_string, msg_type.as_bytes());
-        writer.number(34, self.number);
-        writer.text(49, b"M7-1");
-        writer.time(52, self.at.utc_ns);
-        writer.text(56, b"PARES");
-        writer.fields(fields.replace('|', "\x01").as_bytes());
-        writer.finish();
+        let head = (self.number, "M7-1", self.at.utc_ns, "PARES");
         self.number += 1;
-        bytes
+        writer::message(self.dictionary.begin_string, msg_type.as_bytes(), head, fields.as_bytes())
     }
 
     /// The engine asks for something that it dates itself.
@@ -194,6 +187,25 @@ impl Rig {
         let sent = std::mem::take(&mut self.sent);
         let show = |frame: &[u8]| shown(frame, hidden);
         frames(self.dictionary, &sent).iter().map(|frame| show(frame)).collect()
+    }
+
+    /// As many messages were sent since the last time, each with these pieces, ` .. ` between them: behind `^` what it begins with,
+    /// before `$` what it ends with, behind `!` what it lacks.
+    pub(crate) fn sends(&mut self, wanted: &[&str]) {
+        let sent = self.sent();
+        assert_eq!(sent.len(), wanted.len(), "{sent:?}");
+        for (sent, wanted) in sent.iter().zip(wanted) {
+            for piece in wanted.split(" .. ") {
+                let holds = match (piece.strip_prefix('^'), piece.strip_suffix('$'), piece.strip_prefix('!'))
+                {
+                    (Some(first), ..) => sent.starts_with(first),
+                    (_, Some(last), _) => sent.ends_with(last),
+                    (.., Some(lacking)) => !sent.contains(lacking),
+                    _ => sent.contains(piece),
+                };
+                assert!(holds, "{piece}: {sent}");
+            }
+        }
     }
 
     /// What was asked of the gateway since the last time, which is one request.
@@ -271,6 +283,12 @@ pub(crate) fn changed(
 pub(crate) fn trade(name: u64, number: u64, role: Role, quantity: u64, remaining: u64) -> Trade {
     let (price, quantity, remaining) = (Price(2_238_200), Quantity(quantity), Quantity(remaining));
     Trade { role, price, quantity, remaining, ..replies::trade(name, number) }
+}
+
+/// The trade of the position is void.
+pub(crate) fn busted(name: u64, number: u64, traded_at: u64, quantity: u64) -> TradeBusted {
+    let (price, quantity, traded_at) = (Price(2_238_200), Quantity(quantity), Position(traded_at));
+    TradeBusted { traded_at, price, quantity, ..replies::busted(name, number) }
 }
 
 pub(crate) fn cancelled(name: u64, number: u64, cause: CancelCause, quantity: u64) -> Cancelled {

@@ -1,9 +1,9 @@
 //! Trades for a session that asks: AD, AQ, AE.
 
-use pares_types::{MemberId, Position, Price, Quantity, Reason, Reply, Role, Status, TradeBusted};
+use pares_types::{MemberId, Reason, Reply, Role, Status};
 use pares_wire::frame::{ClientFrame, GatewayFrame};
 
-use crate::rig::{ACME, Rig, SHARD, answer, request_id, trade};
+use crate::rig::{Rig, SHARD, answer, busted, trade};
 
 const ACCEPTED: &str = "AQ 568=t1 569=0 749=0 750=0";
 
@@ -12,7 +12,7 @@ fn traded(number: u64) -> Reply {
     Reply::Trade(trade(5, number, Role::Resting, 10, 9_000 - number))
 }
 
-/// As it is told in answer to the question.
+/// As it is sent in answer to the question.
 fn report(number: u64, last: &str) -> String {
     let id = format!("0-{}-0-5", 100 + number);
     format!(
@@ -31,7 +31,7 @@ impl Rig {
     }
 }
 
-/// A session that was told of four trades on this connection.
+/// A session that received four trades on this connection.
 fn rig() -> Rig {
     let mut rig = Rig::logged_on();
     (1..=4).for_each(|number| rig.told(traded(number)));
@@ -100,21 +100,9 @@ fn a_trade_that_is_void_is_told_so() {
     rig.says("AD", "568=t1|569=0|263=1|");
     rig.resumed(5);
     assert_eq!(rig.sent(), [ACCEPTED, "AQ 568=t1 569=0 748=0 749=0 750=1"], "there was none");
-    rig.told(Reply::Busted(TradeBusted {
-        client_order_id: pares_types::ClientOrderId(5),
-        order: pares_types::OrderId(request_id(5)),
-        shard: SHARD,
-        position: Position(120),
-        traded_at: Position(104),
-        index: 0,
-        instrument: ACME,
-        price: Price(2_238_200),
-        quantity: Quantity(10),
-        number: 5,
-    }));
-    let told = rig.sent();
+    rig.told(Reply::Busted(busted(5, 5, 104, 10)));
     let void = "AE 571=0-N5 487=1 568=t1 572=0-104-0-5 17=0-N5 570=N 55=ACME 32=10 31=223.82 ";
-    assert!(told[0].starts_with(void), "{told:?}");
+    assert!(rig.sent()[0].starts_with(void));
 }
 
 #[test]
@@ -185,8 +173,7 @@ fn what_is_not_served_is_refused() {
         ("568=t1|569=0|55=ACME|", "3 45=5 58=Tag not defined for this message type 371=55 372=AD 373=2"),
     ] {
         rig.says("AD", fields);
-        let sent = rig.sent();
-        assert!(sent.len() == 1 && sent[0].starts_with(answer), "{sent:?}");
+        rig.sends(&[&format!("^{answer}")]);
     }
     assert!(rig.asked.is_empty());
     let mut old = Rig::logged_on_with_42();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::dictionary::{FIX42, FIX44};
 use crate::framing::{Cut, cut};
-use crate::writer::FixWriter;
+use crate::writer;
 
 const NOON_NS: u64 = 1_790_000_000 * S;
 
@@ -52,15 +52,12 @@ impl Rig {
     }
 
     fn message(&self, number: u64, msg_type: &str, fields: &str) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut writer = FixWriter::begin(&mut bytes, "FIX.4.4", msg_type.as_bytes());
-        writer.number(34, number);
-        writer.text(49, b"MEMBER");
-        writer.time(52, self.now_ns);
-        writer.text(56, b"EXCHANGE");
-        writer.fields(fields.replace('|', "\x01").as_bytes());
-        writer.finish();
-        bytes
+        writer::message(
+            "FIX.4.4",
+            msg_type.as_bytes(),
+            (number, "MEMBER", self.now_ns, "EXCHANGE"),
+            fields.as_bytes(),
+        )
     }
 
     fn act(&mut self, act: impl FnOnce(&mut FixSession, u64, &mut dyn FnMut(FixAction<'_>))) {

@@ -103,8 +103,7 @@ fn what_cannot_be_done_is_refused_at_once() {
 #[test]
 fn a_user_ref_num_that_was_used_is_ignored() {
     let mut rig = Rig::logged_on("1-0", 1);
-    rig.says(&enter(5, "ACME", &[]));
-    rig.request();
+    rig.enters(5);
     for number in [5, 4, 0] {
         rig.says(&enter(number, "ACME", &[]));
     }
@@ -120,14 +119,12 @@ fn what_was_not_answered_on_the_last_connection_is_sent_again() {
     rig.says(b"Q");
     assert_eq!(rig.texts(), ["+ Q 9"]);
     for number in [5, 8] {
-        rig.says(&enter(number, "ACME", &[]));
-        assert_eq!(rig.request().client_order_id(), named(number.into()));
+        assert_eq!(rig.enters(number).client_order_id(), named(number.into()));
     }
     // At which price it was entered, and what became of it since, is not known.
     rig.says(&cancel(8, 10));
     assert_eq!(rig.texts(), ["+ I 8 price_unknown"]);
-    rig.says(&enter(9, "ACME", &[]));
-    rig.request();
+    rig.enters(9);
     rig.told(Reply::Answer(Answer { repeat: true, ..answer(9, 0, Status::Resting, 0, 100) }));
     rig.says(&cancel(9, 10));
     assert_eq!(rig.texts(), ["+ I 9 price_unknown"]);
@@ -136,10 +133,8 @@ fn what_was_not_answered_on_the_last_connection_is_sent_again() {
 #[test]
 fn a_cancel_has_a_name_of_its_own_each_time() {
     let mut rig = Rig::logged_on("1-0", 1);
-    rig.says(&cancel(5, 0));
-    let first = rig.request();
-    rig.says(&cancel(5, 0));
-    let second = rig.request();
+    let first = rig.cancels(5, 0);
+    let second = rig.cancels(5, 0);
     let ClientRequest::Cancel { client_order_id, target } = first else { panic!("{first:?}") };
     assert_eq!((client_order_id.series(), target), (0x4001, named(5)));
     assert_eq!(second.client_order_id().0, client_order_id.0 + 1);
@@ -165,14 +160,12 @@ fn a_cancel_is_not_taken_for_another_one_of_its_name() {
     let mut rig = Rig::logged_on("1-0", 1);
     rig.is_live(1);
     for number in [5, 6] {
-        rig.says(&enter(number, "ACME", &[]));
-        rig.request();
+        rig.enters(number);
         let n = u64::from(number);
         rig.told(Reply::Answer(answer(n, n - 4, Status::Resting, 0, 100)));
     }
     rig.packets();
-    rig.says(&cancel(5, 0));
-    let client_order_id = rig.request().client_order_id();
+    let client_order_id = rig.cancels(5, 0).client_order_id();
     // The other one was on its way when this one was asked for.
     let of_other = Answer { client_order_id, order: order(6), ..answer(9, 3, Status::Cancelled, 0, 0) };
     rig.told(Reply::Answer(of_other));
@@ -198,14 +191,12 @@ fn a_cancel_is_not_taken_for_another_one_of_its_name() {
 #[test]
 fn a_number_that_was_refused_at_once_is_free() {
     let mut rig = Rig::logged_on("1-0", 1);
-    rig.says(&enter(5, "ACME", &[]));
-    rig.request();
+    rig.enters(5);
     rig.says(&enter(6, "FAR", &[]));
     rig.told(Reply::Rejected { client_order_id: named(5), reason: Reason::Throttled });
     assert_eq!(rig.texts(), ["+ J 6 other_shard", "+ J 5 throttled"]);
     for number in [5, 6] {
-        rig.says(&enter(number, "ACME", &[]));
-        assert_eq!(rig.request().client_order_id(), named(number.into()));
+        assert_eq!(rig.enters(number).client_order_id(), named(number.into()));
         rig.says(&enter(number, "ACME", &[]));
         assert_eq!(rig.asked, [], "once");
     }
@@ -229,8 +220,10 @@ fn a_replacement_s_price_counts_once_it_is_taken() {
     replaced(&mut rig, 6, 16_000, Status::Refused);
     rig.says(&cancel(5, 20));
     assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(15_000), Quantity(20))));
-    rig.says(&cancel(6, 0));
-    assert!(matches!(rig.request(), ClientRequest::Cancel { target, .. } if target == named(6)), "no order");
+    assert!(
+        matches!(rig.cancels(6, 0), ClientRequest::Cancel { target, .. } if target == named(6)),
+        "no order"
+    );
     replaced(&mut rig, 7, 17_000, Status::Resting);
     rig.says(&cancel(7, 20));
     assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(17_000), Quantity(20))));
@@ -247,8 +240,7 @@ fn smaller(rig: &mut Rig) -> (ClientOrderId, NewTerms) {
 fn an_order_is_made_smaller_at_its_price_if_that_is_sure() {
     let mut rig = Rig::logged_on("1-0", 1);
     rig.is_live(1);
-    rig.says(&enter(5, "ACME", &[]));
-    rig.request();
+    rig.enters(5);
     rig.says(&cancel(5, 40));
     assert_eq!(rig.texts(), ["+ I 5 price_unknown"], "not answered");
     rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
@@ -272,14 +264,13 @@ fn of_an_order_that_was_sent_again_no_price_is_sure() {
     let mut rig = Rig::logged_on("1-0", 9);
     rig.is_live(9);
     let again = |rig: &mut Rig, number| {
-        rig.says(&enter(number, "ACME", &[]));
-        rig.request();
+        rig.enters(number);
     };
     again(&mut rig, 5);
     rig.told(Reply::Answer(Answer { repeat: true, number: 0, ..answer(5, 0, Status::Resting, 0, 100) }));
     rig.says(&cancel(5, 40));
     assert_eq!(rig.texts(), ["+ I 5 price_unknown"]);
-    // The same while the stream is told again.
+    // The same while the stream is sent again.
     let mut rig = Rig::logged_on("1-0", 1);
     again(&mut rig, 5);
     rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
@@ -294,25 +285,22 @@ fn what_is_answered_in_another_shard_is_said_to_be() {
     let mut rig = Rig::logged_on("1-0", 1);
     rig.is_live(1);
     let away = |answer: Answer| Reply::Answer(Answer { shard: ShardId(1), ..answer });
-    rig.says(&enter(5, "ACME", &[]));
-    rig.request();
+    rig.enters(5);
     rig.told(away(Answer { repeat: true, number: 0, ..answer(5, 0, Status::Resting, 0, 100) }));
-    rig.says(&cancel(5, 0));
-    let client_order_id = rig.request().client_order_id();
+    let client_order_id = rig.cancels(5, 0).client_order_id();
     rig.told(away(Answer { client_order_id, ..answer(9, 3, Status::Cancelled, 0, 0) }));
     // Of another connection.
     rig.told(away(answer(6, 4, Status::Resting, 0, 100)));
     assert_eq!(rig.texts(), ["+ S 5 1", "+ S 5 1"]);
 }
 
-/// The client named a number that nobody has reached.
+/// The client named a number that the stream has not reached.
 #[test]
 fn what_is_told_to_nobody_is_answered_all_the_same() {
     let mut rig = Rig::logged_on("1-0", 1_000_000);
     rig.is_live(9);
     for number in 9..100_000 {
-        rig.says(&cancel(5, 0));
-        let client_order_id = rig.request().client_order_id();
+        let client_order_id = rig.cancels(5, 0).client_order_id();
         rig.told(Reply::Answer(Answer { client_order_id, ..answer(5, number, Status::Refused, 0, 0) }));
     }
     assert_eq!(rig.packets(), []);
@@ -326,8 +314,7 @@ fn a_replaced_order_is_reached_by_its_new_number() {
     assert_eq!(rig.request(), ClientRequest::Amend { client_order_id: named(6), target: named(5), terms });
     rig.says(&replace(6, 7, 80, 17_000));
     rig.asked.clear();
-    rig.says(&cancel(7, 0));
-    assert!(matches!(rig.request(), ClientRequest::Cancel { target, .. } if target == named(5)));
+    assert!(matches!(rig.cancels(7, 0), ClientRequest::Cancel { target, .. } if target == named(5)));
 }
 
 #[test]
@@ -352,22 +339,18 @@ fn entry_can_be_switched_off_and_cancels_go_on() {
     rig.says(&enter(2, "ACME", &[]));
     rig.says(&replace(9, 3, 80, 16_000));
     assert_eq!(rig.texts(), ["+ G 1", "+ J 2 disabled", "+ J 3 disabled"]);
-    rig.says(&cancel(9, 0));
-    rig.request();
+    rig.cancels(9, 0);
     rig.says(b"E\0\0\0\x04FIRM\0\0");
-    rig.says(&enter(5, "ACME", &[]));
-    rig.request();
+    rig.enters(5);
     assert_eq!(rig.texts(), ["+ K 4"]);
 }
 
 #[test]
 fn what_the_gateway_refuses_is_said_beside_the_stream() {
     let mut rig = Rig::logged_on("1-0", 1);
-    rig.says(&enter(5, "ACME", &[]));
-    rig.request();
+    rig.enters(5);
     rig.told(Reply::Rejected { client_order_id: named(5), reason: Reason::Throttled });
-    rig.says(&cancel(9, 0));
-    let client_order_id = rig.request().client_order_id();
+    let client_order_id = rig.cancels(9, 0).client_order_id();
     rig.told(Reply::Rejected { client_order_id, reason: Reason::UnknownClientOrderId });
     assert_eq!(rig.texts(), ["+ J 5 throttled", "+ I 9 unknown_client_order_id"]);
 }

@@ -142,6 +142,18 @@ impl Rig {
         let [ClientFrame::Request(request)] = asked[..] else { panic!("{asked:?}") };
         request
     }
+
+    /// The client enters an order, for which the gateway is asked.
+    pub(crate) fn enters(&mut self, user_ref_num: u32) -> ClientRequest {
+        self.says(&enter(user_ref_num, "ACME", &[]));
+        self.request()
+    }
+
+    /// The same of a cancel.
+    pub(crate) fn cancels(&mut self, user_ref_num: u32, quantity: u32) -> ClientRequest {
+        self.says(&cancel(user_ref_num, quantity));
+        self.request()
+    }
 }
 
 pub(crate) fn packets(mut bytes: &[u8]) -> Vec<(char, Vec<u8>)> {

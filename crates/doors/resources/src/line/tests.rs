@@ -43,12 +43,28 @@ fn up() -> Line<u32> {
     line
 }
 
+/// Follows the shard, which stands at `next`.
+fn live(next: u64) -> Line<u32> {
+    let mut line = up();
+    line.follow(ShardId(0), 0);
+    hear(&mut line, resumed(next));
+    line
+}
+
 fn resume(next: u64) -> ClientFrame {
     ClientFrame::Resume { shard: Some(ShardId(0)), next }
 }
 
 fn resumed(next: u64) -> GatewayFrame {
     GatewayFrame::Resumed { shard: ShardId(0), next, reason: Reason::None }
+}
+
+fn not_kept(next: u64) -> GatewayFrame {
+    GatewayFrame::Resumed { shard: ShardId(0), next, reason: Reason::NotKept }
+}
+
+fn answered(name: u64, number: u64) -> GatewayFrame {
+    GatewayFrame::Reply(Reply::Answer(answer(name, number)))
 }
 
 fn told(name: u64) -> GatewayFrame {
@@ -62,16 +78,13 @@ fn lost_connection_requests_repeat_by_name_in_order() {
         line.ask(cancel(name), waiter).unwrap();
     }
     let first = sent(&mut line);
-    hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(10, 0))));
+    hear(&mut line, answered(10, 0));
     line.on_lost();
     line.ask(cancel(5), 4).unwrap();
     assert_eq!(sent(&mut line), []);
     line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [first[0], first[2], ClientFrame::Request(cancel(5))]);
-    assert_eq!(
-        hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(30, 0)))),
-        [Effect::Told(1, LineTold::Answer(answer(30, 0)))]
-    );
+    assert_eq!(hear(&mut line, answered(30, 0)), [Effect::Told(1, LineTold::Answer(answer(30, 0)))]);
 }
 
 #[test]
@@ -153,10 +166,8 @@ fn a_number_that_is_not_used_yet_is_not_waited_for() {
 
 #[test]
 fn at_another_gateway_a_stream_goes_on_where_it_stands() {
-    let mut line = up();
-    line.follow(ShardId(0), 0);
-    hear(&mut line, resumed(4));
-    hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(9, 4))));
+    let mut line = live(4);
+    hear(&mut line, answered(9, 4));
     line.on_lost();
     line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(5)]);
@@ -192,14 +203,11 @@ fn a_shard_that_is_none_is_asked_for_once() {
 
 #[test]
 fn what_was_dropped_while_it_was_down_is_asked_for_once() {
-    let mut line = up();
-    line.follow(ShardId(0), 0);
-    hear(&mut line, resumed(5));
+    let mut line = live(5);
     line.on_lost();
     line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(5)]);
-    let not_kept = GatewayFrame::Resumed { shard: ShardId(0), next: 11, reason: Reason::NotKept };
-    hear(&mut line, not_kept);
+    hear(&mut line, not_kept(11));
     assert_eq!(sent(&mut line), []);
     line.follow(ShardId(0), 0);
     assert_eq!(sent(&mut line), [resume(0)], "who comes then is told what comes then");
@@ -207,30 +215,26 @@ fn what_was_dropped_while_it_was_down_is_asked_for_once() {
 
 #[test]
 fn what_is_not_kept_for_one_is_told_to_others_who_stand_above() {
-    let mut line = up();
-    line.follow(ShardId(0), 0);
-    hear(&mut line, resumed(20));
+    let mut line = live(20);
     sent(&mut line);
     line.follow(ShardId(0), 3);
     line.follow(ShardId(0), 12);
     assert_eq!(sent(&mut line), [resume(3)]);
-    hear(&mut line, GatewayFrame::Resumed { shard: ShardId(0), next: 10, reason: Reason::NotKept });
+    hear(&mut line, not_kept(10));
     assert_eq!(sent(&mut line), [resume(12)]);
-    hear(&mut line, GatewayFrame::Resumed { shard: ShardId(0), next: 10, reason: Reason::NotKept });
+    hear(&mut line, not_kept(10));
     assert_eq!(sent(&mut line), [resume(20)], "those who were live go on");
 }
 
 #[test]
 fn who_comes_while_it_is_told_is_told_what_had_passed() {
-    let mut line = up();
-    line.follow(ShardId(0), 0);
-    hear(&mut line, resumed(10));
+    let mut line = live(10);
     line.follow(ShardId(0), 3);
     sent(&mut line);
-    (3..6).for_each(|at| _ = hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(at, at)))));
+    tell(&mut line, 3..6);
     line.follow(ShardId(0), 4);
     line.follow(ShardId(0), 4);
-    (6..10).for_each(|at| _ = hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(at, at)))));
+    tell(&mut line, 6..10);
     hear(&mut line, resumed(10));
     assert_eq!(sent(&mut line), [resume(4)]);
     hear(&mut line, resumed(10));
@@ -243,7 +247,7 @@ fn another_request_of_a_name_in_flight_is_refused() {
     line.ask(cancel(7), 1).unwrap();
     let other = ClientRequest::Cancel { client_order_id: ClientOrderId(7), target: ClientOrderId(2) };
     assert_eq!(line.ask(other, 2), Err(Refused::Differs));
-    let effects = hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(7, 0))));
+    let effects = hear(&mut line, answered(7, 0));
     assert_eq!(effects, [Effect::Told(1, LineTold::Answer(answer(7, 0)))]);
 }
 
@@ -310,14 +314,12 @@ fn what_was_given_up_while_it_was_down_makes_room_at_once() {
 
 #[test]
 fn lagging_gateway_withholds_nothing_from_later_ones() {
-    let mut line = up();
-    line.follow(ShardId(0), 0);
-    hear(&mut line, resumed(10));
+    let mut line = live(10);
     line.follow(ShardId(0), 3);
     line.on_lost();
     line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(3)]);
-    // It is one behind. Who asks for the number after that waits for it among what is told live.
+    // It is one behind. Who asks for the number after that waits for it among what comes live.
     hear(&mut line, resumed(9));
     line.follow(ShardId(0), 10);
     assert_eq!(sent(&mut line), [resume(0)], "a gateway that is asked for 10 tells 9 to nobody");
@@ -326,16 +328,14 @@ fn lagging_gateway_withholds_nothing_from_later_ones() {
 }
 
 fn tell(line: &mut Line<u32>, numbers: std::ops::Range<u64>) {
-    numbers.for_each(|at| _ = hear(line, GatewayFrame::Reply(Reply::Answer(answer(at, at)))));
+    numbers.for_each(|at| _ = hear(line, answered(at, at)));
 }
 
 const ENDED: GatewayFrame = GatewayFrame::Resumed { shard: ShardId(0), next: 0, reason: Reason::Requested };
 
 #[test]
 fn unwanted_replay_ends_and_resumes_for_reader() {
-    let mut line = up();
-    line.follow(ShardId(0), 0);
-    hear(&mut line, resumed(10));
+    let mut line = live(10);
     line.follow(ShardId(0), 3);
     line.end_in_vain(|_, _| panic!("nothing of it is told yet"));
     tell(&mut line, 3..5);
@@ -356,9 +356,7 @@ fn unwanted_replay_ends_and_resumes_for_reader() {
 
 #[test]
 fn replay_completed_while_ending_is_not_repeated() {
-    let mut line = up();
-    line.follow(ShardId(0), 0);
-    hear(&mut line, resumed(10));
+    let mut line = live(10);
     line.follow(ShardId(0), 3);
     tell(&mut line, 3..5);
     line.end_in_vain(|_, _| Some(vec![4, 10]));
