@@ -24,7 +24,7 @@ impl TapeEnd {
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
-            Self::Closed(why) => why.map_or("closed", TapClose::name),
+            Self::Closed(why) => why.map_or("closed", TapClose::word),
             Self::Gateway => "gateway ended",
         }
     }
@@ -137,7 +137,7 @@ impl TapedConnection {
             }
             TapKind::Opened => self.addresses = String::from_utf8_lossy(entry.bytes).into_owned(),
             TapKind::Ended => {
-                self.end = TapeEnd::Closed(TapClose::read(head.detail));
+                self.end = TapeEnd::Closed(TapClose::of(head.detail));
                 let totals = entry.totals().unwrap_or_default();
                 totals.into_iter().enumerate().for_each(|(way, total)| self.reach(way, total, 0));
             }

@@ -8,9 +8,17 @@
 //!             schedule rows n | (at_ns, phase)*
 //! ```
 
-use pares_types::{Band, InstrumentId, Phase, Price, Quantity, TieBreak};
+use pares_types::{Words, read_all, words, write_all};
 
-use crate::{Instrument, Symbol, TickRow, TickTable, Timetable, TimetableRow};
+use crate::{Instrument, TickRow, TickTable, Timetable, TimetableRow};
+
+words! { Instrument {
+    id symbol ticks lot quantity_max value_max price_min price_max orders_max step_max static_band dynamic_band
+    call_ns extension_ns extensions_max extends_for_market random_end_ns auction_min tie_break pressure_limit
+    display_decrease_keeps iceberg_refill_fresh market_remainder_rests timetable
+} }
+words! { TickRow { from tick } }
+words! { TimetableRow { at_ns phase } }
 
 impl Instrument {
     /// Words of an instrument with one tick and no timetable: none has fewer.
@@ -18,152 +26,42 @@ impl Instrument {
 
     /// Hands the rules out, word by word.
     pub fn write(&self, put: &mut impl FnMut(u64)) {
-        let Instrument {
-            id,
-            symbol,
-            ticks,
-            lot,
-            quantity_max,
-            value_max,
-            price_min,
-            price_max,
-            orders_max,
-            step_max,
-            static_band,
-            dynamic_band,
-            call_ns,
-            extension_ns,
-            extensions_max,
-            extends_for_market,
-            random_end_ns,
-            auction_min,
-            tie_break,
-            pressure_limit,
-            display_decrease_keeps,
-            iceberg_refill_fresh,
-            market_remainder_rests,
-            timetable,
-        } = self;
-        put(id.0.into());
-        symbol_words(*symbol).into_iter().for_each(&mut *put);
-        write_ticks(ticks, put);
-        [lot.0, quantity_max.0, *value_max].into_iter().for_each(&mut *put);
-        [price_min, price_max].into_iter().for_each(|price| put(price.0.cast_unsigned()));
-        [orders_max, step_max].into_iter().for_each(|limit| put(u64::from(*limit)));
-        for Band { width, least } in [static_band, dynamic_band] {
-            put(u64::from(*width));
-            put(least.0.cast_unsigned());
-        }
-        let extension = [*extension_ns, u64::from(*extensions_max), u64::from(*extends_for_market)];
-        [*call_ns].into_iter().chain(extension).for_each(&mut *put);
-        [*random_end_ns, auction_min.0, *tie_break as u64].into_iter().for_each(&mut *put);
-        put(u64::from(*pressure_limit));
-        let choices = [display_decrease_keeps, iceberg_refill_fresh, market_remainder_rests];
-        choices.into_iter().for_each(|choice| put(u64::from(*choice)));
-        write_timetable(timetable, put);
+        Words::write(self, put);
     }
 
     /// The rules that [`Instrument::write`] handed out; `None` if `next` ends before, or no instrument is like that.
     #[must_use]
     pub fn read(next: &mut impl FnMut() -> Option<u64>) -> Option<Self> {
-        let id = InstrumentId(narrow(next()?)?);
-        let instrument = Self {
-            symbol: symbol(next()?, next()?)?,
-            ticks: read_ticks(next)?,
-            lot: Quantity(next()?),
-            quantity_max: Quantity(next()?),
-            value_max: next()?,
-            price_min: price(next()?),
-            price_max: price(next()?),
-            orders_max: narrow(next()?)?,
-            step_max: narrow(next()?)?,
-            static_band: Band { width: narrow(next()?)?, least: price(next()?) },
-            dynamic_band: Band { width: narrow(next()?)?, least: price(next()?) },
-            call_ns: next()?,
-            extension_ns: next()?,
-            extensions_max: next()?.try_into().ok()?,
-            extends_for_market: flag(next()?)?,
-            random_end_ns: next()?,
-            auction_min: Quantity(next()?),
-            tie_break: match next()? {
-                0 => TieBreak::Latest,
-                1 => TieBreak::NearestLimit,
-                _ => return None,
-            },
-            pressure_limit: narrow(next()?)?,
-            display_decrease_keeps: flag(next()?)?,
-            iceberg_refill_fresh: flag(next()?)?,
-            market_remainder_rests: flag(next()?)?,
-            timetable: read_timetable(next)?,
-            id,
-        };
-        Self::new(instrument).ok()
+        Self::new(Words::read(next)?).ok()
     }
 }
 
-fn write_ticks(ticks: &TickTable, put: &mut impl FnMut(u64)) {
-    put(ticks.rows().len() as u64);
-    for row in ticks.rows() {
-        put(row.from.0.cast_unsigned());
-        put(row.tick.0.cast_unsigned());
+impl Words for TickTable {
+    fn write(&self, put: &mut impl FnMut(u64)) {
+        write_all(self.rows().iter(), put);
+    }
+
+    fn read(next: &mut impl FnMut() -> Option<u64>) -> Option<Self> {
+        Self::from_rows(&read_all(Self::ROWS_MAX, next)?)
     }
 }
 
-fn read_ticks(next: &mut impl FnMut() -> Option<u64>) -> Option<TickTable> {
-    let rows = count(next()?, TickTable::ROWS_MAX)?;
-    let row = |_| Some(TickRow { from: price(next()?), tick: price(next()?) });
-    TickTable::from_rows(&(0..rows).map(row).collect::<Option<Vec<TickRow>>>()?)
-}
-
-fn write_timetable(timetable: &Timetable, put: &mut impl FnMut(u64)) {
-    put(timetable.rows().len() as u64);
-    for row in timetable.rows() {
-        put(row.at_ns);
-        put(row.phase as u64);
+impl Words for Timetable {
+    fn write(&self, put: &mut impl FnMut(u64)) {
+        write_all(self.rows().iter(), put);
     }
-}
 
-fn read_timetable(next: &mut impl FnMut() -> Option<u64>) -> Option<Timetable> {
-    let rows = count(next()?, Timetable::ROWS_MAX)?;
-    let row = |_| Some(TimetableRow { at_ns: next()?, phase: phase(next()?)? });
-    let rows: Vec<TimetableRow> = (0..rows).map(row).collect::<Option<_>>()?;
-    Timetable::from_rows(&rows).filter(|timetable| timetable.rows() == rows)
-}
-
-fn symbol_words(symbol: Symbol) -> [u64; 2] {
-    let bytes = symbol.to_bytes();
-    let (low, high) = bytes.split_at(8);
-    [low, high].map(|half| u64::from_le_bytes(half.try_into().expect("half of sixteen bytes")))
-}
-
-fn symbol(low: u64, high: u64) -> Option<Symbol> {
-    let bytes = u128::from(low) | u128::from(high) << 64;
-    Symbol::from_bytes(bytes.to_le_bytes()).ok()
-}
-
-fn price(word: u64) -> Price {
-    Price(word.cast_signed())
-}
-
-fn phase(code: u64) -> Option<Phase> {
-    u8::try_from(code).ok().and_then(Phase::of)
-}
-
-fn narrow(word: u64) -> Option<u32> {
-    word.try_into().ok()
-}
-
-fn flag(word: u64) -> Option<bool> {
-    (word <= 1).then_some(word == 1)
-}
-
-fn count(word: u64, max: usize) -> Option<usize> {
-    usize::try_from(word).ok().filter(|&count| count <= max)
+    fn read(next: &mut impl FnMut() -> Option<u64>) -> Option<Self> {
+        let rows: Vec<TimetableRow> = read_all(Self::ROWS_MAX, next)?;
+        Self::from_rows(&rows).filter(|timetable| timetable.rows() == rows)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Symbol;
+    use pares_types::{Band, InstrumentId, Phase, Price, TieBreak};
 
     fn rich() -> Instrument {
         let rows = [TickRow { from: Price(0), tick: Price(1) }, TickRow { from: Price(10), tick: Price(5) }];

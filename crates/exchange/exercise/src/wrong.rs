@@ -23,6 +23,15 @@ pub trait BookDefect {
     }
 }
 
+/// What the book inside answers.
+macro_rules! as_naive {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+        fn $name(&self, $($argument: $type),*) -> $answer {
+            self.book.$name($($argument),*)
+        }
+    )*};
+}
+
 /// A book with a defect.
 pub struct WrongBook<D> {
     book: NaiveBook,
@@ -38,14 +47,6 @@ impl<D: BookDefect> Book for WrongBook<D> {
         Ok(Self { book: NaiveBook::restore(instrument, snapshot)?, defect: PhantomData })
     }
 
-    fn instrument(&self) -> &Instrument {
-        self.book.instrument()
-    }
-
-    fn trading(&self) -> &Trading {
-        self.book.trading()
-    }
-
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
         let mut events = Vec::new();
         let outcome = D::apply(&mut self.book, request, &mut events);
@@ -53,52 +54,24 @@ impl<D: BookDefect> Book for WrongBook<D> {
         outcome
     }
 
-    fn best(&self, side: Side) -> Option<Level> {
-        self.book.best(side)
-    }
-
-    fn depth(&self, side: Side, levels: usize, visit: &mut impl FnMut(Level)) {
-        self.book.depth(side, levels, visit);
-    }
-
-    fn order(&self, order: OrderId) -> Option<RestingOrder> {
-        self.book.order(order)
-    }
-
-    fn front(&self, side: Side, price: Price) -> Option<OrderId> {
-        self.book.front(side, price)
-    }
-
-    fn orders_len(&self) -> usize {
-        self.book.orders_len()
-    }
-
-    fn has_orders_of(&self, member: MemberId) -> bool {
-        self.book.has_orders_of(member)
-    }
-
-    fn for_each_order(&self, side: Side, visit: &mut impl FnMut(&RestingOrder)) {
-        self.book.for_each_order(side, visit);
-    }
-
-    fn for_each_held(&self, visit: &mut impl FnMut(&RestingOrder)) {
-        self.book.for_each_held(visit);
-    }
-
-    fn priority_next(&self) -> Priority {
-        self.book.priority_next()
-    }
-
-    fn indication(&self) -> Option<Indication> {
-        self.book.indication()
-    }
-
     fn deadline(&self) -> Timestamp {
         D::deadline(&self.book)
     }
 
-    fn state_hash(&self) -> u64 {
-        self.book.state_hash()
+    as_naive! {
+        instrument() -> &Instrument;
+        trading() -> &Trading;
+        best(side: Side) -> Option<Level>;
+        depth(side: Side, levels: usize, visit: &mut impl FnMut(Level)) -> ();
+        order(order: OrderId) -> Option<RestingOrder>;
+        front(side: Side, price: Price) -> Option<OrderId>;
+        orders_len() -> usize;
+        has_orders_of(member: MemberId) -> bool;
+        for_each_order(side: Side, visit: &mut impl FnMut(&RestingOrder)) -> ();
+        for_each_held(visit: &mut impl FnMut(&RestingOrder)) -> ();
+        priority_next() -> Priority;
+        indication() -> Option<Indication>;
+        state_hash() -> u64;
     }
 }
 

@@ -9,6 +9,7 @@
 //! `at` is how many bytes went that way on the connection before. So a loss shows, by itself, as a gap between two entries. `life` and `connection` name
 //! a connection for good, whichever older entries are dropped.
 
+use pares_types::coded;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -71,87 +72,52 @@ impl TapHead {
     }
 }
 
-/// What an entry tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum TapKind {
-    /// A gateway's process began: connections of an earlier one are over.
-    Began = 1,
-    /// A connection was taken in; behind the head both addresses as text, the peer's first.
-    Opened = 2,
-    /// What a read of its socket gave.
-    In = 3,
-    /// What a write of its socket took.
-    Out = 4,
-    /// It is closed; behind the head how many bytes came in and went out.
-    Ended = 5,
-    /// The tap took nothing for a while; behind the head how many entries and bytes are missing.
-    Lost = 6,
-}
-
-/// At which port a connection came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum TapDoor {
-    /// The binary protocol (docs/protocols/order-entry.md).
-    Binary = 0,
-    /// FIX.
-    Fix = 1,
-    /// OUCH over SoupBinTCP.
-    Ouch = 2,
-}
-
-impl TapDoor {
-    /// As it is written.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Binary => "binary",
-            Self::Fix => "fix",
-            Self::Ouch => "ouch",
-        }
+coded! {
+    /// What an entry tells.
+    pub enum TapKind {
+        /// A gateway's process began: connections of an earlier one are over.
+        Began = 1 "began",
+        /// A connection was taken in; behind the head both addresses as text, the peer's first.
+        Opened = 2 "opened",
+        /// What a read of its socket gave.
+        In = 3 "in",
+        /// What a write of its socket took.
+        Out = 4 "out",
+        /// It is closed; behind the head how many bytes came in and went out.
+        Ended = 5 "ended",
+        /// The tap took nothing for a while; behind the head how many entries and bytes are missing.
+        Lost = 6 "lost",
     }
 }
 
-/// Why a gateway closed a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum TapClose {
-    /// The client closed it, or it broke, or its session ended.
-    Gone = 1,
-    /// The client sent something that is not the protocol.
-    Malformed = 2,
-    /// The client does not read.
-    Slow = 3,
-    /// Nothing useful came for too long.
-    Silent = 4,
-    /// There is no room for it, or it may not sign on.
-    Refused = 5,
-    /// Another connection has its session.
-    TakenOver = 6,
+coded! {
+    /// At which port a connection came.
+    #[derive(PartialOrd, Ord)]
+    pub enum TapDoor {
+        /// The binary protocol (docs/protocols/order-entry.md).
+        Binary = 0 "binary",
+        /// FIX.
+        Fix = 1 "fix",
+        /// OUCH over SoupBinTCP.
+        Ouch = 2 "ouch",
+    }
 }
 
-impl TapClose {
-    const ALL: [Self; 6] =
-        [Self::Gone, Self::Malformed, Self::Slow, Self::Silent, Self::Refused, Self::TakenOver];
-
-    /// Of the detail of an end.
-    #[must_use]
-    pub fn read(detail: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| *one as u8 == detail)
-    }
-
-    /// As it is written.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gone => "gone",
-            Self::Malformed => "malformed",
-            Self::Slow => "slow",
-            Self::Silent => "silent",
-            Self::Refused => "refused",
-            Self::TakenOver => "taken over",
-        }
+coded! {
+    /// Why a gateway closed a connection.
+    pub enum TapClose {
+        /// The client closed it, or it broke, or its session ended.
+        Gone = 1 "gone",
+        /// The client sent something that is not the protocol.
+        Malformed = 2 "malformed",
+        /// The client does not read.
+        Slow = 3 "slow",
+        /// Nothing useful came for too long.
+        Silent = 4 "silent",
+        /// There is no room for it, or it may not sign on.
+        Refused = 5 "refused",
+        /// Another connection has its session.
+        TakenOver = 6 "taken over",
     }
 }
 
@@ -213,21 +179,8 @@ impl<'a> TapEntry<'a> {
         if head.version.get() != VERSION {
             return Err(TapFault::Version(head.version.get()));
         }
-        let kind = match head.kind {
-            1 => TapKind::Began,
-            2 => TapKind::Opened,
-            3 => TapKind::In,
-            4 => TapKind::Out,
-            5 => TapKind::Ended,
-            6 => TapKind::Lost,
-            _ => return Err(TapFault::Unknown),
-        };
-        let door = match head.door {
-            0 => TapDoor::Binary,
-            1 => TapDoor::Fix,
-            2 => TapDoor::Ouch,
-            _ => return Err(TapFault::Unknown),
-        };
+        let kind = TapKind::of(head.kind).ok_or(TapFault::Unknown)?;
+        let door = TapDoor::of(head.door).ok_or(TapFault::Unknown)?;
         Ok(Self { head, kind, door, bytes })
     }
 

@@ -11,13 +11,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_types::{InstrumentId, Key, Limits, MemberId, Proposal, Rights, Timestamp};
+use pares_types::{InstrumentId, MemberId, Proposal, Timestamp, Words, words};
 
 use crate::sessions::{Account, Session};
 use crate::{ENTRIES_MAX, EXCHANGE, PROPOSALS_MAX, Permit, Register, SESSION_MAX};
 
-const ED25519: u64 = 1;
-const SHARED: u64 = 2;
+words! { Permit { rights limits position_max } }
 
 impl Register {
     /// Hands the state out, word by word.
@@ -25,43 +24,39 @@ impl Register {
         put(self.four_eyes.into());
         put(self.proposals.len() as u64);
         for (session, proposal, stamp) in &self.proposals {
-            put((*session).into());
-            put(proposal.kind.into());
-            put(proposal.instrument.0.into());
-            put(proposal.operand.into());
-            put(proposal.detail as u64);
-            put((proposal.detail >> 64) as u64);
-            put(stamp.0);
+            session.write(put);
+            proposal.write(put);
+            stamp.write(put);
         }
         put(self.members.len() as u64);
         for (member, account) in &self.members {
-            put(member.0.into());
-            write_permit(account.permit, put);
+            member.write(put);
+            account.permit.write(put);
             put(account.sessions.len() as u64);
             for (number, session) in &account.sessions {
                 let copied = session.copied.map_or(0, |member| u64::from(member.0));
                 put(copied << 16 | u64::from(*number));
-                write_key(session.key, put);
-                write_permit(session.permit, put);
+                session.key.write(put);
+                session.permit.write(put);
             }
         }
         put(self.listed.len() as u64);
         for (member, session, instrument) in &self.listed {
-            put(member.0.into());
-            put((*session).into());
-            put(instrument.0.into());
+            member.write(put);
+            session.write(put);
+            instrument.write(put);
         }
     }
 
     /// The state that [`Register::write`] handed out; `None` if `next` ends before, or no register is like that.
     #[must_use]
     pub fn read(next: &mut impl FnMut() -> Option<u64>) -> Option<Self> {
-        let four_eyes = flag(next()?)?;
+        let four_eyes = Words::read(next)?;
         let proposals = (0..count(next()?, PROPOSALS_MAX)?).map(|_| proposal(next)).collect::<Option<_>>()?;
         let mut members = BTreeMap::new();
         let mut entries = 0;
         for _ in 0..count(next()?, ENTRIES_MAX)? {
-            let member = MemberId(next()?.try_into().ok()?);
+            let member = MemberId::read(next)?;
             let account = read_account(next)?;
             entries += 1 + account.sessions.len();
             let is_ascending = members.last_key_value().is_none_or(|(last, _)| *last < member);
@@ -96,10 +91,6 @@ fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-fn flag(word: u64) -> Option<bool> {
-    (word <= 1).then_some(word == 1)
-}
-
 fn count(word: u64, max: usize) -> Option<usize> {
     usize::try_from(word).ok().filter(|&count| count <= max)
 }
@@ -110,15 +101,13 @@ fn session_number(word: u64) -> Option<u16> {
 
 fn proposal(next: &mut impl FnMut() -> Option<u64>) -> Option<(u16, Proposal, Timestamp)> {
     let session = session_number(next()?)?;
-    let kind = u8::try_from(next()?).ok().filter(|kind| (1..=Proposal::KIND_MAX).contains(kind))?;
-    let instrument = InstrumentId(next()?.try_into().ok()?);
-    let operand = next()?.try_into().ok()?;
-    let detail = u128::from(next()?) | u128::from(next()?) << 64;
-    Some((session, Proposal { instrument, kind, operand, detail }, Timestamp(next()?)))
+    let proposal = Proposal::read(next)?;
+    let is_known = (1..=Proposal::KIND_MAX).contains(&proposal.kind);
+    is_known.then_some((session, proposal, Timestamp::read(next)?))
 }
 
 fn read_account(next: &mut impl FnMut() -> Option<u64>) -> Option<Account> {
-    let permit = read_permit(next)?;
+    let permit = Words::read(next)?;
     let mut sessions = BTreeMap::new();
     for _ in 0..count(next()?, ENTRIES_MAX)? {
         let word = next()?;
@@ -127,7 +116,7 @@ fn read_account(next: &mut impl FnMut() -> Option<u64>) -> Option<Account> {
         if sessions.last_key_value().is_some_and(|(last, _)| *last >= number) {
             return None;
         }
-        let (key, permit) = (read_key(next)?, read_permit(next)?);
+        let (key, permit) = (Words::read(next)?, Words::read(next)?);
         sessions.insert(number, Session { key, permit, copied });
     }
     Some(Account { permit, sessions })
@@ -141,7 +130,7 @@ fn are_copies_right(members: &BTreeMap<MemberId, Account>) -> bool {
     })
 }
 
-/// At most `room`, ascending, each of somebody who is there.
+/// At most `room`, ascending, each of a session or a member that is there.
 fn read_listed(
     next: &mut impl FnMut() -> Option<u64>,
     members: &BTreeMap<MemberId, Account>,
@@ -149,9 +138,8 @@ fn read_listed(
 ) -> Option<BTreeSet<(MemberId, u16, InstrumentId)>> {
     let mut listed = BTreeSet::new();
     for _ in 0..count(next()?, room)? {
-        let member = MemberId(next()?.try_into().ok()?);
-        let session = next()?.try_into().ok()?;
-        let instrument = InstrumentId(next()?.try_into().ok()?);
+        let (member, session, instrument) =
+            (MemberId::read(next)?, u16::read(next)?, InstrumentId::read(next)?);
         let account = members.get(&member)?;
         let is_there = session == 0 || account.sessions.contains_key(&session);
         let one = (member, session, instrument);
@@ -162,53 +150,4 @@ fn read_listed(
         listed.insert(one);
     }
     Some(listed)
-}
-
-fn write_permit(permit: Permit, put: &mut impl FnMut(u64)) {
-    let Permit { rights, limits, position_max } = permit;
-    put(rights.bits().into());
-    put(limits.quantity_max);
-    put(limits.value_max);
-    [limits.collar, limits.orders_max, limits.rate_max, limits.burst_max]
-        .into_iter()
-        .for_each(|limit| put(limit.into()));
-    put(position_max);
-}
-
-fn read_permit(next: &mut impl FnMut() -> Option<u64>) -> Option<Permit> {
-    let rights = Rights::from_bits(next()?.try_into().ok()?)?;
-    let (quantity_max, value_max) = (next()?, next()?);
-    let mut small = || u32::try_from(next()?).ok();
-    let limits = Limits {
-        quantity_max,
-        value_max,
-        collar: small()?,
-        orders_max: small()?,
-        rate_max: small()?,
-        burst_max: small()?,
-    };
-    Some(Permit { rights, limits, position_max: next()? })
-}
-
-fn write_key(key: Key, put: &mut impl FnMut(u64)) {
-    let (kind, bytes) = match key {
-        Key::Ed25519(bytes) => (ED25519, bytes),
-        Key::Shared(bytes) => (SHARED, bytes),
-    };
-    put(kind);
-    let (words, _) = bytes.as_chunks::<8>();
-    words.iter().for_each(|word| put(u64::from_le_bytes(*word)));
-}
-
-fn read_key(next: &mut impl FnMut() -> Option<u64>) -> Option<Key> {
-    let kind = next()?;
-    let mut bytes = [0; 32];
-    for word in bytes.as_chunks_mut::<8>().0 {
-        *word = next()?.to_le_bytes();
-    }
-    match kind {
-        ED25519 => Some(Key::Ed25519(bytes)),
-        SHARED => Some(Key::Shared(bytes)),
-        _ => None,
-    }
 }

@@ -8,13 +8,15 @@ macro_rules! id {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub $inner);
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 write!(f, "{}", self.0)
             }
         }
     };
 }
+
+pub(crate) use id;
 
 id! {
     /// A gateway; part of every [`RequestId`] it issues. Stable over restarts.
@@ -65,6 +67,15 @@ id! {
     /// nobody recorded can never be mistaken for a decision of the present (design section 5).
     Epoch(u32)
 }
+id! {
+    /// A place in a shard's total order: 0, 1, 2, ...
+    Position(u64)
+}
+id! {
+    /// An order on the book: the id of the request that entered it. Known the moment a gateway numbers
+    /// the request, so a cancel can follow its order without waiting for the order's outcome.
+    OrderId(RequestId)
+}
 
 impl ClientOrderId {
     const NUMBER_BITS: u32 = 48;
@@ -112,10 +123,6 @@ impl ClientOrderId {
     }
 }
 
-/// A place in a shard's total order: 0, 1, 2, ...
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position(pub u64);
-
 impl Position {
     /// The position after this one.
     ///
@@ -125,12 +132,6 @@ impl Position {
     #[inline]
     pub fn next(self) -> Self {
         Self(self.0.checked_add(1).expect("positions never run out"))
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
     }
 }
 
@@ -197,17 +198,6 @@ impl RequestId {
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.gateway(), self.sequence())
-    }
-}
-
-/// An order on the book: the id of the request that entered it. Known the moment a gateway numbers
-/// the request, so a cancel can follow its order without waiting for the order's outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OrderId(pub RequestId);
-
-impl fmt::Display for OrderId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

@@ -24,6 +24,7 @@ mod symbol;
 mod terms;
 mod units;
 mod view;
+mod words;
 
 pub use day::{BusinessDay, DayError, DayStage};
 pub use ids::{
@@ -45,3 +46,4 @@ pub use symbol::{Symbol, SymbolError};
 pub use terms::{OrderKind, Peg, SelfTrade, Side, TimeInForce};
 pub use units::{HASH_EVERY, Price, Quantity, Timestamp};
 pub use view::{NetPositions, OpenOrder, ShardView};
+pub use words::{Words, read_all, write_all};

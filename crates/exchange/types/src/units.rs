@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::ids::id;
+
 /// Venues hash a shard's state at every position that is a multiple of this (design section 3), and recorders compare the hashes.
 pub const HASH_EVERY: u64 = 1_024;
 
@@ -19,9 +21,10 @@ impl fmt::Display for Price {
     }
 }
 
-/// A number of shares (or contracts). A legal order quantity is a positive multiple of the lot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Quantity(pub u64);
+id! {
+    /// A number of shares (or contracts). A legal order quantity is a positive multiple of the lot.
+    Quantity(u64)
+}
 
 impl Quantity {
     /// Nothing.
@@ -52,12 +55,6 @@ impl Quantity {
     #[inline]
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.checked_add(other.0).expect("quantities stay far below 2^64"))
-    }
-}
-
-impl fmt::Display for Quantity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
     }
 }
 

@@ -3,19 +3,19 @@
 //! A code that no value has is refused by the name of its field; none is ever reused.
 
 use pares_types::{
-    Band, BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase,
-    Price, Quantity, Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TieBreak,
+    Band, BusinessDay, NewOrder, OrderKind, Peg, Phase, Price, Quantity, Reason, Rule, Status, TieBreak,
     TimeInForce,
 };
 
 use crate::WireError;
+use crate::field::coded;
 
 /// The [`Status`] a code stands for.
 ///
 /// # Errors
 /// If no status has that code.
 pub fn status(code: u8) -> Result<Status, WireError> {
-    Status::of(code).ok_or(WireError::InvalidField("status"))
+    coded(code)
 }
 
 /// The [`Reason`] a code stands for.
@@ -23,56 +23,7 @@ pub fn status(code: u8) -> Result<Status, WireError> {
 /// # Errors
 /// If no reason has that code.
 pub fn reason(code: u8) -> Result<Reason, WireError> {
-    Reason::of(code).ok_or(WireError::InvalidField("reason"))
-}
-
-pub(crate) fn cause(code: u8) -> Result<CancelCause, WireError> {
-    CancelCause::of(code).ok_or(WireError::InvalidField("cause"))
-}
-
-pub(crate) fn incoming_cause(code: u8) -> Result<IncomingCause, WireError> {
-    IncomingCause::of(code).ok_or(WireError::InvalidField("cause"))
-}
-
-pub(crate) fn rest_cause(code: u8) -> Result<RestCause, WireError> {
-    RestCause::of(code).ok_or(WireError::InvalidField("cause"))
-}
-
-pub(crate) fn phase(code: u8) -> Result<Phase, WireError> {
-    Phase::of(code).ok_or(WireError::InvalidField("phase"))
-}
-
-pub(crate) fn role(code: u8) -> Result<Role, WireError> {
-    Role::of(code).ok_or(WireError::InvalidField("role"))
-}
-
-pub(crate) fn change(code: u8) -> Result<OrderChange, WireError> {
-    OrderChange::of(code).ok_or(WireError::InvalidField("change"))
-}
-
-pub(crate) fn side(code: u8) -> Result<Side, WireError> {
-    Side::of(code).ok_or(WireError::InvalidField("side"))
-}
-
-/// 0: both sides.
-pub(crate) fn sides(code: u8) -> Result<Option<Side>, WireError> {
-    if code == 0 { Ok(None) } else { side(code).map(Some) }
-}
-
-pub(crate) fn sides_code(side: Option<Side>) -> u8 {
-    side.map_or(0, |side| side as u8)
-}
-
-pub(crate) fn self_trade(code: u8) -> Result<SelfTrade, WireError> {
-    SelfTrade::of(code).ok_or(WireError::InvalidField("self_trade"))
-}
-
-pub(crate) fn request_id(bits: u64, field: &'static str) -> Result<RequestId, WireError> {
-    RequestId::from_bits(bits).ok_or(WireError::InvalidField(field))
-}
-
-pub(crate) fn order_id(bits: u64, field: &'static str) -> Result<OrderId, WireError> {
-    request_id(bits, field).map(OrderId)
+    coded(code)
 }
 
 /// `until_ns` counts for [`GOOD_TILL_DATE`] only and is zero otherwise.
@@ -218,7 +169,7 @@ pub(crate) fn rule(code: u8, first: i64, second: i64) -> Result<Rule, WireError>
 
 fn scheduled(code: i64) -> Result<Option<Phase>, WireError> {
     let code = u8::try_from(code).map_err(|_| WireError::InvalidField("second"))?;
-    if code == 0 { Ok(None) } else { phase(code).map(Some) }
+    if code == 0 { Ok(None) } else { coded(code).map(Some) }
 }
 
 /// A business day: not 0, and no later than people can write it.

@@ -31,6 +31,7 @@ macro_rules! layout {
 }
 
 mod code;
+mod field;
 pub mod frame;
 pub mod record;
 mod register;

@@ -4,7 +4,6 @@
 mod agreement;
 mod checkpoints;
 mod late;
-mod paper1;
 mod pieces;
 mod poison;
 mod resync;

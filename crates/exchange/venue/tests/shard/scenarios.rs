@@ -1,19 +1,24 @@
-//! Two venues as text: what each receives and when it steps; what it executes and with what result.
+//! Two venues as text, in `tests/scenarios`: what each receives and when it steps; below that, indented, what it executes and with what
+//! result. `UPDATE_EXPECT=1` writes what they do.
 //!
 //! ```text
+//! window 8              two new venues, with a window of eight positions
 //! A < 1:1 buy 100 10    venue A receives the first request of gateway 1
-//! A step                it proposes, conforms, executes
+//! A step                it proposes, conforms, executes; `A step one`: one position at most
 //! recorded 3            the recorders have the positions below 3
+//! B ignores 1:1 buy ..  it was ordered before it reaches B
 //! A committed           the committed stream, as far as recorded, reaches A
+//! state                 where they are, and whether their states are the same
 //! ```
 
 use std::fmt::Write;
+use std::path::Path;
 
-use expect_test::{Expect, expect};
+use expect_test::expect_file;
 use pares_book::{Book, FastBook, NaiveBook};
 use pares_sequencer::Sequencer;
 use pares_types::{Event, Position, Request, Side};
-use pares_venue::Stall;
+use pares_venue::{Progress, Stall};
 
 use crate::rig::{Result, Venue, cancel, enter, window};
 
@@ -21,7 +26,6 @@ struct Script {
     a: Venue<FastBook>,
     b: Venue<NaiveBook>,
     recorded: Vec<Result>,
-    trace: String,
 }
 
 fn parse(words: &[&str]) -> Request {
@@ -60,37 +64,53 @@ fn show(result: &Result) -> String {
     text
 }
 
-fn step<B: Book>(venue: &mut Venue<B>) -> String {
+fn step<B: Book>(venue: &mut Venue<B>, step: impl Fn(&mut Venue<B>) -> Progress) -> String {
     let before = venue.out.all.len();
-    let progress = venue.step();
+    let progress = step(venue);
     let mut text = format!("executes {}", progress.executed);
     match progress.stall {
         Some(Stall::AwaitsBody(id)) => write!(text, ", awaits {id}").unwrap(),
         Some(stall) => write!(text, ", {stall:?}").unwrap(),
         None => {}
     }
+    if progress.executed > 0 && progress.won == 0 {
+        text.push_str(", wins none");
+    }
     venue.out.all[before..].iter().for_each(|result| write!(text, "\n{}", show(result)).unwrap());
     text
 }
 
 impl Script {
-    fn line(&mut self, line: &str) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            ["A", "<", ref request @ ..] => self.a.receive([&parse(request)]),
-            ["B", "<", ref request @ ..] => self.b.receive([&parse(request)]),
-            ["A", "step"] => self.say("A", |script| step(&mut script.a)),
-            ["B", "step"] => self.say("B", |script| step(&mut script.b)),
-            ["recorded", to] => self.record(to.parse().unwrap()),
-            ["A", "committed"] => self.say("A", |script| committed(&mut script.a, &script.recorded)),
-            ["B", "committed"] => self.say("B", |script| committed(&mut script.b, &script.recorded)),
-            _ => panic!("{line}?"),
-        }
+    fn new(positions: usize) -> Self {
+        let window = window(positions);
+        Self { a: Venue::new(&window), b: Venue::new(&window), recorded: Vec::new() }
     }
 
-    fn say(&mut self, who: &str, what: impl FnOnce(&mut Self) -> String) {
-        let text = what(self);
-        writeln!(self.trace, "{who} {text}").unwrap();
+    /// What comes of a line.
+    fn say(&mut self, line: &str) -> String {
+        match line.split_whitespace().collect::<Vec<&str>>()[..] {
+            ["window", positions] => *self = Self::new(positions.parse().unwrap()),
+            ["A", "<", ref request @ ..] => self.a.receive([&parse(request)]),
+            ["B", "<", ref request @ ..] => self.b.receive([&parse(request)]),
+            ["B", "ignores", ref request @ ..] => assert!(!self.b.shard.on_request(&parse(request))),
+            ["A", "step"] => return step(&mut self.a, Venue::step),
+            ["B", "step"] => return step(&mut self.b, Venue::step),
+            ["A", "step", "one"] => return step(&mut self.a, Venue::step_one),
+            ["B", "step", "one"] => return step(&mut self.b, Venue::step_one),
+            ["recorded", to] => self.record(to.parse().unwrap()),
+            ["A", "committed"] => return committed(&mut self.a, &self.recorded),
+            ["B", "committed"] => return committed(&mut self.b, &self.recorded),
+            ["state"] => {
+                let same = self.a.shard.state_hash() == self.b.shard.state_hash();
+                let (a, b) = (self.a.shard.position(), self.b.shard.position());
+                return format!(
+                    "A at {a}, B at {b}, {}",
+                    if same { "same state" } else { "different states" }
+                );
+            }
+            _ => panic!("{line}?"),
+        }
+        String::new()
     }
 
     fn record(&mut self, to: u64) {
@@ -108,116 +128,17 @@ fn committed<B: Book>(venue: &mut Venue<B>, records: &[Result]) -> String {
     format!("observes {}", records.iter().filter(follow).count())
 }
 
-fn check(window_positions: usize, script: &str, expected: &Expect) {
-    let window = window(window_positions);
-    let (a, b) = (Venue::new(&window), Venue::new(&window));
-    let mut run = Script { a, b, recorded: Vec::new(), trace: String::new() };
-    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| run.line(line));
-    let same = run.a.shard.state_hash() == run.b.shard.state_hash();
-    writeln!(run.trace, "A at {}, B at {}", run.a.shard.position(), run.b.shard.position()).unwrap();
-    writeln!(run.trace, "{}", if same { "same state" } else { "different states" }).unwrap();
-    expected.assert_eq(&run.trace);
-}
-
 #[test]
-fn venue_dies_between_decision_and_result() {
-    check(
-        8,
-        "
-        A < 1:1 buy 100 10
-        A < 2:1 sell 100 4
-        B < 2:1 sell 100 4
-        A step
-        B step
-        B < 1:1 buy 100 10
-        B step
-        B step
-        ",
-        &expect![[r#"
-            A executes 2
-              0 1:1 Resting executed 0 remaining 10
-              1 2:1 Filled executed 4 remaining 0, 4 with 1:1 at 100
-            B executes 0, awaits 1:1
-            B executes 2
-              0 1:1 Resting executed 0 remaining 10
-              1 2:1 Filled executed 4 remaining 0, 4 with 1:1 at 100
-            B executes 0
-            A at 2, B at 2
-            same state
-        "#]],
-    );
-}
-
-#[test]
-fn follower_observes_records_and_takes_over() {
-    check(
-        8,
-        "
-        A < 1:1 buy 100 10
-        A < 1:2 buy 101 5
-        A < 1:3 sell 100 12
-        A step
-        recorded 2
-        B committed
-        B < 1:1 buy 100 10
-        B < 1:2 buy 101 5
-        B < 1:3 sell 100 12
-        B < 1:4 cancel 1:1
-        B step
-        B step
-        A < 1:4 cancel 1:1
-        A step
-        ",
-        &expect![[r#"
-            A executes 3
-              0 1:1 Resting executed 0 remaining 10
-              1 1:2 Resting executed 0 remaining 5
-              2 1:3 Filled executed 12 remaining 0, 5 with 1:2 at 101, 7 with 1:1 at 100
-            B observes 2
-            B executes 2
-              2 1:3 Filled executed 12 remaining 0, 5 with 1:2 at 101, 7 with 1:1 at 100
-              3 1:4 Cancelled executed 7 remaining 0, 3 of 1:1 gone
-            B executes 0
-            A executes 1
-              3 1:4 Cancelled executed 7 remaining 0, 3 of 1:1 gone
-            A at 4, B at 4
-            same state
-        "#]],
-    );
-}
-
-#[test]
-fn sleeper_wakes_behind_a_window_of_four() {
-    check(
-        4,
-        "
-        A < 1:1 buy 100 10
-        A < 1:2 buy 101 5
-        A < 1:3 sell 100 12
-        A < 1:4 cancel 1:1
-        A < 1:5 buy 90 1
-        A step
-        recorded 4
-        A step
-        recorded 5
-        B < 1:1 buy 100 10
-        B step
-        B committed
-        B step
-        ",
-        &expect![[r#"
-            A executes 4, WindowFull
-              0 1:1 Resting executed 0 remaining 10
-              1 1:2 Resting executed 0 remaining 5
-              2 1:3 Filled executed 12 remaining 0, 5 with 1:2 at 101, 7 with 1:1 at 100
-              3 1:4 Cancelled executed 7 remaining 0, 3 of 1:1 gone
-            A executes 1
-              4 1:5 Resting executed 0 remaining 1
-            B executes 0, TooFarBehind
-            B observes 5
-            B executes 0
-            A at 5, B at 5
-            same state
-        "#]],
-    );
+fn two_venues_end_each_scenario_as_it_is_written() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    for file in dir.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+        let (mut run, mut trace) = (Script::new(8), String::new());
+        let text = std::fs::read_to_string(&file).unwrap();
+        for line in text.lines().filter(|line| !line.starts_with(' ')) {
+            writeln!(trace, "{line}").unwrap();
+            let said = if line.starts_with('#') { String::new() } else { run.say(line) };
+            said.lines().for_each(|said| writeln!(trace, "    {said}").unwrap());
+        }
+        expect_file![file].assert_eq(&trace);
+    }
 }

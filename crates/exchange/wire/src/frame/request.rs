@@ -2,8 +2,9 @@
 
 use pares_types::{
     BustedTrade, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, NewTerms, Position,
-    Price, Quantity, Registration, Symbol, TimeInForce,
+    Price, Quantity, Registration, TimeInForce,
 };
+use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
 use super::{
@@ -13,10 +14,10 @@ use super::{
 };
 use crate::WireError;
 use crate::code::{
-    FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, business_day, display, flags_code, is_extended, known,
-    new_time_in_force, order_id, order_kind, order_kind_code, phase, rule, rule_code, self_trade, side,
-    sides, sides_code, time_in_force, trigger,
+    FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, display, flags_code, is_extended, known, new_time_in_force,
+    order_kind, order_kind_code, rule, rule_code, time_in_force, trigger,
 };
+use crate::field::{Field, coded};
 use crate::register::{entry, entry_code};
 
 /// Appends a request to `out` as a frame.
@@ -37,7 +38,7 @@ pub fn write_request(out: &mut Vec<u8>, request: &ClientRequest) {
         }
         ClientRequest::MassCancel { client_order_id, instrument, side } => {
             let (client_order_id, instrument) = (client_order_id.0.into(), instrument.0.into());
-            write(out, &MassCancel { client_order_id, instrument, side: sides_code(side), reserved: [0; 3] });
+            write(out, &MassCancel { client_order_id, instrument, side: side.raw(), reserved: [0; 3] });
         }
         ClientRequest::Exchange { client_order_id, instrument, command } => {
             write_exchange(out, client_order_id, instrument, &command);
@@ -209,11 +210,11 @@ fn enter_extended(frame: &EnterOrderExtended) -> Result<ClientRequest, WireError
     zero(&frame.reserved)?;
     let (kind, post_only) = order_kind(frame.order_kind, frame.price.get())?;
     let order = NewOrder {
-        side: side(frame.side)?,
+        side: coded(frame.side)?,
         kind,
         time_in_force: time_in_force(frame.time_in_force, frame.until_ns.get())?,
         post_only,
-        self_trade: self_trade(frame.self_trade)?,
+        self_trade: coded(frame.self_trade)?,
         quantity: Quantity(frame.quantity.get()),
         display: Quantity(frame.display.get()),
         minimum: Quantity(frame.minimum.get()),
@@ -263,77 +264,46 @@ fn mass_cancel(frame: &MassCancel) -> Result<ClientRequest, WireError> {
     Ok(ClientRequest::MassCancel {
         client_order_id: ClientOrderId(frame.client_order_id.get()),
         instrument: InstrumentId(frame.instrument.get()),
-        side: sides(frame.side)?,
+        side: coded(frame.side)?,
     })
 }
 
+/// Decodes the frames of the exchange: of each the instrument of its request, and the command.
+macro_rules! decode_exchange {
+    ($kind:ident, $bytes:ident: $($name:ident, $instrument:expr, |$frame:ident| $command:expr;)*) => {
+        match $kind {
+            $($name::KIND => {
+                let $frame: $name = body($bytes)?;
+                zero($frame.reserved.as_bytes())?;
+                let instrument: fn(&$name) -> U32 = $instrument;
+                ($frame.client_order_id, instrument(&$frame), $command)
+            })*
+            _ => return Err(WireError::UnknownSchema { schema: $kind, version: VERSION }),
+        }
+    };
+}
+
 fn decode_exchange(kind: u8, bytes: &[u8]) -> Result<ClientRequest, WireError> {
-    let (client_order_id, instrument, command) = match kind {
-        SetPhase::KIND => {
-            let frame: SetPhase = body(bytes)?;
-            zero(&frame.reserved)?;
-            (frame.client_order_id, frame.instrument, Command::SetPhase(phase(frame.phase)?))
-        }
-        SetRule::KIND => {
-            let frame: SetRule = body(bytes)?;
-            zero(&frame.reserved)?;
-            let rule = rule(frame.rule, frame.first.get(), frame.second.get())?;
-            (frame.client_order_id, frame.instrument, Command::SetRule(rule))
-        }
-        AddInstrument::KIND => {
-            let frame: AddInstrument = body(bytes)?;
-            zero(&frame.reserved.to_bytes())?;
-            let symbol = Symbol::from_bytes(frame.symbol).map_err(|_| WireError::InvalidField("symbol"))?;
-            (frame.client_order_id, frame.instrument, Command::AddInstrument(symbol))
-        }
-        RemoveInstrument::KIND => {
-            let frame: RemoveInstrument = body(bytes)?;
-            zero(&frame.reserved.to_bytes())?;
-            (frame.client_order_id, frame.instrument, Command::RemoveInstrument)
-        }
-        BlockMember::KIND => {
-            let frame: BlockMember = body(bytes)?;
-            zero(&frame.reserved.to_bytes())?;
-            let member = MemberId(frame.member.get());
-            (frame.client_order_id, 0.into(), Command::Block { member })
-        }
-        UnblockMember::KIND => {
-            let frame: UnblockMember = body(bytes)?;
-            zero(&frame.reserved.to_bytes())?;
-            let member = MemberId(frame.member.get());
-            (frame.client_order_id, 0.into(), Command::Unblock { member })
-        }
-        BustTrade::KIND => {
-            let frame: BustTrade = body(bytes)?;
-            zero(&[frame.reserved])?;
-            (frame.client_order_id, frame.instrument, Command::Bust(busted_trade(&frame)?))
-        }
-        ChangeRegister::KIND => {
-            let frame: ChangeRegister = body(bytes)?;
-            zero(&[frame.reserved])?;
+    let (client_order_id, instrument, command) = decode_exchange! {
+        kind, bytes:
+        SetPhase, |frame| frame.instrument, |frame| Command::SetPhase(coded(frame.phase)?);
+        SetRule, |frame| frame.instrument, |frame| {
+            Command::SetRule(rule(frame.rule, frame.first.get(), frame.second.get())?)
+        };
+        AddInstrument, |frame| frame.instrument, |frame| {
+            Command::AddInstrument(Field::read(frame.symbol, "symbol")?)
+        };
+        RemoveInstrument, |frame| frame.instrument, |frame| Command::RemoveInstrument;
+        BlockMember, |_| 0.into(), |frame| Command::Block { member: MemberId(frame.member.get()) };
+        UnblockMember, |_| 0.into(), |frame| Command::Unblock { member: MemberId(frame.member.get()) };
+        BustTrade, |frame| frame.instrument, |frame| Command::Bust(busted_trade(&frame)?);
+        ChangeRegister, |_| 0.into(), |frame| {
             let (member, session) = (MemberId(frame.member.get()), frame.session.get());
-            let entry = entry(frame.entry, frame.value)?;
-            let change = Registration { member, session, entry };
-            (frame.client_order_id, 0.into(), Command::Register(change))
-        }
-        TellTime::KIND => {
-            let frame: TellTime = body(bytes)?;
-            zero(&frame.reserved.to_bytes())?;
-            (frame.client_order_id, frame.instrument, Command::TIME)
-        }
-        BeginDay::KIND => {
-            let frame: BeginDay = body(bytes)?;
-            zero(&frame.reserved.to_bytes())?;
-            let day = business_day(frame.day.get().into())?;
-            (frame.client_order_id, 0.into(), Command::BeginDay { day })
-        }
-        EndDay::KIND => {
-            let frame: EndDay = body(bytes)?;
-            zero(&frame.reserved.to_bytes())?;
-            let day = business_day(frame.day.get().into())?;
-            (frame.client_order_id, 0.into(), Command::EndDay { day })
-        }
-        _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
+            Command::Register(Registration { member, session, entry: entry(frame.entry, frame.value)? })
+        };
+        TellTime, |frame| frame.instrument, |frame| Command::TIME;
+        BeginDay, |_| 0.into(), |frame| Command::BeginDay { day: Field::read(frame.day, "day")? };
+        EndDay, |_| 0.into(), |frame| Command::EndDay { day: Field::read(frame.day, "day")? };
     };
     let (client_order_id, instrument) =
         (ClientOrderId(client_order_id.get()), InstrumentId(instrument.get()));
@@ -344,11 +314,11 @@ fn busted_trade(frame: &BustTrade) -> Result<BustedTrade, WireError> {
     Ok(BustedTrade {
         position: Position(frame.position.get()),
         index: frame.index.get(),
-        resting: order_id(frame.resting_order_id.get(), "resting_order_id")?,
-        incoming: order_id(frame.incoming_order_id.get(), "incoming_order_id")?,
+        resting: Field::read(frame.resting_order_id, "resting_order_id")?,
+        incoming: Field::read(frame.incoming_order_id, "incoming_order_id")?,
         price: Price(frame.price.get()),
         quantity: Quantity(frame.quantity.get()),
-        resting_side: side(frame.resting_side)?,
+        resting_side: coded(frame.resting_side)?,
         resting_owner: owner(frame.resting_member, frame.resting_client_order_id),
         incoming_owner: owner(frame.incoming_member, frame.incoming_client_order_id),
     })

@@ -6,11 +6,11 @@
 //! ```
 
 use pares_types::{
-    ClientOrderId, ClientRequest, InstrumentId, InstrumentStatus, ListEnd, ListRequest, OrderId, OrderKey,
-    OrderState, OrderStatus, OwnLimits, Position, Price, Quantity, Reason, Reply, RequestId, ShardId,
+    ClientOrderId, ClientRequest, InstrumentId, InstrumentStatus, ListEnd, ListRequest, OrderKey,
+    OrderStatus, OwnLimits, Price, Reason, Reply, ShardId,
 };
 
-use super::reply::{answer, busted, cancelled, journalled, news, rejected, trade};
+use super::reply::{journalled, rejected};
 use super::{
     Answer, BeginDay, CancelAfter, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder,
     EnterOrderExtended, Journalled, LimitsRequest, MassCancel, Message, OrderNews, OrderStatusRequest, Ping,
@@ -18,7 +18,7 @@ use super::{
     queries, request, write,
 };
 use crate::WireError;
-use crate::code::{reason, sides, sides_code};
+use crate::field::{Field, coded};
 
 /// [`SignOn::flags`]: also send [`Journalled`].
 pub const SIGN_ON_JOURNALLED: u32 = 1;
@@ -72,7 +72,7 @@ pub enum GatewayFrame {
     SignedOn(SignedOn),
     /// News of the member's requests and orders.
     Reply(Reply),
-    /// The member's stream of a shard is told live, or is not.
+    /// The gateway sends the member's stream of a shard live, or does not.
     Resumed {
         /// The shard.
         shard: ShardId,
@@ -106,7 +106,7 @@ pub enum GatewayFrame {
 ///
 /// # Errors
 /// [`WireError::UnknownSchema`] if a client may not send that kind: the connection is lost. Anything else
-/// concerns this frame alone: reject it under the name [`request_name`] finds, and go on.
+/// concerns this frame alone: reject it under the name [`request_name`] finds, and continue.
 pub fn decode_client(kind: u8, bytes: &[u8]) -> Result<ClientFrame, WireError> {
     Ok(match kind {
         SignOn::KIND => ClientFrame::SignOn(sign_on(bytes)?),
@@ -150,23 +150,32 @@ pub fn decode_gateway(kind: u8, bytes: &[u8]) -> Result<GatewayFrame, WireError>
         Challenge::KIND => GatewayFrame::Challenge(body(bytes)?),
         SignedOn::KIND => GatewayFrame::SignedOn(body(bytes)?),
         Journalled::KIND => GatewayFrame::Reply(journalled(&body(bytes)?)?),
-        Answer::KIND => GatewayFrame::Reply(Reply::Answer(answer(&body(bytes)?)?)),
-        Trade::KIND => GatewayFrame::Reply(Reply::Trade(trade(&body(bytes)?)?)),
-        Cancelled::KIND => GatewayFrame::Reply(Reply::Cancelled(cancelled(&body(bytes)?)?)),
+        Answer::KIND => GatewayFrame::Reply(Reply::Answer(carried::<Answer, _>(bytes)?)),
+        Trade::KIND => GatewayFrame::Reply(Reply::Trade(carried::<Trade, _>(bytes)?)),
+        Cancelled::KIND => GatewayFrame::Reply(Reply::Cancelled(carried::<Cancelled, _>(bytes)?)),
         Rejected::KIND => GatewayFrame::Reply(rejected(&body(bytes)?)?),
-        OrderNews::KIND => GatewayFrame::Reply(Reply::News(news(&body(bytes)?)?)),
-        TradeBusted::KIND => GatewayFrame::Reply(Reply::Busted(busted(&body(bytes)?)?)),
+        OrderNews::KIND => GatewayFrame::Reply(Reply::News(carried::<OrderNews, _>(bytes)?)),
+        TradeBusted::KIND => GatewayFrame::Reply(Reply::Busted(carried::<TradeBusted, _>(bytes)?)),
         Resumed::KIND => resumed(&body(bytes)?)?,
         super::OrderStatus::KIND => order_status(&body(bytes)?)?,
         super::ListEnd::KIND => GatewayFrame::ListEnd(queries::list_end(&body(bytes)?)?),
         super::InstrumentStatus::KIND => {
-            GatewayFrame::InstrumentStatus(queries::instrument_status(&body(bytes)?)?)
+            GatewayFrame::InstrumentStatus(carried::<super::InstrumentStatus, _>(bytes)?)
         }
         TickRow::KIND => queries::tick_row(&body(bytes)?),
-        super::OwnLimits::KIND => GatewayFrame::OwnLimits(queries::own_limits(&body(bytes)?)?),
+        super::OwnLimits::KIND => GatewayFrame::OwnLimits(carried::<super::OwnLimits, _>(bytes)?),
         Pong::KIND => GatewayFrame::Pong(body(bytes)?),
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
     })
+}
+
+/// What a frame's body carries.
+fn carried<M, T>(bytes: &[u8]) -> Result<T, WireError>
+where
+    M: Message,
+    T: for<'a> TryFrom<&'a M, Error = WireError>,
+{
+    T::try_from(&body::<M>(bytes)?)
 }
 
 fn sign_on(bytes: &[u8]) -> Result<SignOn, WireError> {
@@ -198,7 +207,7 @@ pub fn write_resume(out: &mut Vec<u8>, shard: Option<ShardId>, next: u64) {
 
 fn resumed(frame: &Resumed) -> Result<GatewayFrame, WireError> {
     let (shard, next) = (ShardId(frame.shard.get()), frame.next.get());
-    Ok(GatewayFrame::Resumed { shard, next, reason: reason(frame.reason)? })
+    Ok(GatewayFrame::Resumed { shard, next, reason: coded(frame.reason)? })
 }
 
 /// Appends a [`Resumed`] to `out`.
@@ -210,13 +219,9 @@ pub fn write_resumed(out: &mut Vec<u8>, shard: ShardId, next: u64, reason: Reaso
 fn order_key(frame: &OrderStatusRequest) -> Result<OrderKey, WireError> {
     match (frame.client_order_id.get(), frame.order_id.get()) {
         (name, 0) => Ok(OrderKey::Name(ClientOrderId(name))),
-        (0, id) => Ok(OrderKey::Id(order_id(id)?)),
+        (0, _) => Ok(OrderKey::Id(Field::read(frame.order_id, "order_id")?)),
         _ => Err(WireError::InvalidField("order_id")),
     }
-}
-
-fn order_id(bits: u64) -> Result<OrderId, WireError> {
-    RequestId::from_bits(bits).map(OrderId).ok_or(WireError::InvalidField("order_id"))
 }
 
 /// The key as name and id, of which one is 0.
@@ -234,25 +239,12 @@ pub fn write_order_status_request(out: &mut Vec<u8>, key: OrderKey) {
 }
 
 fn order_status(frame: &super::OrderStatus) -> Result<GatewayFrame, WireError> {
-    let state = match frame.state {
-        0 => {
-            let (client_order_id, order_id) = (frame.client_order_id, frame.order_id);
-            let key = order_key(&OrderStatusRequest { client_order_id, order_id })?;
-            return Ok(GatewayFrame::OrderStatus(key, None));
-        }
-        code => OrderState::of(code),
-    };
-    let status = OrderStatus {
-        client_order_id: ClientOrderId(frame.client_order_id.get()),
-        order: order_id(frame.order_id.get())?,
-        instrument: InstrumentId(frame.instrument.get()),
-        shard: ShardId(frame.shard.get()),
-        next: Position(frame.next_position.get()),
-        state: state.ok_or(WireError::InvalidField("state"))?,
-        remaining: Quantity(frame.remaining.get()),
-        side: sides(frame.side)?,
-        executed: Quantity(frame.executed.get()),
-    };
+    if frame.state == 0 {
+        let (client_order_id, order_id) = (frame.client_order_id, frame.order_id);
+        let key = order_key(&OrderStatusRequest { client_order_id, order_id })?;
+        return Ok(GatewayFrame::OrderStatus(key, None));
+    }
+    let status = OrderStatus::try_from(frame)?;
     Ok(GatewayFrame::OrderStatus(OrderKey::Name(status.client_order_id), Some(status)))
 }
 
@@ -261,16 +253,5 @@ pub fn write_order_status(out: &mut Vec<u8>, key: OrderKey, status: Option<Order
     let (name, id) = key_fields(key);
     let unknown =
         || super::OrderStatus { client_order_id: name.into(), order_id: id.into(), ..Default::default() };
-    let frame = status.map_or_else(unknown, |status| super::OrderStatus {
-        client_order_id: status.client_order_id.0.into(),
-        order_id: status.order.0.to_bits().into(),
-        next_position: status.next.0.into(),
-        remaining: status.remaining.0.into(),
-        instrument: status.instrument.0.into(),
-        shard: status.shard.0.into(),
-        state: status.state as u8,
-        side: sides_code(status.side),
-        executed: status.executed.0.into(),
-    });
-    write(out, &frame);
+    write(out, &status.as_ref().map_or_else(unknown, super::OrderStatus::from));
 }

@@ -12,7 +12,7 @@
 
 use pares_types::{
     Amendment, BustedTrade, ClientOrderId, Command, Guarded, InstrumentId, MemberId, NewOrder, OrderId,
-    Position, Price, Quantity, Registration, Request, ShardId, Symbol, TimeInForce, Timestamp,
+    Position, Price, Quantity, Registration, Request, RequestId, ShardId, TimeInForce, Timestamp,
 };
 use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -21,9 +21,9 @@ use super::{REQUEST, VERSION, check};
 use crate::WireError;
 use crate::code::{
     FLAG_DISPLAY, FLAG_TRIGGER, business_day, display, flags_code, is_extended, known, new_time_in_force,
-    order_id, order_kind, order_kind_code, phase, request_id, rule, rule_code, self_trade, side, sides,
-    sides_code, time_in_force, trigger,
+    order_kind, order_kind_code, rule, rule_code, time_in_force, trigger,
 };
+use crate::field::{Field, coded};
 use crate::register::{entry, entry_code};
 
 /// The `command` byte: which [`Command`] a [`RequestRecord`] carries.
@@ -133,7 +133,7 @@ layout! {
 }
 
 layout! {
-    /// The extension of a request that declares a trade void: what the trade was, for those who are told.
+    /// The extension of a request that declares a trade void: what the trade was, for the owners of its orders.
     BustRecord (48) {
         /// The trade's position.
         position: U64,
@@ -226,7 +226,7 @@ impl RequestRecord {
             }
             Command::MassCancel { side } => {
                 self.command = command::MASS_CANCEL;
-                self.side = sides_code(side);
+                self.side = side.raw();
                 Extension::None
             }
             Command::Time { draw } => {
@@ -366,7 +366,7 @@ impl RequestRecord {
 
     pub(super) fn to_request(self, extension: &[u8]) -> Result<Request, WireError> {
         Ok(Request {
-            id: request_id(self.id.get(), "id")?,
+            id: Field::read(self.id, "id")?,
             stamp: Timestamp(self.stamp_ns.get()),
             member: MemberId(self.member.get()),
             client_order_id: ClientOrderId(self.client_order_id.get()),
@@ -385,15 +385,15 @@ impl RequestRecord {
                 Command::Amend(self.to_amendment(&self.terms(extension)?)?)
             }
             command::CANCEL => Command::Cancel { target: self.target()? },
-            command::MASS_CANCEL => Command::MassCancel { side: sides(self.side)? },
+            command::MASS_CANCEL => Command::MassCancel { side: coded(self.side)? },
             command::TIME => Command::Time { draw: self.quantity.get() },
             command::REMOVE_INSTRUMENT => Command::RemoveInstrument,
-            command::SET_PHASE => Command::SetPhase(phase(operands()?.code)?),
+            command::SET_PHASE => Command::SetPhase(coded(operands()?.code)?),
             command::SET_RULE => {
                 let OperandsRecord { code, first, second, .. } = operands()?;
                 Command::SetRule(rule(code, first.get(), second.get())?)
             }
-            command::ADD_INSTRUMENT => Command::AddInstrument(symbol(operands()?.symbol)?),
+            command::ADD_INSTRUMENT => Command::AddInstrument(Field::read(operands()?.symbol, "symbol")?),
             command::BLOCK => Command::Block { member: member()? },
             command::UNBLOCK => Command::Unblock { member: member()? },
             command::BUST => Command::Bust(self.to_bust(extension)?),
@@ -416,7 +416,7 @@ impl RequestRecord {
     }
 
     fn target(&self) -> Result<OrderId, WireError> {
-        order_id(self.target.get(), "target")
+        Field::read(self.target, "target")
     }
 
     fn terms(&self, extension: &[u8]) -> Result<TermsRecord, WireError> {
@@ -431,11 +431,11 @@ impl RequestRecord {
         let (kind, post_only) = order_kind(self.order_kind, self.price.get())?;
         let code = self.time_in_force & ((1 << SELF_TRADE_SHIFT) - 1);
         Ok(NewOrder {
-            side: side(self.side)?,
+            side: coded(self.side)?,
             kind,
             time_in_force: time_in_force(code, terms.until_ns.get())?,
             post_only,
-            self_trade: self_trade(self.time_in_force >> SELF_TRADE_SHIFT)?,
+            self_trade: coded(self.time_in_force >> SELF_TRADE_SHIFT)?,
             quantity: Quantity(self.quantity.get()),
             display: Quantity(terms.display.get()),
             minimum: Quantity(terms.minimum.get()),
@@ -463,10 +463,10 @@ impl RequestRecord {
             position: Position(bust.position.get()),
             index: bust.index.get(),
             resting: self.target()?,
-            incoming: order_id(bust.incoming.get(), "incoming")?,
+            incoming: Field::read(bust.incoming, "incoming")?,
             price: Price(self.price.get()),
             quantity: Quantity(self.quantity.get()),
-            resting_side: side(bust.resting_side)?,
+            resting_side: coded(bust.resting_side)?,
             resting_owner: owner(bust.resting_member, bust.resting_client_order_id),
             incoming_owner: owner(bust.incoming_member, bust.incoming_client_order_id),
         })
@@ -491,7 +491,7 @@ fn guarded_operands(Guarded { member, session, last }: Guarded) -> OperandsRecor
 }
 
 fn to_guarded(operands: &OperandsRecord) -> Result<Guarded, WireError> {
-    let last = request_id(operands.first.get().cast_unsigned(), "first")?;
+    let last = RequestId::read(U64::from(operands.first.get().cast_unsigned()), "first")?;
     Ok(Guarded { member: MemberId(operands.member.get()), session: operands.index.get(), last })
 }
 
@@ -499,8 +499,4 @@ fn amends_more(amendment: &Amendment) -> bool {
     let dated = matches!(amendment.time_in_force, Some(TimeInForce::Gtd { .. }));
     let named = amendment.target_name != ClientOrderId(0);
     named || dated || amendment.display.is_some() || amendment.trigger.is_some()
-}
-
-fn symbol(bytes: [u8; Symbol::LENGTH_MAX]) -> Result<Symbol, WireError> {
-    Symbol::from_bytes(bytes).map_err(|_| WireError::InvalidField("symbol"))
 }

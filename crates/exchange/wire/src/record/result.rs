@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{EventRecord, RESULT, RequestRecord, VERSION, check, request_bytes, write_request};
 use crate::WireError;
-use crate::code::{order_id, reason, request_id, status};
+use crate::field::{Field, coded};
 
 layout! {
     /// The head of a result: position, outcome; the request and its events follow.
@@ -108,7 +108,7 @@ impl<'a> ResultRecord<'a> {
     /// Decodes all of it.
     ///
     /// # Errors
-    /// If a field is outside its legal range, so that somebody could not read what was recorded.
+    /// If a field is outside its legal range, so that a reader could not decode what was recorded.
     pub fn check(&self) -> Result<(), WireError> {
         self.request()?;
         self.outcome()?;
@@ -120,7 +120,7 @@ impl<'a> ResultRecord<'a> {
     /// # Errors
     /// If no gateway could have issued it.
     pub fn request_id(&self) -> Result<RequestId, WireError> {
-        request_id(self.request.id.get(), "id")
+        Field::read(self.request.id, "id")
     }
 
     /// The request.
@@ -137,9 +137,9 @@ impl<'a> ResultRecord<'a> {
     /// If a field is outside its legal range.
     pub fn outcome(&self) -> Result<Outcome, WireError> {
         Ok(Outcome {
-            status: status(self.head.status)?,
-            reason: reason(self.head.reason)?,
-            order: order_id(self.head.order.get(), "order")?,
+            status: coded(self.head.status)?,
+            reason: coded(self.head.reason)?,
+            order: Field::read(self.head.order, "order")?,
             executed: Quantity(self.head.executed.get()),
             remaining: Quantity(self.head.remaining.get()),
         })

@@ -128,7 +128,7 @@ fn print(times: &BTreeMap<Key, Times>) {
     for ((member, session, door, kind), times) in times {
         let mut row = vec![
             format!("{member}/{session}"),
-            door.name().to_owned(),
+            door.word().to_owned(),
             kind.clone(),
             grouped(times.ns.len()),
             grouped(times.unanswered),
@@ -143,7 +143,7 @@ fn as_json((member, session, door, kind): &Key, times: &Times) -> serde_json::Va
     json!({
         "member": member,
         "session": session,
-        "door": door.name(),
+        "door": door.word(),
         "message": kind,
         "answered": times.ns.len(),
         "unanswered": times.unanswered,
