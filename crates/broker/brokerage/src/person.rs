@@ -56,7 +56,7 @@ impl Args {
     /// What the sites are asked, in order.
     fn asked(&self, password: &str) -> BrokerageResult<Vec<PersonAsked>> {
         let person = person_of(&WebSettings::default(), &self.name, password);
-        let (name, password) = person.map_err(|why| usage(why))?;
+        let (name, password) = person.map_err(usage)?;
         let rights = self.rights();
         Ok(if self.reset {
             vec![
