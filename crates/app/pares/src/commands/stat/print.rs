@@ -9,17 +9,19 @@ use serde_json::{Map, Value, json};
 use super::collect::{self, Log, Node, Shard, State, System};
 use crate::text::{self, Table, duration, grouped, name};
 
+/// Nodes that are shown side by side.
+const GROUPS: [fn(NodeId) -> bool; 5] = [
+    |role| matches!(role, NodeId::Gateway(_)),
+    |role| matches!(role, NodeId::Venue(_)),
+    |role| matches!(role, NodeId::Recorder(_)),
+    |role| matches!(role, NodeId::Publisher(_)),
+    |role| matches!(role, NodeId::Replayer(_)),
+];
+
 /// Tables for people. `before` is an earlier look, for rates.
 pub fn as_tables(system: &System, before: Option<&System>) -> String {
     let mut out = headline(system, before);
-    let groups: [fn(NodeId) -> bool; 5] = [
-        |role| matches!(role, NodeId::Gateway(_)),
-        |role| matches!(role, NodeId::Venue(_)),
-        |role| matches!(role, NodeId::Recorder(_)),
-        |role| matches!(role, NodeId::Publisher(_)),
-        |role| matches!(role, NodeId::Replayer(_)),
-    ];
-    for group in groups {
+    for group in GROUPS {
         let nodes: Vec<&Node> = system.nodes.iter().filter(|node| group(node.role)).collect();
         if !nodes.is_empty() {
             out.push_str(&format!("\n{}", nodes_table(&nodes).render()));

@@ -6,7 +6,7 @@
 //! | [`trader`] | a member that trades at random, survives its gateways and remembers every answer |
 //! | [`load`] | traders who trade while harm is done |
 //! | [`record`] | what the recorders' logs say, and whether it can be true |
-//! | [`process`] | `pares up` as a process; processes by id |
+//! | [`process`] | `pares` and `pares up` as processes; processes by id |
 
 pub(crate) mod exchange;
 pub(crate) mod load;
