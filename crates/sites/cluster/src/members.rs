@@ -1,7 +1,7 @@
 //! Who belongs to a cluster's log.
 //!
 //! A member that has forgotten what it promised can vote a second time in one term, and acknowledges entries that only its old disk had. The
-//! obvious way, to let the site of that number go on with an empty disk, therefore loses what is committed. Here a member is a site
+//! obvious way, to let the site of that number continue with an empty disk, therefore loses what is committed. Here a member is a site
 //! **with one life of its disk**: a disk that is empty begins another life, under another name, and that name has no vote
 //! until the log itself says so. The name that was lost is removed first, so that it counts for nothing any more.
 //!
@@ -146,16 +146,17 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    fn parts(self) -> (ConfChangeType, MemberId) {
+    /// What it is in bytes and to Raft, and whom it concerns.
+    fn parts(self) -> (u8, ConfChangeType, MemberId) {
         match self {
-            Change::Vote(id) => (ConfChangeType::AddNode, id),
-            Change::Learn(id) => (ConfChangeType::AddLearnerNode, id),
-            Change::Remove(id) => (ConfChangeType::RemoveNode, id),
+            Change::Vote(id) => (1, ConfChangeType::AddNode, id),
+            Change::Learn(id) => (2, ConfChangeType::AddLearnerNode, id),
+            Change::Remove(id) => (3, ConfChangeType::RemoveNode, id),
         }
     }
 
     pub(crate) fn to_raft(self) -> ConfChangeV2 {
-        let (kind, id) = self.parts();
+        let (_, kind, id) = self.parts();
         let mut single = ConfChangeSingle { node_id: id.raft_id(), ..ConfChangeSingle::default() };
         single.set_change_type(kind);
         ConfChangeV2 { changes: vec![single].into(), ..ConfChangeV2::default() }
@@ -165,11 +166,7 @@ impl Change {
     ///   | 1 votes, 2 learns, 3 removed | id u64 |     little endian
     /// ```
     pub(crate) fn to_bytes(self) -> [u8; 9] {
-        let (kind, id) = match self {
-            Change::Vote(id) => (1, id),
-            Change::Learn(id) => (2, id),
-            Change::Remove(id) => (3, id),
-        };
+        let (kind, _, id) = self.parts();
         let mut bytes = [kind; 9];
         bytes[1..].copy_from_slice(&id.raft_id().to_le_bytes());
         bytes

@@ -2,26 +2,18 @@
 
 mod common;
 
+use common::Rig;
 use common::site::Site;
 use common::world::World;
 use pares_cluster::shared::{Group, Shared};
 use pares_cluster::{ClusterLog, Members, ProposeError};
 
-/// A cluster of sites that a test drives.
-trait Rig {
-    type Log: ClusterLog;
+/// One whose behaviour is compared.
+trait Conforming: Rig {
     fn new(members: u8) -> Self;
     /// Lets time pass until a delegate leads, if one can, and nothing is left to do.
     fn run(&mut self);
-    fn log(&mut self, member: u8) -> &mut Self::Log;
-    fn site(&self, member: u8) -> &Site;
-    /// The site's state as it is now outlives a kill.
-    fn save(&mut self, member: u8);
     fn kill(&mut self, member: u8);
-    fn start(&mut self, member: u8);
-    /// It neither hears anybody nor is heard.
-    fn cut_off(&mut self, member: u8);
-    fn heal(&mut self);
     fn leader(&self) -> u8;
 
     fn propose(&mut self, payload: &str) {
@@ -36,9 +28,7 @@ trait Rig {
     }
 }
 
-impl Rig for World {
-    type Log = pares_cluster::Replica<pares_cluster::memory::Disk>;
-
+impl Conforming for World {
     fn new(members: u8) -> World {
         World::new(members, 42)
     }
@@ -48,32 +38,8 @@ impl Rig for World {
         self.settle();
     }
 
-    fn log(&mut self, member: u8) -> &mut Self::Log {
-        self.log(member)
-    }
-
-    fn site(&self, member: u8) -> &Site {
-        self.site(member)
-    }
-
-    fn save(&mut self, member: u8) {
-        self.save(member);
-    }
-
     fn kill(&mut self, member: u8) {
         self.crash(member, 0);
-    }
-
-    fn start(&mut self, member: u8) {
-        self.start(member);
-    }
-
-    fn cut_off(&mut self, member: u8) {
-        self.cut_off(member);
-    }
-
-    fn heal(&mut self) {
-        self.heal();
     }
 
     fn leader(&self) -> u8 {
@@ -111,6 +77,34 @@ impl Ends {
 impl Rig for Ends {
     type Log = Shared;
 
+    fn log(&mut self, member: u8) -> &mut Shared {
+        self.ends[usize::from(member)].as_mut().expect("open")
+    }
+
+    fn site(&self, member: u8) -> &Site {
+        &self.sites[usize::from(member)]
+    }
+
+    fn save(&mut self, member: u8) {
+        self.saved[usize::from(member)] = self.site(member).saved();
+    }
+
+    fn start(&mut self, member: u8) {
+        let at = usize::from(member);
+        self.sites[at] = self.saved[at].saved();
+        self.ends[at] = Some(self.group.open(member, self.sites[at].applied));
+    }
+
+    fn cut_off(&mut self, member: u8) {
+        self.alone[usize::from(member)] = true;
+    }
+
+    fn heal(&mut self) {
+        self.alone.fill(false);
+    }
+}
+
+impl Conforming for Ends {
     fn new(members: u8) -> Ends {
         let count = usize::from(members);
         let group = Group::new(members);
@@ -131,34 +125,8 @@ impl Rig for Ends {
         assert!(here.iter().all(|&member| !self.log(member).pending()), "there is always more to do");
     }
 
-    fn log(&mut self, member: u8) -> &mut Shared {
-        self.ends[usize::from(member)].as_mut().expect("open")
-    }
-
-    fn site(&self, member: u8) -> &Site {
-        &self.sites[usize::from(member)]
-    }
-
-    fn save(&mut self, member: u8) {
-        self.saved[usize::from(member)] = self.site(member).saved();
-    }
-
     fn kill(&mut self, member: u8) {
         self.ends[usize::from(member)] = None;
-    }
-
-    fn start(&mut self, member: u8) {
-        let at = usize::from(member);
-        self.sites[at] = self.saved[at].saved();
-        self.ends[at] = Some(self.group.open(member, self.sites[at].applied));
-    }
-
-    fn cut_off(&mut self, member: u8) {
-        self.alone[usize::from(member)] = true;
-    }
-
-    fn heal(&mut self) {
-        self.alone.fill(false);
     }
 
     fn leader(&self) -> u8 {
@@ -167,13 +135,13 @@ impl Rig for Ends {
     }
 }
 
-fn running<R: Rig>(members: u8) -> R {
+fn running<R: Conforming>(members: u8) -> R {
     let mut rig = R::new(members);
     rig.run();
     rig
 }
 
-fn one_leads_and_all_know_who<R: Rig>() {
+fn one_leads_and_all_know_who<R: Conforming>() {
     let rig = running::<R>(3);
     let role = rig.site(rig.leader()).role;
     assert_eq!(role.delegate, Some(rig.leader()));
@@ -184,7 +152,7 @@ fn one_leads_and_all_know_who<R: Rig>() {
     }
 }
 
-fn only_the_delegate_takes_proposals_and_not_all<R: Rig>() {
+fn only_the_delegate_takes_proposals_and_not_all<R: Conforming>() {
     let mut rig = running::<R>(3);
     let (leader, other) = (rig.leader(), (rig.leader() + 1) % 3);
     let refused = Err(ProposeError::NotDelegate { delegate: Some(leader) });
@@ -198,7 +166,7 @@ fn only_the_delegate_takes_proposals_and_not_all<R: Rig>() {
     assert!((0..3).all(|member| rig.site(member).payloads() == [&long[32..]]));
 }
 
-fn a_backlog_is_refused_until_some_is_committed<R: Rig>() {
+fn a_backlog_is_refused_until_some_is_committed<R: Conforming>() {
     let mut rig = running::<R>(3);
     let leader = rig.leader();
     let long = vec![1; 1 << 19];
@@ -216,7 +184,7 @@ fn a_backlog_is_refused_until_some_is_committed<R: Rig>() {
     assert_eq!(rig.site(leader).entries.len(), 129);
 }
 
-fn all_are_given_the_same_in_the_order_of_the_calls<R: Rig>() {
+fn all_are_given_the_same_in_the_order_of_the_calls<R: Conforming>() {
     let mut rig = running::<R>(3);
     let leader = rig.leader();
     for number in 0..1000u64 {
@@ -232,7 +200,7 @@ fn all_are_given_the_same_in_the_order_of_the_calls<R: Rig>() {
     }
 }
 
-fn a_new_delegate_knows_all_before_it_leads<R: Rig>() {
+fn a_new_delegate_knows_all_before_it_leads<R: Conforming>() {
     let mut rig = running::<R>(3);
     let first = rig.leader();
     rig.propose("a");
@@ -251,7 +219,7 @@ fn a_new_delegate_knows_all_before_it_leads<R: Rig>() {
     }
 }
 
-fn what_a_lost_delegate_proposed_is_nowhere_or_everywhere<R: Rig>() {
+fn what_a_lost_delegate_proposed_is_nowhere_or_everywhere<R: Conforming>() {
     let mut rig = running::<R>(3);
     let first = rig.leader();
     rig.propose("a");
@@ -268,7 +236,7 @@ fn what_a_lost_delegate_proposed_is_nowhere_or_everywhere<R: Rig>() {
     }
 }
 
-fn a_restart_goes_on_behind_the_saved_state<R: Rig>() {
+fn a_restart_goes_on_behind_the_saved_state<R: Conforming>() {
     let mut rig = running::<R>(3);
     let member = (rig.leader() + 1) % 3;
     rig.propose("a");
@@ -282,7 +250,7 @@ fn a_restart_goes_on_behind_the_saved_state<R: Rig>() {
     assert_eq!(rig.texts(member), ["a", "b", "c"]);
 }
 
-fn resigning_hands_over_without_loss<R: Rig>() {
+fn resigning_hands_over_without_loss<R: Conforming>() {
     let mut rig = running::<R>(3);
     let first = rig.leader();
     assert_eq!(rig.log((first + 1) % 3).resign(), None);
@@ -297,7 +265,7 @@ fn resigning_hands_over_without_loss<R: Rig>() {
     }
 }
 
-fn who_misses_compacted_entries_needs_a_copy<R: Rig>() {
+fn who_misses_compacted_entries_needs_a_copy<R: Conforming>() {
     let mut rig = running::<R>(3);
     let (leader, behind) = (rig.leader(), (rig.leader() + 1) % 3);
     rig.propose("a");
@@ -320,7 +288,7 @@ fn who_misses_compacted_entries_needs_a_copy<R: Rig>() {
     }
 }
 
-fn a_copy_begins_where_the_log_still_is<R: Rig>() {
+fn a_copy_begins_where_the_log_still_is<R: Conforming>() {
     let mut rig = running::<R>(1);
     rig.propose("a");
     rig.propose("b");
@@ -335,7 +303,7 @@ fn a_copy_begins_where_the_log_still_is<R: Rig>() {
     assert_eq!((beginning.index, beginning.members), (last, Members::first(1)));
 }
 
-fn one_alone_needs_nobody<R: Rig>() {
+fn one_alone_needs_nobody<R: Conforming>() {
     let mut rig = running::<R>(1);
     rig.propose("a");
     assert_eq!(rig.log(0).resign(), None);

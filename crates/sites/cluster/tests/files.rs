@@ -5,7 +5,7 @@ mod common;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
@@ -53,6 +53,12 @@ impl Device for Sick {
             }
         }
     }
+}
+
+/// Files on that device.
+fn on(sick: &Arc<Sick>, dir: &Path, durability: Durability) -> Files {
+    let config = pares_log::Config::default().segment_bytes(SEGMENT_BYTES).device(sick.clone());
+    Files::open_with(dir, durability, config).unwrap()
 }
 
 fn open(dir: &Path, member: u8, members: u8, applied: u64, durability: Durability) -> Replica<Files> {
@@ -112,17 +118,21 @@ fn alone(dir: &Path, applied: u64) -> (Replica<Files>, Site) {
     (log, site)
 }
 
-#[test]
-fn a_torn_tail_is_cut_and_what_was_committed_stays() {
+/// A log of twenty records: its directory and segment, what they came to, and where nothing is written.
+fn twenty_written() -> (tempfile::TempDir, PathBuf, Site, u64) {
     let dir = tempfile::tempdir().unwrap();
     let (mut log, mut site) = alone(dir.path(), 0);
     (0..20u8).for_each(|number| log.propose(&[number; 100]).unwrap());
     log.cycle(&mut site).unwrap();
-    let tail = pares_log::inspect(dir.path()).unwrap().stats.written;
-    drop(log);
+    let written = pares_log::inspect(dir.path()).unwrap().stats.written.0;
     let segment = dir.path().join("00000000000000000000.seg");
-    let torn = [0x5a; 200];
-    File::options().write(true).open(segment).unwrap().write_all_at(&torn, tail.0).unwrap();
+    (dir, segment, site, written)
+}
+
+#[test]
+fn a_torn_tail_is_cut_and_what_was_committed_stays() {
+    let (dir, segment, site, written) = twenty_written();
+    File::options().write(true).open(segment).unwrap().write_all_at(&[0x5a; 200], written).unwrap();
     let (mut log, mut again) = alone(dir.path(), 0);
     assert_eq!(again.payloads(), site.payloads());
     log.propose(b"more").unwrap();
@@ -132,13 +142,7 @@ fn a_torn_tail_is_cut_and_what_was_committed_stays() {
 
 #[test]
 fn a_bit_that_changed_is_damage_that_nobody_is_told_to_cut() {
-    let dir = tempfile::tempdir().unwrap();
-    let (mut log, mut site) = alone(dir.path(), 0);
-    (0..20u8).for_each(|number| log.propose(&[number; 100]).unwrap());
-    log.cycle(&mut site).unwrap();
-    let written = pares_log::inspect(dir.path()).unwrap().stats.written.0;
-    drop(log);
-    let segment = dir.path().join("00000000000000000000.seg");
+    let (dir, segment, site, written) = twenty_written();
     let bytes = std::fs::read(&segment).unwrap();
     let mut found = 0;
     for at in (0..written).step_by(61) {
@@ -170,8 +174,7 @@ fn a_bit_that_changed_is_damage_that_nobody_is_told_to_cut() {
 fn a_failing_sync_stops_the_replica_before_it_commits() {
     let dir = tempfile::tempdir().unwrap();
     let sick = Arc::new(Sick::default());
-    let config = pares_log::Config::default().segment_bytes(SEGMENT_BYTES).device(sick.clone());
-    let files = Files::open_with(dir.path(), Durability::Disk, config).unwrap();
+    let files = on(&sick, dir.path(), Durability::Disk);
     let mut log = Replica::open(files, &ReplicaConfig::new(0, 1)).unwrap();
     let mut site = Site::default();
     log.cycle(&mut site).unwrap();
@@ -194,8 +197,7 @@ fn a_failing_sync_stops_the_replica_before_it_commits() {
 fn unmade_segment_costs_no_written_record() {
     let dir = tempfile::tempdir().unwrap();
     let sick = Arc::new(Sick::default());
-    let config = pares_log::Config::default().segment_bytes(SEGMENT_BYTES).device(sick.clone());
-    let files = Files::open_with(dir.path(), Durability::Os, config).unwrap();
+    let files = on(&sick, dir.path(), Durability::Os);
     let mut log = Replica::open(files, &ReplicaConfig::new(0, 1)).unwrap();
     let mut site = Site::default();
     sick.make.store(5, Ordering::Relaxed);
@@ -217,8 +219,7 @@ fn unmade_segment_costs_no_written_record() {
 fn a_poisoned_log_that_lacks_what_was_promised_is_damaged() {
     let dir = tempfile::tempdir().unwrap();
     let sick = Arc::new(Sick::default());
-    let config = pares_log::Config::default().segment_bytes(SEGMENT_BYTES).device(sick.clone());
-    let mut files = Files::open_with(dir.path(), Durability::Disk, config).unwrap();
+    let mut files = on(&sick, dir.path(), Durability::Disk);
     let place = files.append(b"promised", b"").unwrap();
     files.sync().unwrap();
     sick.sync.store(5, Ordering::Relaxed);
@@ -266,8 +267,7 @@ struct Member {
 
 impl Member {
     fn start(&mut self, member: u8) {
-        let config = pares_log::Config::default().segment_bytes(SEGMENT_BYTES).device(self.sick.clone());
-        let files = Files::open_with(self.dir.path(), Durability::Disk, config).unwrap();
+        let files = on(&self.sick, self.dir.path(), Durability::Disk);
         // The site's own state survives: what is under test is the log's.
         self.site = self.site.saved();
         let config = ReplicaConfig { applied: self.site.applied, ..ReplicaConfig::new(member, 3) };

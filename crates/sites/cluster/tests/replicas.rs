@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::Rig;
 use common::site::Site;
 use common::world::{Weather, World};
 use pares_cluster::memory::Disk;
@@ -17,6 +18,18 @@ fn calm(seed: u64) -> (World, u8) {
     let leader = world.elect();
     world.settle();
     (world, leader)
+}
+
+/// A cycle of a member, and what it sends.
+fn cycled(world: &mut World, member: u8) -> Vec<(u8, Vec<u8>)> {
+    let state = &mut world.members[usize::from(member)];
+    state.log.as_mut().unwrap().cycle(&mut state.site).unwrap();
+    std::mem::take(&mut state.site.outbox)
+}
+
+/// What it sends to that one.
+fn message_to(world: &mut World, member: u8, other: u8) -> Option<Vec<u8>> {
+    cycled(world, member).into_iter().find(|(to, _)| *to == other).map(|(_, message)| message)
 }
 
 #[test]
@@ -41,10 +54,8 @@ fn many_proposals_cost_one_sync_and_one_message_per_member() {
     for number in 0..256u64 {
         world.log(leader).propose(&number.to_le_bytes()).unwrap();
     }
-    let state = &mut world.members[usize::from(leader)];
-    state.log.as_mut().unwrap().cycle(&mut state.site).unwrap();
-    assert_eq!(state.site.outbox.len(), 2);
-    let outbox = std::mem::take(&mut state.site.outbox);
+    let outbox = cycled(&mut world, leader);
+    assert_eq!(outbox.len(), 2);
     for (to, message) in outbox {
         world.log(to).receive(leader, &message).unwrap();
         world.cycle(to);
@@ -61,9 +72,7 @@ fn oversized_batch_is_split_without_waiting() {
     let (mut world, leader) = calm(6);
     let long = vec![1; 700_000];
     (0..4).for_each(|_| world.log(leader).propose(&long).unwrap());
-    let state = &mut world.members[usize::from(leader)];
-    state.log.as_mut().unwrap().cycle(&mut state.site).unwrap();
-    assert_eq!(state.site.outbox.len(), 8);
+    assert_eq!(cycled(&mut world, leader).len(), 8);
 }
 
 #[test]
@@ -71,10 +80,7 @@ fn an_acknowledgement_waits_for_the_sync() {
     let (mut world, leader) = calm(7);
     let other = (leader + 1) % 3;
     world.log(leader).propose(b"x").unwrap();
-    let state = &mut world.members[usize::from(leader)];
-    state.log.as_mut().unwrap().cycle(&mut state.site).unwrap();
-    let outbox = std::mem::take(&mut state.site.outbox);
-    let message = outbox.into_iter().find(|(to, _)| *to == other).unwrap().1;
+    let message = message_to(&mut world, leader, other).unwrap();
     world.log(other).receive(leader, &message).unwrap();
     let state = &mut world.members[usize::from(other)];
     state.disk.fail_in(1);
@@ -296,15 +302,11 @@ fn a_member_that_lost_what_it_promised_stops() {
     world.crash(other, 0);
     world.members[usize::from(other)].disk = Disk::new();
     world.start(other);
-    let state = &mut world.members[usize::from(leader)];
-    let heartbeat = loop {
-        let log = state.log.as_mut().unwrap();
-        log.tick();
-        log.cycle(&mut state.site).unwrap();
-        if let Some((_, message)) = state.site.outbox.drain(..).find(|(to, _)| *to == other) {
-            break message;
-        }
-    };
+    let heartbeat = std::iter::repeat_with(|| {
+        world.log(leader).tick();
+        message_to(&mut world, leader, other)
+    });
+    let heartbeat = heartbeat.flatten().next().unwrap();
     world.log(other).receive(leader, &heartbeat).unwrap();
     let forgotten = LogError::Forgotten { commit: world.site(leader).applied, last: 0 };
     assert_eq!(world.log(other).cycle(&mut Site::default()), Err(forgotten));
@@ -360,10 +362,7 @@ fn bytes_that_are_no_message_are_refused_and_change_nothing() {
     let (mut world, leader) = calm(16);
     let other = (leader + 1) % 3;
     world.log(leader).propose(b"payload").unwrap();
-    let state = &mut world.members[usize::from(leader)];
-    state.log.as_mut().unwrap().cycle(&mut state.site).unwrap();
-    let outbox = std::mem::take(&mut state.site.outbox);
-    let message = outbox.into_iter().find(|(to, _)| *to == other).unwrap().1;
+    let message = message_to(&mut world, leader, other).unwrap();
     for len in 0..message.len() {
         let refused = world.log(other).receive(leader, &message[..len]);
         assert!(matches!(refused, Err(MessageError::Malformed { .. })), "{len} bytes");

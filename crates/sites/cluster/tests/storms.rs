@@ -9,6 +9,7 @@
 
 mod common;
 
+use common::Rig;
 use common::world::{Weather, World};
 use pares_cluster::ClusterLog;
 

@@ -4,7 +4,7 @@
 //! long copy is done, sites would have let go of the first of them.
 //!
 //! If that copy breaks off, the next one is of another site, which may be behind the first: a copy that lies before the log leads nowhere, and one may be taken after the
-//! other for ever. So such a site is passed over before it gives anything, and all are asked some times only.
+//! other for ever. So such a site is skipped before it gives anything, and all are asked some times only.
 
 pub mod origin;
 mod source_site;
@@ -78,11 +78,7 @@ impl Args {
     }
 
     fn take(&self, access: &Access, folder: BackupFolder) -> OperatorResult {
-        let mut order = sites::all(&access.config);
-        if let Some(first) = self.site {
-            access.config.place(first)?;
-            order.sort_by_key(|site| *site != first);
-        }
+        let order = sites::from(&access.config, self.site)?;
         let pace = Pace { bytes_per_s: self.mib_per_s << 20 };
         let taker = Taker { access, order, folder, pace, began: Instant::now(), json: self.json };
         if self.follow {

@@ -195,9 +195,7 @@ fn declare_lost(
     // have gone on by themselves, is no answer to this.
     let is_without = |reports: &[(SiteId, SiteReport)], _: &SiteReport| {
         let others = histories::besides(reports, |cluster| lost.contains(ClusterId(cluster)));
-        let latest =
-            others.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
-        latest.is_some_and(|latest| {
+        latest(&others).is_some_and(|latest| {
             let counts = latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
             !counts && has_begun_everywhere(reports, latest)
         })
@@ -220,6 +218,11 @@ fn unready(why: NoSurvivor) -> String {
     )
 }
 
+/// Who knows the latest era, and if possible certifies in it.
+fn latest(reports: &[(SiteId, SiteReport)]) -> Option<&SiteReport> {
+    reports.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies))
+}
+
 pub(crate) fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&SiteReport> {
     reports.iter().find_map(|(other, report)| (*other == site).then_some(report))
 }
@@ -230,7 +233,7 @@ pub(crate) fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&Site
 /// If it has not caught up in time, or nobody does it.
 pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult {
     let command = Command::Admit(known(access, cluster)?);
-    // Those who go on say whether it is among the living: by its own word it may always be.
+    // Those who continue say whether it is live: by its own word it may always be.
     let others = |reports: &[(SiteId, SiteReport)]| histories::besides(reports, |other| other == cluster);
     until(
         access,
@@ -239,9 +242,7 @@ pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult
         |reports| who_certifies(&others(reports)),
         |reports, _| {
             let others = others(reports);
-            let latest =
-                others.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
-            latest
+            latest(&others)
                 .is_some_and(|latest| latest.live.contains(&cluster) && has_begun_everywhere(reports, latest))
         },
     )
@@ -269,7 +270,7 @@ fn known(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
     }
 }
 
-/// The same; also one that `sites.toml` does not name any more, and that sites count among the living.
+/// The same; also one that `sites.toml` does not name any more, and that sites count as live.
 fn counted(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
     let is_live = |(_, report): &(SiteId, SiteReport)| report.live.contains(&cluster);
     known(access, cluster).or_else(|error| match sites::reports(access).iter().any(is_live) {
@@ -301,9 +302,7 @@ fn until(
     let mut told: Option<Instant> = None;
     loop {
         let reports = sites::reports(access);
-        let latest =
-            reports.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
-        if latest.is_some_and(|latest| is_so(&reports, latest)) {
+        if latest(&reports).is_some_and(|latest| is_so(&reports, latest)) {
             return Ok(());
         }
         if began.elapsed() >= patience {

@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 
 use pares_link::TlsFiles;
 use pares_site::SitesConfig;
-use pares_site::config::{Place, Promise, SITES_FILE, SiteLimits};
+use pares_site::config::{Place, Promise, SITES_FILE};
 use pares_text as text;
-use pares_wice::Isolation;
 
 use crate::BROKER;
 use crate::error::{OperatorError, OperatorResult, usage};
@@ -115,15 +114,12 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
         system: args.system.clone(),
         identity: SitesConfig::draw_identity(),
         durability: args.durability,
-        isolation: Isolation::Snapshot,
-        certifier: 0,
-        begins: 0,
         tls: (!args.no_tls).then(|| PathBuf::from("tls")),
         store: args.store.clone(),
         witness: args.witness.then(|| free.take()).transpose()?,
-        limits: SiteLimits::default(),
         plain: args.no_tls,
         sites: places,
+        ..SitesConfig::default()
     })
 }
 

@@ -216,11 +216,7 @@ impl Asking {
                 "these sites run a broker and take requests only from its fronts (lines of text, HTTP, `pares broker`). `pares site status` shows their state",
             ));
         }
-        let mut order = sites::all(&access.config);
-        if let Some(first) = self.site {
-            access.config.place(first)?;
-            order.sort_by_key(|site| *site != first);
-        }
+        let order = sites::from(&access.config, self.site)?;
         // A number that no other client has used: the clock has not stood there before, or not in this process.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let number = ((now.as_nanos() as u64) ^ u64::from(std::process::id()).rotate_left(48)) >> 1;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use pares_site::config::Place;
-use pares_site::{Access, Client, SiteReport, SitesConfig};
+use pares_site::{Access, Client, ConfigError, SiteReport, SitesConfig};
 use pares_wice::SiteId;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -178,6 +178,19 @@ pub fn all(config: &SitesConfig) -> Vec<SiteId> {
     let mut sites: Vec<SiteId> = config.sites.iter().map(Place::id).collect();
     sites.sort_unstable();
     sites
+}
+
+/// The same, this one first.
+///
+/// # Errors
+/// If there is no such site.
+pub(crate) fn from(config: &SitesConfig, first: Option<SiteId>) -> Result<Vec<SiteId>, ConfigError> {
+    let mut order = all(config);
+    if let Some(first) = first {
+        config.place(first)?;
+        order.sort_by_key(|site| *site != first);
+    }
+    Ok(order)
 }
 
 /// The clusters that have a site in `sites.toml`, in order.

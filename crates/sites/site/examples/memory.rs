@@ -6,10 +6,10 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use pares_site::config::{Place, Promise, SiteLimits};
+use pares_site::config::{Place, Promise};
 use pares_site::items::Items;
 use pares_site::{Process, SitesConfig};
-use pares_wice::{Isolation, SiteId, TransactionId};
+use pares_wice::{SiteId, TransactionId};
 
 /// All values together.
 const LIVE_BYTES: usize = 2 << 20;
@@ -34,17 +34,10 @@ fn overwrite(dir: &std::path::Path, versions: u64, value_bytes: usize) -> Result
     let place = Place::new(0, 0, any, any);
     let config = SitesConfig {
         identity: SitesConfig::draw_identity(),
-        plain: false,
-        witness: None,
-        store: None,
         system: "memory".into(),
         durability: Promise::Os,
-        isolation: Isolation::Snapshot,
-        certifier: 0,
-        begins: 0,
-        tls: None,
-        limits: SiteLimits::default(),
         sites: vec![place],
+        ..SitesConfig::default()
     };
     config.make_directories(dir)?;
     let mut site = Process::open(&config, SiteId::new(0, 0), dir, Items)?;

@@ -9,10 +9,9 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Duration;
 
 use pares_store::{Applied, Reads, Store, StoreError, StoreSnapshot, changes_schema};
-use pares_wice::codec::Coded;
+use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Change, Key, Stored, Value, Version, Write};
 
-use crate::checkpoint::stored_of;
 use crate::digest::digest;
 
 /// Between two tries to get a snapshot.
@@ -43,7 +42,7 @@ pub(crate) struct Applier<T> {
     _task: T,
     done: Receiver<Result<Done, StoreError>>,
     /// The last version it was given.
-    given: Version,
+    pub(crate) given: Version,
     busy: bool,
     flush_every: Duration,
     flushed: Duration,
@@ -68,11 +67,6 @@ impl Applier<()> {
 }
 
 impl<T> Applier<T> {
-    /// The last version it was given; the next batch begins after it.
-    pub(crate) fn given(&self) -> Version {
-        self.given
-    }
-
     /// Whether it can take a batch now.
     pub(crate) fn is_idle(&self) -> bool {
         !self.busy
@@ -244,11 +238,17 @@ fn sum(key: &Key, value: Option<&Value>, delta: i64) -> Result<i128, StoreError>
     })
 }
 
+/// What a snapshot says of itself.
+pub(crate) fn stored_of(meta: &[u8]) -> Result<Stored, DecodeError> {
+    if meta.is_empty() { Ok(Stored::default()) } else { Stored::from_bytes(meta) }
+}
+
 #[cfg(test)]
 mod tests {
     use pares_store::Memory;
 
     use super::*;
+    use crate::testing::Rotting;
 
     /// Five versions; one has a key twice, one writes nothing.
     fn versions() -> Vec<(Version, Vec<Write>)> {
@@ -273,7 +273,7 @@ mod tests {
         for cut in 1..5 {
             let store = Memory::default();
             let mut digests = write(&store, &versions()[..cut], 3);
-            // All that goes on between two batches stands in the store: so it is after a restart, and in a copy.
+            // All that continues between two batches stands in the store: so it is after a restart, and in a copy.
             assert_eq!(stored_of(&store.meta()).unwrap().digest, whole[cut - 1]);
             digests.extend(write(&store, &versions()[cut..], 40));
             assert_eq!(digests, whole, "cut behind {cut}");
@@ -304,35 +304,11 @@ mod tests {
         assert!(write(&right, rest, 4).iter().zip(write(&wrong, rest, 4)).all(|(one, other)| *one != other));
     }
 
-    /// A store whose server has come back without what was written.
-    struct Relapsed(Memory);
-
-    impl Store for Relapsed {
-        fn applied(&self) -> Version {
-            self.0.applied()
-        }
-        fn meta(&self) -> Arc<[u8]> {
-            self.0.meta()
-        }
-        fn apply(&self, batch: &[Applied], meta: Option<&[u8]>) -> Result<(), StoreError> {
-            self.0.apply(batch, meta)
-        }
-        fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
-            Memory::default().snapshot()
-        }
-        fn flush(&self) -> Result<Version, StoreError> {
-            self.0.flush()
-        }
-        fn load(&self, items: &[(Key, Value)], seal: Option<&pares_store::Mark>) -> Result<(), StoreError> {
-            self.0.load(items, seal)
-        }
-    }
-
     #[test]
     fn store_that_lost_writes_is_an_error() {
         let versions = versions()[..1].to_vec();
         let stored = Stored { version: Version(1), ..Stored::default() };
-        let written = apply_versions(&Relapsed(Memory::default()), versions, stored);
+        let written = apply_versions(&Rotting::relapsed(), versions, stored);
         assert!(matches!(written, Err(StoreError::Io(why)) if why.contains("has lost")));
     }
 }

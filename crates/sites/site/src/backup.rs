@@ -53,13 +53,13 @@ use crate::config::ConfigError;
 use crate::error::ProcessError;
 
 pub use copy_file::{CopyFacts, CopyHead};
-pub use folder::{BackupFolder, FolderFacts, LogFacts};
+pub use folder::{BackupFolder, FolderFacts};
 pub use following::Following;
 pub use hose::BackupConnection;
 pub use looking::{Finding, SoundBase, UnusableBase};
 pub use mending::DamagedLog;
 pub use pursuing::{BackupStall, Followed, StallEvent};
-pub use ranges::BackupRun;
+pub use ranges::{BackupRun, LogFacts};
 pub use restoring::{Restoration, Restored, Until};
 pub use taking::{Copied, Copying, Pace, take};
 

@@ -12,15 +12,13 @@
 
 use std::io;
 
-use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{Base, Stored, Version};
+use pares_wice::codec::Coded;
+use pares_wice::{Base, Version};
 
 use crate::error::ProcessError;
-use crate::place::note;
+use crate::place::{self, BASE, note};
 use crate::world::Notes;
 
-/// The note that holds the last base.
-const BASE: &str = "base";
 /// The form of that note. It changes when an older release could no longer read it; those before 2 had no number.
 const FORM: u32 = 3;
 
@@ -37,7 +35,7 @@ pub(crate) struct Bases {
     /// Up to here the store holds everything durably.
     durable: Version,
     /// The last one on the disk. The first is written when the site gets its place.
-    written: Placed,
+    pub(crate) written: Placed,
 }
 
 impl Bases {
@@ -45,11 +43,6 @@ impl Bases {
     pub(crate) fn open(notes: &impl Notes, every_bytes: u64) -> Result<Self, ProcessError> {
         let written = opened(&note(notes, BASE)?.ok_or(ProcessError::Note(BASE))?)?;
         Ok(Self { every_bytes, bytes: 0, noted: None, durable: Version(0), written })
-    }
-
-    /// The last one on the disk.
-    pub(crate) fn written(&self) -> &Placed {
-        &self.written
     }
 
     /// The log has handed out an entry of so many bytes at `index`, and `base` is what it has come to.
@@ -89,39 +82,15 @@ impl Bases {
 
     /// The log of the site whose notes these are begins there.
     pub(crate) fn replace(notes: &impl Notes, placed: Placed) -> io::Result<()> {
-        let note = sealed(&placed);
+        let note = place::sealed(FORM, &placed.to_bytes());
         assert!(opened(&note).is_ok_and(|read| read == placed), "a base is read as it was written");
         notes.write_note(BASE, &note)
     }
 }
 
-/// Whether the site whose notes these are had its place once: its first base is written before.
-pub(crate) fn has_base(notes: &impl Notes) -> Result<bool, ProcessError> {
-    Ok(note(notes, BASE)?.is_some())
-}
-
-fn sealed(placed: &Placed) -> Vec<u8> {
-    let bytes = placed.to_bytes();
-    [&FORM.to_le_bytes(), &crc32c::crc32c(&bytes).to_le_bytes(), &bytes[..]].concat()
-}
-
 /// A promise or an era that has changed would break what the site has told others.
 fn opened(note: &[u8]) -> Result<Placed, ProcessError> {
-    let (form, rest) = note.split_first_chunk::<4>().ok_or(ProcessError::Note(BASE))?;
-    let found = u32::from_le_bytes(*form);
-    if found != FORM {
-        return Err(ProcessError::Form { note: BASE, found, known: FORM });
-    }
-    let (crc, bytes) = rest.split_first_chunk::<4>().ok_or(ProcessError::Note(BASE))?;
-    if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
-        return Err(ProcessError::Note(BASE));
-    }
-    Ok(Placed::from_bytes(bytes)?)
-}
-
-/// What a snapshot says of itself.
-pub(crate) fn stored_of(meta: &[u8]) -> Result<Stored, DecodeError> {
-    if meta.is_empty() { Ok(Stored::default()) } else { Stored::from_bytes(meta) }
+    Ok(Placed::from_bytes(place::opened(note, BASE, FORM)?)?)
 }
 
 #[cfg(test)]
@@ -152,7 +121,7 @@ mod tests {
         bases.flushed(Version(31));
         bases.handed_out(20, 100, || base(30));
         assert_eq!(bases.write(&notes).unwrap(), Some(7), "the store holds it already");
-        assert_eq!(Bases::open(&notes, 100).unwrap().written(), &(20, base(30)));
+        assert_eq!(Bases::open(&notes, 100).unwrap().written, (20, base(30)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Whether other sites have applied the same.
 //!
 //! Every second each site says its store's version, the [digest](crate::digest) of that, and with whom it agrees. Who hears it compares with its own
-//! digest of the same version, now or when it gets there; a version that it no longer remembers is passed over. Digests chain,
+//! digest of the same version, now or when it gets there; a version that it no longer remembers is skipped. Digests chain,
 //! so one word a second finds whatever has ever differed.
 //!
 //! Of two that differ nobody knows which is right. A site is *alone* if others that it differs from agree among themselves and
@@ -28,6 +28,7 @@ pub(crate) struct Said {
     /// The sites that it agrees with.
     pub(crate) agrees: Vec<SiteId>,
 }
+pares_wice::fields! { Said { version, digest, agrees } }
 
 /// What is known of another site.
 #[derive(Default)]
@@ -79,7 +80,7 @@ impl Comparison {
         }
     }
 
-    /// Another site has connected: it may have been filled anew, and what it said before be void.
+    /// Another site has connected: it may have been filled again, and what it said before be void.
     pub(crate) fn connected(&mut self, site: SiteId) {
         if let Some(other) = self.others.get_mut(&site) {
             other.ahead = None;

@@ -44,7 +44,7 @@ use thiserror::Error;
 use crate::setup::{Bounds, Setup};
 
 /// All sites of a system.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SitesConfig {
     /// Its name: 1 to 63 letters, digits, dots and dashes.

@@ -29,7 +29,7 @@ use std::time::Duration;
 use pares_cluster::ClusterLog;
 use pares_store::{Store, StoreSnapshot};
 use pares_wice::codec::Coded;
-use pares_wice::{LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version, Write};
+use pares_wice::{LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version, Wanted, Write};
 
 use crate::application::Application;
 use crate::applier::{Applier, in_one_batch};
@@ -51,7 +51,7 @@ use crate::setup::Bounds;
 use crate::turned_away::RejectedConnections;
 use crate::world::{Connections, World};
 
-use effects::{LogEvents, LogNews, Wanted};
+use effects::{LogEvents, LogNews};
 use members::Heard;
 use membership_messages::Holds;
 use proposing::Proposals;
@@ -129,7 +129,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     /// Does what is to be done, after waiting for something at most for `patience`.
     ///
     /// # Errors
-    /// [`ProcessError`]: end the process, and start it anew.
+    /// [`ProcessError`]: end the process, and start it again.
     pub(crate) fn turn(&mut self, patience: Duration) -> Result<(), ProcessError> {
         let until_tick = TICK.saturating_sub(self.world.now().saturating_sub(self.ticked));
         let busy = (!self.requests.queue.is_empty() && self.may_execute())
@@ -344,7 +344,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         if !self.applier.is_idle() || self.site.is_recalling() {
             return;
         }
-        let after = self.applier.given();
+        let after = self.applier.given;
         assert!(after >= self.base.version(), "nothing is in the store that was not given to it");
         let mut room = self.bounds.applied_bytes_max;
         let fits = |(_, writes): &(Version, &[Write])| {

@@ -43,7 +43,7 @@ impl<W: World, A: Application + Clone> SiteNode<W, A> {
     /// Does what is to be done, after waiting for something at most for `patience`.
     ///
     /// # Errors
-    /// [`ProcessError`]: end the process, and start it anew.
+    /// [`ProcessError`]: end the process, and start it again.
     pub fn turn(&mut self, patience: Duration) -> Result<(), ProcessError> {
         let turned = match &mut self.doing {
             Doing::Waits(apart) => apart.turn(patience),
@@ -70,29 +70,19 @@ impl<W: World, A: Application + Clone> SiteNode<W, A> {
     /// Executes a request of this process's driver; [`SiteNode::answered`] has the answer. The id's client must be nobody else's. Lost while the site
     /// takes no part: it is asked again, as a client would.
     pub fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
-        if let Doing::Serves(cycle) = &mut self.doing {
+        if let Some(cycle) = self.serving() {
             cycle.submit(id, request);
         }
     }
 
     /// Answers to [`SiteNode::submit`] since it was asked last.
     pub fn answered(&mut self) -> impl Iterator<Item = Answered> {
-        match &mut self.doing {
-            Doing::Serves(cycle) => Some(cycle.answered()),
-            _ => None,
-        }
-        .into_iter()
-        .flatten()
+        self.serving().into_iter().flat_map(Cycle::answered)
     }
 
     /// What an operator would want to know, since it was asked last.
     pub fn notices(&mut self) -> impl Iterator<Item = Notice> {
-        match &mut self.doing {
-            Doing::Serves(cycle) => Some(cycle.notices()),
-            _ => None,
-        }
-        .into_iter()
-        .flatten()
+        self.serving().into_iter().flat_map(Cycle::notices)
     }
 
     /// Who was refused and why, each once, since it was asked last.
@@ -114,12 +104,17 @@ impl<W: World, A: Application + Clone> SiteNode<W, A> {
         }
     }
 
-    /// Its duty cycle, which takes part.
+    /// Its duty cycle, which participates.
     #[cfg(test)]
     pub(crate) fn cycle(&mut self) -> &mut Cycle<W, A> {
+        self.serving().expect("it takes part")
+    }
+
+    /// The same, if it does.
+    fn serving(&mut self) -> Option<&mut Cycle<W, A>> {
         match &mut self.doing {
-            Doing::Serves(cycle) => cycle,
-            _ => panic!("it takes no part"),
+            Doing::Serves(cycle) => Some(cycle),
+            _ => None,
         }
     }
 

@@ -6,8 +6,8 @@
 //!
 //! ```text
 //!   new      made by `pares site init`, and every other site of the database says "new": the database is founded
-//!   empty    a site of its cluster takes part: it is filled from there, learns, and votes under the name of this life of its disk
-//!   empty    every site of its cluster is empty, and the clusters that live have gone on without it: the cluster begins its log anew, votes
+//!   empty    a site of its cluster participates: it is filled from there, learns, and votes under the name of this life of its disk
+//!   empty    every site of its cluster is empty, and the clusters that live have gone on without it: the cluster begins its log again, votes
 //!            for nothing before that era, and adopts the past of the others
 //! ```
 //! In every other case it waits, says for what, and neither votes nor certifies.
@@ -17,9 +17,9 @@
 //! | note | content |
 //! |---|---|
 //! | `new` | the database's identity; from `pares site init`, taken away when the site has its place |
-//! | `place` | identity, incarnation, whether it takes part, how its cluster's log began, whether it has shown a version |
-//! | `lacks` | what it must get before it takes part |
-//! | `copied` | where its log begins anew, behind what it got |
+//! | `place` | identity, incarnation, whether it participates, how its cluster's log began, whether it has shown a version |
+//! | `lacks` | what it must get before it participates |
+//! | `copied` | where its log begins again, behind what it got |
 //! | `differs` | up to which version it is alone with what it has applied: it serves no more |
 //!
 //! | module | what |
@@ -46,7 +46,6 @@ use pares_cluster::{Beginning, Incarnation};
 use pares_wice::Version;
 use pares_wice::codec::{Coded, DecodeError};
 
-use crate::checkpoint::has_base;
 use crate::error::ProcessError;
 use crate::world::{Notes, World};
 use standing::{Form, Lack};
@@ -57,10 +56,12 @@ const PLACE: &str = "place";
 const LACKS: &str = "lacks";
 const COPIED: &str = "copied";
 const DIFFERS: &str = "differs";
+/// The note that holds the last base.
+pub(crate) const BASE: &str = "base";
 /// The form of these notes. It changes when an older release could no longer read them.
 const FORM: u32 = 4;
 
-/// Whether a site takes part.
+/// Whether a site participates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// It has no past: it neither votes nor certifies.
@@ -70,11 +71,13 @@ pub(crate) enum Part {
     /// It is a member.
     Member,
 }
+pares_wice::kinds! { Part, "part" { 0 => None, 1 => Joins, 2 => Member } }
 
 /// A site's place in its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    identity: String,
+    /// The database that it is of.
+    pub(crate) identity: String,
     /// Which life of its disk.
     pub(crate) incarnation: Incarnation,
     pub(crate) part: Part,
@@ -112,11 +115,6 @@ impl Place {
         Ok(place)
     }
 
-    /// The database that it is of.
-    pub(crate) fn identity(&self) -> &str {
-        &self.identity
-    }
-
     /// It is so from now on.
     pub(crate) fn write(&self, notes: &impl Notes) -> Result<(), ProcessError> {
         assert!(!self.has_shown || self.part != Part::None, "a site without a place has shown no version");
@@ -138,6 +136,11 @@ pub(crate) fn is_new(notes: &impl Notes, identity: &str) -> Result<bool, Process
     Ok(note.is_some_and(|note| String::from_utf8_lossy(&note).trim() == identity))
 }
 
+/// Whether the site whose notes these are had its place once: its first base is written before.
+fn has_base(notes: &impl Notes) -> Result<bool, ProcessError> {
+    Ok(note(notes, BASE)?.is_some())
+}
+
 /// What the site lacks, if it was noted.
 pub(crate) fn lack(notes: &impl Notes) -> Result<Option<Lack>, ProcessError> {
     read(notes, LACKS)
@@ -152,7 +155,7 @@ pub(crate) fn lacks_nothing(notes: &impl Notes) -> Result<(), ProcessError> {
     Ok(notes.remove_note(LACKS)?)
 }
 
-/// Where the site's log is to begin anew.
+/// Where the site's log is to begin again.
 pub(crate) fn copied(notes: &impl Notes) -> Result<Option<Beginning>, ProcessError> {
     Ok(read::<Behind>(notes, COPIED)?.map(|behind| behind.0))
 }
@@ -205,8 +208,12 @@ pub(crate) fn write<T: Coded>(
 ) -> Result<(), ProcessError> {
     let content = content.to_bytes();
     assert!(T::from_bytes(&content).is_ok(), "a note that is written can be read");
-    let note = [&FORM.to_le_bytes()[..], &crc32c::crc32c(&content).to_le_bytes(), &content].concat();
-    Ok(notes.write_note(name, &note)?)
+    Ok(notes.write_note(name, &sealed(FORM, &content))?)
+}
+
+/// The bytes of a note of this form.
+pub(crate) fn sealed(form: u32, content: &[u8]) -> Vec<u8> {
+    [&form.to_le_bytes(), &crc32c::crc32c(content).to_le_bytes(), content].concat()
 }
 
 /// The bytes of a note; none if there is none.
@@ -222,49 +229,36 @@ pub(crate) fn note(notes: &impl Notes, name: &'static str) -> Result<Option<Vec<
 
 pub(crate) fn read<T: Coded>(notes: &impl Notes, name: &'static str) -> Result<Option<T>, ProcessError> {
     let Some(note) = note(notes, name)? else { return Ok(None) };
-    let damaged = ProcessError::Note(name);
-    let Some((form, rest)) = note.split_first_chunk::<4>() else { return Err(damaged) };
-    let found = u32::from_le_bytes(*form);
-    if found != FORM {
-        return Err(ProcessError::Form { note: name, found, known: FORM });
-    }
-    let Some((crc, content)) = rest.split_first_chunk::<4>() else { return Err(damaged) };
-    if crc32c::crc32c(content) != u32::from_le_bytes(*crc) {
-        return Err(damaged);
-    }
-    T::from_bytes(content).map(Some).map_err(|_| damaged)
+    T::from_bytes(opened(&note, name, FORM)?).map(Some).map_err(|_| ProcessError::Note(name))
 }
 
-impl Coded for Part {
-    fn encode(&self, to: &mut Vec<u8>) {
-        to.push(match self {
-            Self::None => 0,
-            Self::Joins => 1,
-            Self::Member => 2,
-        });
+/// The content of a note, which is of this form.
+///
+/// # Errors
+/// [`ProcessError::Form`] if it is of another one, [`ProcessError::Note`] if it is damaged.
+pub(crate) fn opened<'a>(note: &'a [u8], name: &'static str, form: u32) -> Result<&'a [u8], ProcessError> {
+    let (found, rest) = note.split_first_chunk().ok_or(ProcessError::Note(name))?;
+    let found = u32::from_le_bytes(*found);
+    if found != form {
+        return Err(ProcessError::Form { note: name, found, known: form });
     }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        match u8::decode(from)? {
-            0 => Ok(Self::None),
-            1 => Ok(Self::Joins),
-            2 => Ok(Self::Member),
-            other => Err(DecodeError::Kind(other, "part")),
-        }
+    match rest.split_first_chunk() {
+        Some((crc, content)) if crc32c::crc32c(content) == u32::from_le_bytes(*crc) => Ok(content),
+        _ => Err(ProcessError::Note(name)),
     }
 }
 
 impl Coded for Place {
     fn encode(&self, to: &mut Vec<u8>) {
-        self.identity.as_bytes().to_vec().encode(to);
+        self.identity.encode(to);
         self.incarnation.0.encode(to);
         self.part.encode(to);
         self.form.encode(to);
         self.has_shown.encode(to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let identity = Vec::<u8>::decode(from)?;
         Ok(Self {
-            identity: String::from_utf8(identity).map_err(|_| DecodeError::Length)?,
+            identity: Coded::decode(from)?,
             incarnation: Incarnation::drawn(Coded::decode(from)?),
             part: Coded::decode(from)?,
             form: Coded::decode(from)?,

@@ -22,15 +22,12 @@
 //! A horizon is a database `u32` and a version `u64`. `between` has the frames between sites.
 
 mod between;
-mod commands;
 mod horizon;
 
 pub use between::Between;
 pub use horizon::{Horizon, database_of};
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{
-    ClusterId, Command, Declaration, KEY_BYTES_MAX, Key, SiteId, TransactionId, VALUE_BYTES_MAX, Version,
-};
+use pares_wice::{Command, Declaration, KEY_BYTES_MAX, Key, SiteId, TransactionId, VALUE_BYTES_MAX, Version};
 
 /// Requests a client may have open at a time: a site remembers the replies to so many, for repeats.
 pub const OPEN_MAX: u64 = 64;
@@ -80,57 +77,53 @@ pub struct WantedPieces {
     /// The first piece that is not to come yet.
     pub until: u32,
 }
-
-impl Coded for WantedPieces {
-    fn encode(&self, to: &mut Vec<u8>) {
-        (self.copy, self.next).encode(to);
-        self.after.encode(to);
-        self.until.encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let (copy, next) = Coded::decode(from)?;
-        Ok(Self { copy, next, after: Coded::decode(from)?, until: Coded::decode(from)? })
-    }
-}
+pares_wice::fields! { WantedPieces { copy, next, after, until } }
 
 /// What became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
 pub enum Code {
     /// Done; of an execution: in the logs of all living clusters.
-    Done = 1,
+    Done,
     /// The application says no; nothing has changed.
-    Refused = 2,
+    Refused,
     /// It lost against others, too often; nothing has changed.
-    Aborted = 3,
+    Aborted,
     /// A cluster is behind or cut off, and too much waits for it; nothing has changed.
-    Behind = 4,
+    Behind,
     /// Not at this site, or not now; nothing has changed. The text says what to do.
-    Impossible = 5,
+    Impossible,
     /// Who asks may not ask this; nothing has changed.
-    Denied = 6,
+    Denied,
     /// Not known yet: it may be done already, or be done later. Ask again under the same number, to learn what became of it.
-    Unknown = 7,
+    Unknown,
     /// Too much of this is under way at this site; nothing has changed. Ask again later, or another site.
-    Busy = 8,
+    Busy,
     /// This site takes no part now, reads its log, or does not have what the client has seen; nothing has changed. Another site may do it, or this one later.
-    Elsewhere = 9,
+    Elsewhere,
 }
-
-impl Code {
-    fn of(byte: u8) -> Result<Self, DecodeError> {
-        let all = [
-            Self::Done,
-            Self::Refused,
-            Self::Aborted,
-            Self::Behind,
-            Self::Impossible,
-            Self::Denied,
-            Self::Unknown,
-            Self::Busy,
-            Self::Elsewhere,
-        ];
-        all.into_iter().find(|code| *code as u8 == byte).ok_or(DecodeError::Kind(byte, "code"))
+pares_wice::kinds! {
+    Code, "code" {
+        1 => Done,
+        2 => Refused,
+        3 => Aborted,
+        4 => Behind,
+        5 => Impossible,
+        6 => Denied,
+        7 => Unknown,
+        8 => Busy,
+        9 => Elsewhere,
+    }
+    Ask, "question" {
+        5 => Execute(id, horizon; request),
+        6 => Read(tag, horizon; request),
+        7 => Latest(tag, horizon; request),
+        8 => Operate(tag, command),
+        9 => Report(tag),
+        10 => Remove(tag, site),
+        11 => Copy(tag, wanted),
+        12 => Versions(tag, after),
+        64 => Grant(tag, database, declared),
+        65 => Begin(tag, database, takeovers, opening),
     }
 }
 
@@ -168,30 +161,7 @@ impl Ask {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let to = &mut bytes;
-        match self {
-            Self::Execute(id, horizon, _) => (5u8, (*id, *horizon)).encode(to),
-            Self::Read(tag, horizon, _) => (6u8, (*tag, *horizon)).encode(to),
-            Self::Latest(tag, horizon, _) => (7u8, (*tag, *horizon)).encode(to),
-            Self::Operate(tag, command) => {
-                (8u8, *tag).encode(to);
-                commands::encode(*command, to);
-            }
-            Self::Report(tag) => (9u8, *tag).encode(to),
-            Self::Remove(tag, site) => ((10u8, *tag), (site.cluster, site.number)).encode(to),
-            Self::Copy(tag, wanted) => {
-                (11u8, *tag).encode(to);
-                wanted.encode(to);
-            }
-            Self::Versions(tag, after) => (12u8, (*tag, *after)).encode(to),
-            Self::Grant(tag, database, declared) => ((64u8, *tag), (*database, *declared)).encode(to),
-            Self::Begin(tag, database, takeovers, opening) => {
-                ((65u8, *tag), (*database, (*takeovers, *opening))).encode(to);
-            }
-        }
-        if let Self::Execute(.., request) | Self::Read(.., request) | Self::Latest(.., request) = self {
-            bytes.extend_from_slice(request);
-        }
+        self.encode(&mut bytes);
         bytes
     }
 
@@ -200,29 +170,7 @@ impl Ask {
     /// # Errors
     /// If they are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut from = bytes;
-        match u8::decode(&mut from)? {
-            5 => Ok(Self::Execute(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from.to_vec())),
-            6 => Ok(Self::Read(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from.to_vec())),
-            7 => Ok(Self::Latest(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from.to_vec())),
-            8 => Ok(Self::Operate(Coded::decode(&mut from)?, commands::decode(&mut from)?)),
-            9 => Ok(Self::Report(Coded::decode(&mut from)?)),
-            10 => {
-                let (tag, (cluster, number)) = <(u64, (ClusterId, u8))>::decode(&mut from)?;
-                Ok(Self::Remove(tag, SiteId { cluster, number }))
-            }
-            11 => Ok(Self::Copy(Coded::decode(&mut from)?, Coded::decode(&mut from)?)),
-            12 => Ok(Self::Versions(Coded::decode(&mut from)?, Coded::decode(&mut from)?)),
-            64 => {
-                let (tag, (database, declared)) = Coded::decode(&mut from)?;
-                Ok(Self::Grant(tag, database, declared))
-            }
-            65 => {
-                let (tag, (database, (takeovers, opening))) = Coded::decode(&mut from)?;
-                Ok(Self::Begin(tag, database, takeovers, opening))
-            }
-            other => Err(DecodeError::Kind(other, "question")),
-        }
+        Self::decode(&mut &*bytes)
     }
 }
 
@@ -231,7 +179,7 @@ impl Reply {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(REPLY_HEAD_BYTES + self.body.len());
-        (self.to, (self.code as u8, self.horizon)).encode(&mut bytes);
+        (self.to, (self.code, self.horizon)).encode(&mut bytes);
         assert_eq!(bytes.len(), REPLY_HEAD_BYTES, "so much stands before the body of a reply");
         bytes.extend_from_slice(&self.body);
         bytes
@@ -243,14 +191,14 @@ impl Reply {
     /// If they are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut from = bytes;
-        let (to, (code, horizon)) = <(u64, (u8, Horizon))>::decode(&mut from)?;
-        Ok(Self { to, code: Code::of(code)?, horizon, body: from.to_vec() })
+        let (to, (code, horizon)) = Coded::decode(&mut from)?;
+        Ok(Self { to, code, horizon, body: from.to_vec() })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use pares_wice::ClusterSet;
+    use pares_wice::{ClusterId, ClusterSet};
 
     use super::*;
 

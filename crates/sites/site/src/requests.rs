@@ -280,7 +280,7 @@ pub(crate) fn reply_value(id: TransactionId, answer: &Answer) -> Value {
     let is_final = matches!(answer.code, Code::Done | Code::Refused);
     assert!(is_final, "what is remembered of a request was done or refused");
     let mut bytes = Vec::with_capacity(9 + answer.body.len());
-    (id.sequence, answer.code as u8).encode(&mut bytes);
+    (id.sequence, answer.code).encode(&mut bytes);
     if answer.body.len() <= REMEMBERED_BYTES_MAX {
         bytes.extend_from_slice(&answer.body);
     }
@@ -300,9 +300,8 @@ pub(crate) enum Remembered {
 
 pub(crate) fn remembered(id: TransactionId, value: Option<&Value>) -> Remembered {
     let Some(mut bytes) = value.map(Value::as_bytes) else { return Remembered::Nothing };
-    match <(u64, u8)>::decode(&mut bytes) {
+    match <(u64, Code)>::decode(&mut bytes) {
         Ok((sequence, code)) if sequence == id.sequence => {
-            let code = if code == Code::Refused as u8 { Code::Refused } else { Code::Done };
             Remembered::Answered(Answer { code, body: bytes.to_vec() })
         }
         Ok((sequence, _)) if sequence > id.sequence => Remembered::TooOld,

@@ -30,7 +30,7 @@ pub enum Rights {
 }
 
 impl Rights {
-    /// The rights of who is called so; of everybody, where nobody shows a certificate.
+    /// The rights of who is called so; of all, where nobody shows a certificate.
     #[must_use]
     pub fn of(caller: Option<&str>) -> Self {
         let Some(caller) = caller else { return Self::Operate };
@@ -49,12 +49,7 @@ impl Rights {
             Ask::Report(_) => Self::Report,
             Ask::Read(..) | Ask::Latest(..) => Self::Read,
             Ask::Execute(..) => Self::Execute,
-            Ask::Operate(..)
-            | Ask::Remove(..)
-            | Ask::Copy(..)
-            | Ask::Versions(..)
-            | Ask::Grant(..)
-            | Ask::Begin(..) => Self::Operate,
+            _ => Self::Operate,
         }
     }
 

@@ -73,7 +73,14 @@ impl Machine {
         SiteNode::begin(self.clone(), self.setup(clusters)?, Items)
     }
 
-    /// The same site's duty cycle, which takes part.
+    /// A machine, and its site of such clusters.
+    pub(crate) fn with_site(clusters: &[u8]) -> (Self, TestSite) {
+        let machine = Self::default();
+        let site = machine.begin(clusters).unwrap();
+        (machine, site)
+    }
+
+    /// The same site's duty cycle, which participates.
     pub(crate) fn cycle(&self, clusters: &[u8]) -> Cycle<Machine, Items> {
         let setup = self.setup(clusters).unwrap();
         let place = Place::open(&mut self.clone(), IDENTITY).unwrap();
@@ -277,15 +284,22 @@ impl Connections for Wire {
 }
 
 /// A store on a disk that is told when to rot. It takes what it is given all the same.
-struct Rotting {
+#[derive(Default)]
+pub(crate) struct Rotting {
     store: Memory,
     rotten: Arc<AtomicBool>,
     busy: Arc<AtomicBool>,
+    relapsed: bool,
 }
 
 impl Rotting {
+    /// One whose server has come back without what was written.
+    pub(crate) fn relapsed() -> Self {
+        Self { relapsed: true, ..Self::default() }
+    }
+
     fn over(store: Memory, rotten: &Arc<AtomicBool>, busy: &Arc<AtomicBool>) -> Self {
-        Self { store, rotten: Arc::clone(rotten), busy: Arc::clone(busy) }
+        Self { store, rotten: Arc::clone(rotten), busy: Arc::clone(busy), relapsed: false }
     }
 }
 
@@ -320,7 +334,7 @@ impl Store for Rotting {
         if self.busy.load(Ordering::Relaxed) {
             return Err(StoreError::Busy(0));
         }
-        let snapshot = self.store.snapshot()?;
+        let snapshot = if self.relapsed { Memory::default().snapshot()? } else { self.store.snapshot()? };
         Ok(Box::new(RottingSnapshot { snapshot, rotten: Arc::clone(&self.rotten) }))
     }
 
@@ -344,11 +358,7 @@ impl Reads for RottingSnapshot {
 }
 
 impl StoreSnapshot for RottingSnapshot {
-    fn version(&self) -> Version {
-        self.snapshot.version()
-    }
-
-    fn meta(&self) -> &[u8] {
-        self.snapshot.meta()
+    fn mark(&self) -> &Mark {
+        self.snapshot.mark()
     }
 }

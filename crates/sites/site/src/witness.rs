@@ -22,7 +22,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use pares_link::Links;
-use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Declaration, Register};
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +44,7 @@ const REGISTER: &str = "register";
 pub struct WitnessReport {
     /// The count of takeovers from which on it grants; none while it has no register.
     pub floor: Option<u32>,
-    /// What it granted last: takeovers of the era that was ended, the cluster that goes on, those that were lost.
+    /// What it granted last: takeovers of the era that was ended, the cluster that continues, those that were lost.
     pub granted: Option<(u32, u8, Vec<u8>)>,
     /// While it has no register: the number under which it was opened, without which it begins none.
     #[serde(default)]
@@ -178,17 +177,7 @@ struct Kept {
     identity: String,
     register: Register,
 }
-
-impl Coded for Kept {
-    fn encode(&self, to: &mut Vec<u8>) {
-        self.identity.as_bytes().to_vec().encode(to);
-        self.register.encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let identity = String::from_utf8(Coded::decode(from)?).map_err(|_| DecodeError::Length)?;
-        Ok(Self { identity, register: Coded::decode(from)? })
-    }
-}
+pares_wice::fields! { Kept { identity, register } }
 
 /// A witness on this machine.
 pub struct WitnessProcess {
@@ -213,7 +202,7 @@ impl WitnessProcess {
     /// Answers what has come, after waiting for something at most for `patience`.
     ///
     /// # Errors
-    /// [`ProcessError`]: end the process, and start it anew.
+    /// [`ProcessError`]: end the process, and start it again.
     pub fn turn(&mut self, patience: Duration) -> Result<(), ProcessError> {
         self.links.poll(Some(patience), &mut self.inbox)?;
         for (who, why) in std::mem::take(&mut self.inbox.refused) {
@@ -300,7 +289,7 @@ mod tests {
         assert_eq!(asked(&mut opened(dir.path()), 3, 0, 1).code, Code::Done);
     }
 
-    /// One operator renews to 5 and sleeps; others renew to 6, B is granted that it goes on from there, and the disk is lost again.
+    /// One operator renews to 5 and sleeps; others renew to 6, B is granted that it continues from there, and the disk is lost again.
     #[test]
     fn a_begin_of_a_renewal_of_before_it_was_opened_is_refused() {
         let dir = tempfile::tempdir().unwrap();

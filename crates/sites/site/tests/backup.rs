@@ -3,9 +3,7 @@
 
 mod common;
 
-use std::path::Path;
-
-use common::{Engine, PATIENCE, Sites, configuration_over, done, until};
+use common::{Engine, PATIENCE, Sites, configuration_over, done, report, scratch, until};
 use pares_link::{ClientStream, Door};
 use pares_site::backup::{
     BackupConnection, BackupError, BackupFolder, CopyFacts, Followed, Following, Pace, Restoration, Until,
@@ -13,8 +11,9 @@ use pares_site::backup::{
 };
 use pares_site::items::Items;
 use pares_site::protocol::{Ask, Code, Reply, WantedPieces};
-use pares_site::{Access, Client, SiteReport, SitesConfig};
+use pares_site::{Access, Client, SitesConfig};
 use pares_wice::{Key, SiteId, Stored, Version};
+use tempfile::TempDir;
 
 const A0: SiteId = SiteId::new(0, 0);
 const B0: SiteId = SiteId::new(1, 0);
@@ -25,6 +24,13 @@ over_every_engine!(
     a_restored_database_is_another_and_lives_as_any,
 );
 
+/// A directory of backups, which is removed with the first.
+fn folder() -> (TempDir, BackupFolder) {
+    let dir = scratch();
+    let folder = BackupFolder::create(dir.path()).unwrap();
+    (dir, folder)
+}
+
 fn door(sites: &Sites, site: SiteId) -> Door {
     sites.address(site).into()
 }
@@ -33,14 +39,14 @@ fn hose(sites: &Sites, site: SiteId) -> BackupConnection {
     BackupConnection::connect(&door(sites, site)).unwrap()
 }
 
-/// Takes a copy, and begins to follow.
-fn taken(sites: &Sites, folder: &BackupFolder) -> (CopyFacts, Following) {
+/// Takes a copy at a site, and begins to follow.
+fn taken(sites: &Sites, site: SiteId, folder: &BackupFolder) -> (CopyFacts, Following) {
     let mut following = None;
     let mut begin = |identity: &str, stored: Stored, at_ms| {
         following = Some(Following::begin(folder, identity, stored, at_ms, |_| {})?);
         Ok(())
     };
-    let facts = take(&mut hose(sites, B0), folder, PACE, &mut begin, |_| true).unwrap();
+    let facts = take(&mut hose(sites, site), folder, PACE, &mut begin, |_| true).unwrap();
     (facts, following.unwrap())
 }
 
@@ -54,10 +60,6 @@ fn follow(following: &mut Following, sites: &Sites, version: u64) {
     });
 }
 
-fn report(client: &mut Client) -> SiteReport {
-    serde_json::from_slice(&client.report(PATIENCE).unwrap()).unwrap()
-}
-
 /// The stable version of the site that the client uses, and that of its store.
 fn stable(client: &mut Client) -> u64 {
     report(client).stable
@@ -68,25 +70,25 @@ fn stored(client: &mut Client) -> u64 {
 }
 
 /// Another database with what `folder` has up to `version`, started.
-fn restored(engine: Engine, folder: &BackupFolder, version: u64, dir: &Path) -> Sites {
+fn restored(engine: Engine, folder: &BackupFolder, version: u64) -> Sites {
+    let dir = scratch();
     let mut config = configuration_over(engine, 2, 1).unwrap();
     let plan = Restoration::plan(folder, Until::Version(Version(version))).unwrap();
-    let digests = [A0, B0].map(|site| plan.fill(&config, site, dir, &mut |_| {}).unwrap().digest);
+    let digests = [A0, B0].map(|site| plan.fill(&config, site, dir.path(), &mut |_| {}).unwrap().digest);
     assert_eq!(digests[0], digests[1]);
     config.begins = version;
-    config.make_directories(dir).unwrap();
+    config.make_directories(dir.path()).unwrap();
     Sites::begin(dir, config, Items)
 }
 
 fn what_is_restored_is_what_the_database_was_at_that_version(engine: Engine) {
-    let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
-    let Some(sites) = Sites::start_over(engine, dirs[0].path(), 2, 1) else { return };
-    let folder = BackupFolder::create(dirs[1].path()).unwrap();
+    let Some(sites) = Sites::start_over(engine, 2, 1) else { return };
+    let (_dir, folder) = folder();
     let mut client = sites.client(1, &[A0, B0]);
     done(client.execute(b"add alice 100", PATIENCE));
     done(client.execute(b"put note of some words", PATIENCE));
     until(|| stored(&mut sites.client(2, &[B0])) >= 2);
-    let (facts, mut following) = taken(&sites, &folder);
+    let (facts, mut following) = taken(&sites, B0, &folder);
     assert!(facts.items >= 2 && facts.version >= Version(2), "{facts:?}");
     done(client.execute(b"transfer alice bob 30", PATIENCE));
     let here = stable(&mut client);
@@ -96,7 +98,7 @@ fn what_is_restored_is_what_the_database_was_at_that_version(engine: Engine) {
     follow(&mut following, &sites, stable(&mut client));
     drop((sites, following));
     folder.verify().unwrap();
-    let sites = restored(engine, &folder, here, dirs[2].path());
+    let sites = restored(engine, &folder, here);
     for site in [A0, B0] {
         let mut client = sites.client(9, &[site]);
         assert_eq!(done(client.read(b"list - - 99", PATIENCE)), right, "{site}");
@@ -104,16 +106,15 @@ fn what_is_restored_is_what_the_database_was_at_that_version(engine: Engine) {
 }
 
 fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
-    let dirs = [(); 4].map(|()| tempfile::tempdir().unwrap());
-    let Some(sites) = Sites::start_over(engine, dirs[0].path(), 2, 1) else { return };
-    let folder = BackupFolder::create(dirs[1].path()).unwrap();
+    let Some(sites) = Sites::start_over(engine, 2, 1) else { return };
+    let (_dir, folder) = folder();
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"add alice 100", PATIENCE));
     until(|| stored(&mut sites.client(2, &[B0])) >= 1);
-    let (facts, following) = taken(&sites, &folder);
+    let (facts, following) = taken(&sites, B0, &folder);
     let identity = sites.config.identity.clone();
     drop((sites, following));
-    let mut sites = restored(engine, &folder, facts.version.0, dirs[2].path());
+    let mut sites = restored(engine, &folder, facts.version.0);
     assert_ne!(sites.config.identity, identity);
     let mut client = sites.client(1, &[A0, B0]);
     // What the backup has of a client's requests is not done again.
@@ -123,7 +124,7 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     assert!(stable(&mut client) > facts.version.0, "versions go on");
     // A cluster that loses its disks gets the items that nobody has a log of.
     sites.stop(B0);
-    std::fs::remove_dir_all(dirs[2].path().join("site-1-0")).unwrap();
+    sites.lose_disk(B0);
     let lost = pares_wice::ClusterSet::default().with(pares_wice::ClusterId(1));
     sites.client(7, &[A0]).operate(pares_wice::Command::DeclareLost(lost), PATIENCE).unwrap();
     sites.run(B0);
@@ -134,7 +135,7 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     // And it can be backed up in turn, in a directory of its own.
     let refused = Following::resume(&folder, |_| {}).unwrap().unwrap().take(&mut hose(&sites, A0));
     assert!(matches!(refused, Err(BackupError::Another(_))), "{refused:?}");
-    let other = BackupFolder::create(dirs[3].path()).unwrap();
+    let (_dir, other) = self::folder();
     let mut early = Following::begin(&other, &sites.config.identity, Stored::default(), 0, |_| {}).unwrap();
     let gone = early.take(&mut hose(&sites, A0));
     assert!(matches!(gone, Err(BackupError::Gone(Version(0)))), "{gone:?}");
@@ -147,7 +148,7 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     assert!(matches!(followed, Followed::Gone(_)), "no site that answers");
     drop(followed);
     assert!(Following::resume(&other, |_| {}).unwrap().is_none());
-    assert!(taken(&sites, &other).0.version > facts.version);
+    assert!(taken(&sites, B0, &other).0.version > facts.version);
 }
 
 /// Stores nine items of 100 KiB: more than a copy has in its first pieces.
@@ -163,9 +164,8 @@ fn write_nine_pieces(sites: &Sites) -> pares_site::Client {
 
 #[test]
 fn a_copy_that_is_not_to_go_on_leaves_none() {
-    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let sites = Sites::start(dirs[0].path(), 1, 1);
-    let folder = BackupFolder::create(dirs[1].path()).unwrap();
+    let sites = Sites::start(1, 1);
+    let (_dir, folder) = folder();
     write_nine_pieces(&sites);
     let stopped = take(&mut hose(&sites, A0), &folder, PACE, |_, _, _| Ok(()), |_| false);
     assert!(matches!(stopped, Err(BackupError::No(_))), "{stopped:?}");
@@ -182,9 +182,8 @@ fn a_copy_that_is_not_to_go_on_leaves_none() {
 
 #[test]
 fn death_before_first_complete_copy_takes_new_one() {
-    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let sites = Sites::start(dirs[0].path(), 1, 1);
-    let folder = BackupFolder::create(dirs[1].path()).unwrap();
+    let sites = Sites::start(1, 1);
+    let (_dir, folder) = folder();
     let mut client = write_nine_pieces(&sites);
     // Twice, and nothing is written meanwhile: both copies are of one version.
     for _ in 0..2 {
@@ -194,14 +193,9 @@ fn death_before_first_complete_copy_takes_new_one() {
         take(&mut hose(&sites, A0), &folder, PACE, begin, |_| false).unwrap_err();
         assert!(Following::resume(&folder, |_| {}).unwrap().is_none(), "a copy is taken");
     }
-    let mut following = None;
-    let begin = |identity: &str, stored: Stored, at_ms| {
-        following = Some(Following::begin(&folder, identity, stored, at_ms, |_| {})?);
-        Ok(())
-    };
-    let facts = take(&mut hose(&sites, A0), &folder, PACE, begin, |_| true).unwrap();
+    let (facts, mut following) = taken(&sites, A0, &folder);
     done(client.execute(b"put note 1", PATIENCE));
-    let (mut following, here) = (following.unwrap(), stable(&mut client));
+    let here = stable(&mut client);
     until(|| following.take(&mut hose(&sites, A0)).is_ok() && following.last() >= Version(here));
     drop(following);
     assert!(folder.verify().unwrap().bases == [facts]);
@@ -216,9 +210,8 @@ fn death_before_first_complete_copy_takes_new_one() {
 
 #[test]
 fn only_operators_take_backups() {
-    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let sites = Sites::start_with_tls(dirs[0].path(), 1, 1);
-    let folder = BackupFolder::create(dirs[1].path()).unwrap();
+    let sites = Sites::start_with_tls(1, 1);
+    let (_dir, folder) = folder();
     let taken = |certificate: &str| {
         let access = Access::named(sites.config.clone(), &sites.dir, &[certificate]).unwrap();
         let mut hose = BackupConnection::connect(&access.door(A0).unwrap()).unwrap();
@@ -233,8 +226,7 @@ fn only_operators_take_backups() {
 
 #[test]
 fn a_third_backup_at_a_time_is_refused_until_another_ends() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 1, 1);
+    let sites = Sites::start(1, 1);
     done(sites.client(1, &[A0]).execute(b"put a 1", PATIENCE));
     let begin = || {
         let mut stream = ClientStream::connect(&door(&sites, A0), 8 << 20).unwrap();

@@ -62,8 +62,7 @@ impl Plain {
 
 #[test]
 fn waiter_learns_unknown_then_outcome_on_retry() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start_within(dir.path(), 2, 3, IMPATIENT);
+    let mut sites = Sites::start_within(2, 3, IMPATIENT);
     done(sites.client(1, &HERE).execute(b"add a 1", PATIENCE));
     THERE.into_iter().for_each(|site| sites.stop(site));
     let mut clients: Vec<Plain> =
@@ -86,8 +85,7 @@ fn waiter_learns_unknown_then_outcome_on_retry() {
 
 #[test]
 fn sites_refuse_before_memory_fills_and_resume() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start_within(dir.path(), 2, 3, IMPATIENT);
+    let mut sites = Sites::start_within(2, 3, IMPATIENT);
     done(sites.client(1, &HERE).execute(b"add a 1", PATIENCE));
     THERE.into_iter().for_each(|site| sites.stop(site));
     let long = "x".repeat(400 << 10);
@@ -129,8 +127,7 @@ fn sites_refuse_before_memory_fills_and_resume() {
 
 #[test]
 fn one_client_does_not_take_all_places() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start_within(dir.path(), 2, 1, IMPATIENT);
+    let mut sites = Sites::start_within(2, 1, IMPATIENT);
     done(sites.client(1, &HERE[..1]).execute(b"add a 1", PATIENCE));
     sites.stop(THERE[0]);
     let mut client = Plain::connect(sites.address(HERE[0]), 2);

@@ -28,7 +28,7 @@ fn shown(dir: &Path, name: &str) -> Trust {
     Identity::load(&TlsFiles::named(dir, name)).unwrap().trust().unwrap()
 }
 
-/// Somebody who says to a site that he is A0, and shows `trust` (nothing: in the clear). Returns when the site has closed.
+/// Somebody who says to a site that he is A0, and shows `trust` (nothing: unencrypted). Returns when the site has closed.
 fn forged(sites: &Sites, to: SiteId, trust: Option<Trust>) {
     let address = sites.config.place(to).unwrap().peers;
     let door = trust.map_or(Door::from(address), |trust| Door::with_tls(address, trust, number(to), SYSTEM));
@@ -60,11 +60,10 @@ fn says(sites: &Sites, site: SiteId, what: &str) {
 
 #[test]
 fn forged_peer_is_refused_inside_and_outside_cluster() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start_with_tls(dir.path(), 2, 2);
+    let sites = Sites::start_with_tls(2, 2);
     let mut client = sites.client_of("client-app", 1, &[A0, A1]);
     done(client.execute(b"add alice 100", PATIENCE));
-    let tls = dir.path().join("tls");
+    let tls = sites.dir.join("tls");
     let other = tempfile::tempdir().unwrap();
     pares_link::issue(other.path(), SYSTEM, &[number(A0)]).unwrap();
     // It believes this system, and shows what another authority has issued in the right name.
@@ -98,8 +97,7 @@ const LOST: Command = Command::DeclareLost(ClusterSet(1 << 1));
 
 #[test]
 fn who_may_not_is_told_so_and_nothing_changes() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start_with_tls(dir.path(), 2, 1);
+    let sites = Sites::start_with_tls(2, 1);
     let [mut client, mut reader, mut operator, mut site] =
         ["client-app", "reader-app", "operator-app", "site-1-0"].map(|name| sites.client_of(name, 1, &[A0]));
     done(client.execute(b"put a 1", PATIENCE));
@@ -127,10 +125,9 @@ fn who_may_not_is_told_so_and_nothing_changes() {
 
 #[test]
 fn client_without_certificate_is_refused_with_reason() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start_with_tls(dir.path(), 1, 1);
+    let sites = Sites::start_with_tls(1, 1);
     let address = sites.address(A0);
-    let trust = Trust::load(&dir.path().join("tls/ca.pem")).unwrap();
+    let trust = Trust::load(&sites.dir.join("tls/ca.pem")).unwrap();
     for (door, why) in [
         (Door::from(address), "requires TLS"),
         (Door::with_tls(address, trust, number(A0), SYSTEM), "CertificateRequired"),
@@ -148,8 +145,7 @@ fn client_without_certificate_is_refused_with_reason() {
 
 #[test]
 fn rubbish_at_both_ports_disturbs_nobody() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start_with_tls(dir.path(), 1, 3);
+    let sites = Sites::start_with_tls(1, 3);
     let mut client = sites.client_of("client-app", 1, &[A0]);
     done(client.execute(b"add alice 1000", PATIENCE));
     let place = sites.config.place(A0).unwrap().clone();

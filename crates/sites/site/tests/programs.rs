@@ -12,8 +12,7 @@ const B0: SiteId = SiteId { cluster: pares_wice::ClusterId(1), number: 0 };
 
 #[test]
 fn a_client_that_moves_reads_what_it_was_told_elsewhere() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 2, 1);
+    let sites = Sites::start(2, 1);
     let mut at = [(1, A0), (2, B0)].map(|(number, site)| sites.client(number, &[site]));
     for round in 1..=100 {
         at.reverse();
@@ -30,8 +29,7 @@ fn a_client_that_moves_reads_what_it_was_told_elsewhere() {
 
 #[test]
 fn the_latest_has_what_others_were_told_at_any_site() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 2, 1);
+    let sites = Sites::start(2, 1);
     let (mut writer, mut reader) = (sites.client(1, &[A0]), sites.client(2, &[B0]));
     for round in 1..=40 {
         done(writer.execute(format!("put a {round}").as_bytes(), PATIENCE));
@@ -48,8 +46,7 @@ fn values() -> Vec<Value> {
 
 #[test]
 fn every_name_and_value_comes_back_as_it_was_put() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 1, 1);
+    let sites = Sites::start(1, 1);
     let mut client = sites.client(1, &[A0]);
     let names = ["a", "a b", "a;b", "\"a\"", "changed: a", "a\nb"];
     for value in values() {
@@ -70,8 +67,7 @@ fn is_changed<T>(done: Result<T, TransactionError>) -> bool {
 
 #[test]
 fn a_transaction_sees_one_state_or_learns_that_it_has_changed() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 2, 1);
+    let sites = Sites::start(2, 1);
     let (mut client, mut other) = (sites.client(1, &[B0]), sites.client(2, &[A0]));
     done(other.execute(b"together put a 1; put b 1", PATIENCE));
     client.has_seen(other.horizon());
@@ -99,8 +95,7 @@ fn client_at(sites: &Sites, site: SiteId, other: &Client) -> Client {
 
 #[test]
 fn transactions_of_many_clients_lose_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 2, 1);
+    let sites = Sites::start(2, 1);
     let each = |number: u64| {
         let mut client = sites.client(number, if number.is_multiple_of(2) { &[A0, B0] } else { &[B0, A0] });
         for _ in 0..10 {
@@ -119,8 +114,7 @@ fn transactions_of_many_clients_lose_nothing() {
 
 #[test]
 fn transaction_survives_its_site_and_executes_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 1, 3);
+    let mut sites = Sites::start(1, 3);
     let mut client = sites.client(1, &[SiteId::new(0, 2), A0, SiteId::new(0, 1)]);
     done(client.execute(b"put a 1", PATIENCE));
     let mut transaction = client.begin(PATIENCE);
@@ -135,8 +129,7 @@ fn transaction_survives_its_site_and_executes_once() {
 
 #[test]
 fn what_cannot_be_is_told_and_changes_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 1, 1);
+    let sites = Sites::start(1, 1);
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"put text words", PATIENCE));
     let mut transaction = client.begin(PATIENCE);

@@ -6,11 +6,11 @@ mod common;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use common::{PATIENCE, Sites, done};
+use common::{PATIENCE, Sites, done, report};
 use pares_link::ClientStream;
 use pares_site::items::Items;
 use pares_site::protocol::{Ask, Code, Horizon, Reply};
-use pares_site::{Application, ApplicationError, Client, SiteReport, View};
+use pares_site::{Application, ApplicationError, Client, View};
 use pares_store::{Reads, Work};
 use pares_wice::SiteId;
 
@@ -69,10 +69,6 @@ impl Application for Held {
     }
 }
 
-fn report(client: &mut Client) -> SiteReport {
-    serde_json::from_slice(&client.report(PATIENCE).unwrap()).unwrap()
-}
-
 /// The site that certifies, and a client of it alone.
 fn certifier(sites: &Sites<Held>) -> Client {
     for number in (0..3).cycle() {
@@ -86,9 +82,8 @@ fn certifier(sites: &Sites<Held>) -> Client {
 
 #[test]
 fn a_read_that_takes_long_deposes_nobody_and_delays_nobody() {
-    let dir = tempfile::tempdir().unwrap();
     let held = Held::default();
-    let sites = Sites::start_with(dir.path(), 1, 3, held.clone());
+    let sites = Sites::start_with(1, 3, held.clone());
     let mut client = certifier(&sites);
     done(client.execute(b"put a 1", PATIENCE));
     // Not a client, which would ask again.

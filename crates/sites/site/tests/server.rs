@@ -23,7 +23,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The server's process that serves the site's writer; if that is killed the whole server starts anew.
+/// The server's process that serves the site's writer; if that is killed the whole server starts again.
 fn writer(database: &str) -> Option<Pid> {
     let mut client = None;
     until(|| {
@@ -70,8 +70,7 @@ fn ask(sites: &Sites, client: &mut Client, site: SiteId, query: &str, key: i32) 
 #[test]
 fn answered_sql_survives_every_crash_and_is_visible() {
     let _alone = alone();
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };
+    let Some(sites) = Sites::start_over(Engine::Postgres, 2, 1) else { return };
     sites.sql(A0).batch_execute("CREATE TABLE note (key int PRIMARY KEY)").unwrap();
     let run = |site: SiteId| {
         let mut client = sites.sql(site);
@@ -102,8 +101,7 @@ fn answered_sql_survives_every_crash_and_is_visible() {
 #[test]
 fn a_server_that_crashes_under_its_sites_takes_nothing_with_it() {
     let _alone = alone();
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };
+    let Some(sites) = Sites::start_over(Engine::Postgres, 2, 1) else { return };
     let mut client = sites.client(1, &[A0, B0]);
     for round in 0..60 {
         if round % 20 == 10 {
@@ -122,8 +120,7 @@ fn a_server_that_crashes_under_its_sites_takes_nothing_with_it() {
 #[test]
 fn idle_server_crash_ends_no_site() {
     let _alone = alone();
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };
+    let Some(sites) = Sites::start_over(Engine::Postgres, 2, 1) else { return };
     let mut client = sites.client(1, &[A0, B0]);
     sites.sql(A0).batch_execute("CREATE TABLE note (key int PRIMARY KEY)").unwrap();
     done(client.execute(b"add alice 1", PATIENCE));

@@ -6,10 +6,10 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{Engine, PATIENCE, Sites, delivered, done, until};
+use common::{Engine, PATIENCE, Sites, done, report, until};
 use pares_site::items::Items;
 use pares_site::protocol::Code;
-use pares_site::{CallError, Client, Process, ProcessError, SitesConfig};
+use pares_site::{CallError, Process, ProcessError, SitesConfig};
 use pares_store::StoreError;
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
@@ -30,24 +30,25 @@ over_every_engine!(
     empty_certifier_cluster_returns_after_declared_lost,
 );
 
+fn is_refused(said: &Result<Vec<u8>, CallError>) -> bool {
+    matches!(said, Err(CallError::No { code: Code::Refused, .. }))
+}
+
 fn one_site_alone_executes_and_remembers(engine: Engine) {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(mut sites) = Sites::start_over(engine, dir.path(), 1, 1) else { return };
+    let Some(mut sites) = Sites::start_over(engine, 1, 1) else { return };
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"add alice 100", PATIENCE));
     assert_eq!(done(client.execute(b"transfer alice bob 30", PATIENCE)), "alice has 70 left");
     assert_eq!(done(client.read(b"get bob", PATIENCE)), "30");
     let refused = client.execute(b"transfer alice bob 71", PATIENCE);
-    assert!(matches!(refused, Err(CallError::No { code: Code::Refused, .. })), "{refused:?}");
-    sites.stop(A0);
-    sites.run(A0);
+    assert!(is_refused(&refused), "{refused:?}");
+    sites.restart(A0);
     assert_eq!(done(client.execute(b"get alice", PATIENCE)), "70");
     assert_eq!(done(client.read(b"sum", PATIENCE)), "2 100");
 }
 
 fn what_is_put_is_read_as_it_was_whatever_it_looks_like(engine: Engine) {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over(engine, dir.path(), 1, 1) else { return };
+    let Some(sites) = Sites::start_over(engine, 1, 1) else { return };
     let mut client = sites.client(1, &[A0]);
     for (put, read) in [
         ("sixteen_bytes___", "sixteen_bytes___"),
@@ -60,10 +61,7 @@ fn what_is_put_is_read_as_it_was_whatever_it_looks_like(engine: Engine) {
         assert_eq!(done(client.read(b"get it", PATIENCE)), read);
     }
     let refused = client.execute(b"add it 1", PATIENCE);
-    assert!(
-        matches!(refused, Err(CallError::No { code: Code::Refused, .. })),
-        "text is no counter: {refused:?}"
-    );
+    assert!(is_refused(&refused), "text is no counter: {refused:?}");
     done(client.execute(b"noted note/1 put other two words", PATIENCE));
     assert_eq!(done(client.read(b"get other", PATIENCE)), "two words");
     done(client.execute(b"put put 5", PATIENCE));
@@ -72,8 +70,7 @@ fn what_is_put_is_read_as_it_was_whatever_it_looks_like(engine: Engine) {
 }
 
 fn a_request_repeated_is_done_once(engine: Engine) {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over(engine, dir.path(), 1, 1) else { return };
+    let Some(sites) = Sites::start_over(engine, 1, 1) else { return };
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"add alice 100", PATIENCE));
     assert_eq!(done(client.execute(b"transfer alice bob 30", PATIENCE)), "alice has 70 left");
@@ -82,8 +79,7 @@ fn a_request_repeated_is_done_once(engine: Engine) {
 }
 
 fn a_note_says_how_often_a_request_was_executed(engine: Engine) {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over(engine, dir.path(), 1, 1) else { return };
+    let Some(sites) = Sites::start_over(engine, 1, 1) else { return };
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"add alice 100", PATIENCE));
     assert_eq!(done(client.execute(b"noted note/1 transfer alice bob 30", PATIENCE)), "alice has 70 left");
@@ -104,22 +100,20 @@ fn a_note_says_how_often_a_request_was_executed(engine: Engine) {
 
 #[test]
 fn several_requests_together_are_one_transaction() {
-    let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 1, 1);
+    let sites = Sites::start(1, 1);
     let mut client = sites.client(1, &[A0]);
     let reply =
         done(client.execute(b"together append list 7; append list 8; get list; add alice 5", PATIENCE));
     assert_eq!(reply, "7 appended to list\n8 appended to list\n7 8\n5 added to alice\n");
     let refused = client.execute(b"together append list 9; transfer alice bob 6", PATIENCE);
-    assert!(matches!(refused, Err(CallError::No { code: Code::Refused, .. })), "{refused:?}");
+    assert!(is_refused(&refused), "{refused:?}");
     client.execute(b"together append list 9; together get list", PATIENCE).unwrap_err();
     client.execute(b"append alice 9", PATIENCE).unwrap_err();
     assert_eq!(done(client.read(b"together get list; get alice", PATIENCE)), "7 8\n5\n");
 }
 
 fn two_clusters_have_the_same_and_either_can_ask(engine: Engine) {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over(engine, dir.path(), 2, 2) else { return };
+    let Some(sites) = Sites::start_over(engine, 2, 2) else { return };
     let mut here = sites.client(1, &[A0]);
     let mut there = sites.client(2, &[B0]);
     done(here.execute(b"add alice 100", PATIENCE));
@@ -135,17 +129,16 @@ fn two_clusters_have_the_same_and_either_can_ask(engine: Engine) {
 /// The first attempt commits at a site that nobody hears of, and its client asks another, which knows less and would refuse.
 fn a_request_is_not_refused_at_one_site_and_done_at_another(engine: Engine) {
     let short = Duration::from_secs(1);
-    let dir = tempfile::tempdir().unwrap();
-    let Some(mut sites) = Sites::start_over(engine, dir.path(), 2, 1) else { return };
+    let Some(mut sites) = Sites::start_over(engine, 2, 1) else { return };
     let mut first = sites.client(1, &[A0]);
     done(first.execute(b"add carol 1", PATIENCE));
     sites.stop(B0);
     let mut client = sites.client(2, &[A0]);
-    let before = delivered(&mut first);
+    let before = report(&mut first).delivered;
     assert!(matches!(first.execute(b"add alice 100", short), Err(CallError::Silence(_))));
-    until(|| delivered(&mut first) > before);
+    until(|| report(&mut first).delivered > before);
     assert!(matches!(client.execute(b"transfer alice bob 30", short), Err(CallError::Silence(_))));
-    until(|| delivered(&mut first) > before + 1);
+    until(|| report(&mut first).delivered > before + 1);
     sites.stop(A0);
     sites.run(B0);
     let mut client = sites.client(2, &[B0]); // the same number, and so the same request
@@ -156,18 +149,16 @@ fn a_request_is_not_refused_at_one_site_and_done_at_another(engine: Engine) {
 }
 
 fn a_refusal_repeated_stays_one(engine: Engine) {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over(engine, dir.path(), 1, 1) else { return };
+    let Some(sites) = Sites::start_over(engine, 1, 1) else { return };
     let (mut client, mut other) = (sites.client(1, &[A0]), sites.client(2, &[A0]));
     client.execute(b"transfer alice bob 30", PATIENCE).unwrap_err();
     done(other.execute(b"add alice 100", PATIENCE));
     let again = client.execute_again(b"transfer alice bob 30", PATIENCE);
-    assert!(matches!(again, Err(CallError::No { code: Code::Refused, .. })), "{again:?}");
+    assert!(is_refused(&again), "{again:?}");
 }
 
 fn a_cluster_declared_lost_is_not_waited_for_and_comes_back(engine: Engine) {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(mut sites) = Sites::start_over(engine, dir.path(), 2, 1) else { return };
+    let Some(mut sites) = Sites::start_over(engine, 2, 1) else { return };
     let mut there = sites.client(1, &[B0]);
     done(there.execute(b"add alice 100", PATIENCE));
     sites.stop(A0);
@@ -182,21 +173,13 @@ fn a_cluster_declared_lost_is_not_waited_for_and_comes_back(engine: Engine) {
 }
 
 fn a_log_is_let_go_of_and_a_site_that_was_away_gets_a_copy(engine: Engine) {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(mut sites) = Sites::start_over(engine, dir.path(), 1, 3) else { return };
+    let Some(mut sites) = Sites::start_over(engine, 1, 3) else { return };
     let mut client = sites.client(1, &[A0, SiteId::new(0, 1)]);
     done(client.execute(b"put before here", PATIENCE));
     let away = SiteId::new(0, 2);
     sites.stop(away);
-    // Until both that are left have let go of the log's beginning: two bases, and the store flushed behind each.
-    let filler = "x".repeat(400 << 10);
-    let first_segment = |site: u8| dir.path().join(format!("site-0-{site}/log/{:020}.seg", 0));
-    let mut round = 0;
-    until(|| {
-        round += 1;
-        done(client.execute(format!("put filler/{} {filler}", round % 3).as_bytes(), PATIENCE));
-        !first_segment(0).exists() && !first_segment(1).exists()
-    });
+    // Until both that are left have let go of the log's beginning.
+    sites.outgrow_logs(&mut client, &[A0, SiteId::new(0, 1)]);
     sites.run(away);
     let mut there = sites.client(2, &[away]);
     until(|| there.read(b"get before", PATIENCE).is_ok_and(|value| value == b"here"));
@@ -216,41 +199,29 @@ fn rot(file: &Path, byte: u8) {
     std::fs::write(file, bytes).unwrap();
 }
 
-/// Until a site's log alone could not bring its store back any more.
-fn fill_until_its_log_begins_later(dir: &Path, site: SiteId, client: &mut Client) {
-    let first = dir.join(format!("site-{}-{}/log/{:020}.seg", site.cluster.0, site.number, 0));
-    let filler = "x".repeat(400 << 10);
-    let mut round = 0;
-    until(|| {
-        round += 1;
-        done(client.execute(format!("put filler/{} {filler}", round % 3).as_bytes(), PATIENCE));
-        !first.exists()
-    });
-}
-
 #[test]
 fn site_with_damaged_store_refilled_after_move() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 1, 3);
+    let mut sites = Sites::start(1, 3);
     let (peer, hurt) = (SiteId::new(0, 1), SiteId::new(0, 2));
-    let store = |site: SiteId| dir.path().join(format!("site-0-{}/store", site.number));
+    let store = sites.directory(hurt).join("store");
     let mut client = sites.client(1, &[A0, peer]);
     done(client.execute(format!("put long {}", "q".repeat(2000)).as_bytes(), PATIENCE));
     done(client.execute(b"add alice 1000", PATIENCE));
-    fill_until_its_log_begins_later(dir.path(), hurt, &mut client);
+    // Until its log alone could not bring its store back any more.
+    sites.outgrow_logs(&mut client, &[hurt]);
     sites.stop(hurt);
-    rot(&store(hurt).join("items.redb"), b'q');
-    let config = SitesConfig::load(dir.path()).unwrap();
-    let refused = || Process::open(&config, hurt, dir.path(), Items).err().unwrap();
+    rot(&store.join("items.redb"), b'q');
+    let config = SitesConfig::load(&sites.dir).unwrap();
+    let refused = || Process::open(&config, hurt, &sites.dir, Items).err().unwrap();
     for _ in 0..2 {
         let error = refused();
         assert!(error.is_damage() && error.to_string().contains("move the whole directory"), "{error}");
     }
-    std::fs::remove_dir_all(store(hurt)).unwrap();
+    std::fs::remove_dir_all(&store).unwrap();
     let error = refused();
     assert!(matches!(error, ProcessError::Gap { .. }) && error.is_damage(), "{error}");
     assert_eq!(done(client.execute(b"transfer alice bob 300", PATIENCE)), "alice has 700 left");
-    std::fs::remove_dir_all(dir.path().join("site-0-2")).unwrap();
+    sites.lose_disk(hurt);
     sites.run(hurt);
     let mut there = sites.client(2, &[hurt]);
     until(|| there.read(b"get bob", PATIENCE).is_ok_and(|value| value == b"300"));
@@ -260,18 +231,16 @@ fn site_with_damaged_store_refilled_after_move() {
 
 #[test]
 fn site_with_wrong_certifier_setting_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 2, 1);
+    let mut sites = Sites::start(2, 1);
     sites.stop(B0);
-    let mut config = SitesConfig::load(dir.path()).unwrap();
+    let mut config = SitesConfig::load(&sites.dir).unwrap();
     config.certifier = 1;
-    std::fs::write(dir.path().join("sites.toml"), config.to_text()).unwrap();
+    std::fs::write(sites.dir.join("sites.toml"), config.to_text()).unwrap();
     sites.run(B0);
     let mut client = sites.client(1, &[B0]);
     let begun = std::time::Instant::now();
     loop {
-        let report = client.report(PATIENCE).unwrap();
-        let report: pares_site::SiteReport = serde_json::from_slice(&report).unwrap();
+        let report = report(&mut client);
         if report.refused.iter().any(|why| why.contains("0.0") && why.contains("`certifier`")) {
             break;
         }
@@ -282,20 +251,18 @@ fn site_with_wrong_certifier_setting_is_refused() {
 
 #[test]
 fn a_server_that_is_away_is_no_damage_and_is_named() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(mut sites) = Sites::start_over(Engine::Postgres, dir.path(), 1, 1) else { return };
+    let Some(mut sites) = Sites::start_over(Engine::Postgres, 1, 1) else { return };
     sites.stop(A0);
     let nowhere = tempfile::tempdir().unwrap();
     sites.config.store = Some(format!("postgres:///x?host={}&user=postgres", nowhere.path().display()));
-    let error = Process::open(&sites.config, A0, dir.path(), Items).err().unwrap();
+    let error = Process::open(&sites.config, A0, &sites.dir, Items).err().unwrap();
     assert!(matches!(error, ProcessError::Store(StoreError::Io(_))) && !error.is_damage(), "{error}");
     assert!(error.to_string().contains("No such file") && error.to_string().contains("server"), "{error}");
 }
 
 #[test]
 fn two_processes_never_write_one_database() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 1, 1) else { return };
+    let Some(sites) = Sites::start_over(Engine::Postgres, 1, 1) else { return };
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"put a 1", PATIENCE));
     let other = tempfile::tempdir().unwrap();
@@ -307,17 +274,8 @@ fn two_processes_never_write_one_database() {
     assert!(matches!(error, ProcessError::Store(StoreError::InUse(_))), "{error}");
 }
 
-fn report(client: &mut Client) -> pares_site::SiteReport {
-    serde_json::from_slice(&client.report(PATIENCE).unwrap()).unwrap()
-}
-
-fn lose_disk(dir: &Path, site: SiteId) {
-    std::fs::remove_dir_all(dir.join(format!("site-{}-{}", site.cluster.0, site.number))).unwrap();
-}
-
 fn a_site_that_lost_its_disk_is_filled_and_votes_again(engine: Engine) {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(mut sites) = Sites::start_over(engine, dir.path(), 1, 3) else { return };
+    let Some(mut sites) = Sites::start_over(engine, 1, 3) else { return };
     let [peer, hurt] = [1, 2].map(|number| SiteId::new(0, number));
     let mut client = sites.client(1, &[A0, peer]);
     for number in 0..50 {
@@ -325,7 +283,7 @@ fn a_site_that_lost_its_disk_is_filled_and_votes_again(engine: Engine) {
     }
     for lost in [hurt, A0] {
         sites.stop(lost);
-        lose_disk(dir.path(), lost);
+        sites.lose_disk(lost);
         sites.run(lost);
         let mut there = sites.client(10 + u64::from(lost.number), &[lost]);
         until(|| report(&mut there).apart.is_none() && !report(&mut there).recalling);
@@ -347,15 +305,14 @@ fn a_site_that_lost_its_disk_is_filled_and_votes_again(engine: Engine) {
 }
 
 fn empty_certifier_cluster_returns_after_declared_lost(engine: Engine) {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(mut sites) = Sites::start_over(engine, dir.path(), 2, 2) else { return };
+    let Some(mut sites) = Sites::start_over(engine, 2, 2) else { return };
     let mut there = sites.client(1, &[B0]);
     done(there.execute(b"add alice 100", PATIENCE));
     let lost = [A0, SiteId::new(0, 1)];
     lost.into_iter().for_each(|site| sites.stop(site));
-    lost.into_iter().for_each(|site| lose_disk(dir.path(), site));
+    lost.into_iter().for_each(|site| sites.lose_disk(site));
     // Directories as `pares site init` made them, put back by somebody who believes that they are all that is needed.
-    SitesConfig::load(dir.path()).unwrap().make_directories(dir.path()).unwrap();
+    SitesConfig::load(&sites.dir).unwrap().make_directories(&sites.dir).unwrap();
     lost.into_iter().for_each(|site| sites.run(site));
     let mut here = sites.client(2, &lost);
     let refused = here.execute(b"add alice 1", Duration::from_secs(2)).unwrap_err();
@@ -374,12 +331,11 @@ fn empty_certifier_cluster_returns_after_declared_lost(engine: Engine) {
 
 #[test]
 fn cluster_missing_most_disks_asks_to_be_declared_lost() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 2, 3);
+    let mut sites = Sites::start(2, 3);
     done(sites.client(1, &[A0]).execute(b"add alice 100", PATIENCE));
     let lost = [SiteId::new(0, 1), SiteId::new(0, 2)];
     lost.into_iter().for_each(|site| sites.stop(site));
-    lost.into_iter().for_each(|site| lose_disk(dir.path(), site));
+    lost.into_iter().for_each(|site| sites.lose_disk(site));
     lost.into_iter().for_each(|site| sites.run(site));
     for site in lost {
         let mut client = sites.client(2 + u64::from(site.number), &[site]);
@@ -389,22 +345,21 @@ fn cluster_missing_most_disks_asks_to_be_declared_lost() {
 
 #[test]
 fn a_disk_that_was_replaced_is_not_let_in_again() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 1, 3);
+    let mut sites = Sites::start(1, 3);
     let hurt = SiteId::new(0, 2);
-    let own = dir.path().join("site-0-2");
+    let [own, old, new] = ["site-0-2", "old", "new"].map(|name| sites.dir.join(name));
     let mut client = sites.client(1, &[A0, SiteId::new(0, 1)]);
     done(client.execute(b"add alice 100", PATIENCE));
     sites.stop(hurt);
-    std::fs::rename(&own, dir.path().join("old")).unwrap();
+    std::fs::rename(&own, &old).unwrap();
     sites.run(hurt);
     let mut there = sites.client(2, &[hurt]);
     until(|| report(&mut there).apart.is_none() && report(&mut there).votes);
     sites.stop(hurt);
-    std::fs::rename(&own, dir.path().join("new")).unwrap();
-    std::fs::rename(dir.path().join("old"), &own).unwrap();
-    let config = SitesConfig::load(dir.path()).unwrap();
-    let mut process = Process::open(&config, hurt, dir.path(), Items).unwrap();
+    std::fs::rename(&own, new).unwrap();
+    std::fs::rename(old, &own).unwrap();
+    let config = SitesConfig::load(&sites.dir).unwrap();
+    let mut process = Process::open(&config, hurt, &sites.dir, Items).unwrap();
     let began = std::time::Instant::now();
     let ended = loop {
         match process.turn(Duration::from_millis(20)) {
@@ -418,15 +373,14 @@ fn a_disk_that_was_replaced_is_not_let_in_again() {
 /// The others' stores had not been flushed, so that they say of themselves that nothing is stable.
 #[test]
 fn restored_directories_found_nothing_amid_restarts() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 2, 1);
+    let mut sites = Sites::start(2, 1);
     let mut there = sites.client(1, &[B0]);
     done(there.execute(b"add alice 100", PATIENCE));
     [A0, B0].into_iter().for_each(|site| sites.stop(site));
-    lose_disk(dir.path(), A0);
-    SitesConfig::load(dir.path()).unwrap().make_directories(dir.path()).unwrap();
+    sites.lose_disk(A0);
+    SitesConfig::load(&sites.dir).unwrap().make_directories(&sites.dir).unwrap();
     // As a crash before its first flush leaves it: the log is there, and the store is not.
-    std::fs::remove_dir_all(dir.path().join("site-1-0/store")).unwrap();
+    std::fs::remove_dir_all(sites.dir.join("site-1-0/store")).unwrap();
     [A0, B0].into_iter().for_each(|site| sites.run(site));
     let mut here = sites.client(2, &[A0]);
     until(|| {

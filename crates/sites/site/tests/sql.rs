@@ -39,11 +39,17 @@ const A0: SiteId = SiteId::new(0, 0);
 const B0: SiteId = SiteId::new(1, 0);
 const BANK: &str = "CREATE TABLE account (number int PRIMARY KEY, email text UNIQUE, balance numeric NOT NULL CHECK (balance >= 0))";
 
+/// Two sites, with what these statements make at the first.
+fn with(statements: &str) -> Option<(Sites, Client, Client)> {
+    let sites = Sites::start_over(Engine::Postgres, 2, 1)?;
+    let (mut here, there) = (sites.sql(A0), sites.sql(B0));
+    statements.split(';').for_each(|statement| here.batch_execute(statement).unwrap());
+    Some((sites, here, there))
+}
+
 /// Two sites with the accounts 1 to 5 at 100 each.
-fn bank(dir: &std::path::Path) -> Option<(Sites, Client, Client)> {
-    let sites = Sites::start_over(Engine::Postgres, dir, 2, 1)?;
-    let (mut here, mut there) = (sites.sql(A0), sites.sql(B0));
-    here.batch_execute(BANK).unwrap();
+fn bank() -> Option<(Sites, Client, Client)> {
+    let (sites, mut here, mut there) = with(BANK)?;
     here.execute("INSERT INTO account SELECT i, 'm' || i, 100 FROM generate_series(1, 5) i", &[]).unwrap();
     until(|| count(&mut there) == Some(5));
     Some((sites, here, there))
@@ -66,6 +72,14 @@ fn alike(here: &mut Client, there: &mut Client, expected: &str) {
 fn framed(tag: &[u8], body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
     [tag, &length, body].concat()
+}
+
+/// Says this at A0, and then nothing more; until the site has closed, which it may before it has heard all.
+fn told(sites: &Sites, bytes: &[u8]) {
+    let mut client = TcpStream::connect(sites.sql_address(A0)).unwrap();
+    client.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    let _ = client.write_all(bytes).and_then(|()| client.shutdown(std::net::Shutdown::Write));
+    let _ = client.read_to_end(&mut Vec::new());
 }
 
 fn code(error: &Error) -> &str {
@@ -108,8 +122,7 @@ fn transfers(client: &mut Client, first: i32, count: i32) -> u32 {
 
 #[test]
 fn transfers_at_two_sites_with_ordinary_retries_lose_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((sites, mut here, mut there)) = bank() else { return };
     let again: u32 = std::thread::scope(|scope| {
         let clients = [(A0, 0), (A0, 1), (B0, 2), (B0, 3)];
         let run = clients.map(|(site, first)| {
@@ -127,8 +140,7 @@ fn transfers_at_two_sites_with_ordinary_retries_lose_nothing() {
 
 #[test]
 fn later_of_two_row_updates_gets_40001_and_retries() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, mut there)) = bank() else { return };
     for statement in ["COMMIT", "SELECT 1"] {
         here.batch_execute("BEGIN; UPDATE account SET balance = balance + 1 WHERE number = 1").unwrap();
         there.batch_execute("UPDATE account SET balance = balance + 10 WHERE number = 1").unwrap();
@@ -154,8 +166,7 @@ fn later_of_two_row_updates_gets_40001_and_retries() {
 
 #[test]
 fn what_was_committed_is_seen_by_the_next_statement() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, mut there)) = bank() else { return };
     for round in 1..=20i64 {
         here.execute("UPDATE account SET balance = $1::int8 WHERE number = 2", &[&round]).unwrap();
         let seen = here.query_one("SELECT balance::int8 FROM account WHERE number = 2", &[]).unwrap();
@@ -166,8 +177,7 @@ fn what_was_committed_is_seen_by_the_next_statement() {
 
 #[test]
 fn a_row_that_was_locked_to_be_read_is_certified() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, mut there)) = bank() else { return };
     let mut reading = here.transaction().unwrap();
     reading.query("SELECT * FROM account WHERE number = 1 FOR UPDATE", &[]).unwrap();
     reading.execute("UPDATE account SET balance = 7 WHERE number = 2", &[]).unwrap();
@@ -184,8 +194,7 @@ fn a_row_that_was_locked_to_be_read_is_certified() {
 
 #[test]
 fn errors_and_savepoints_are_as_ever() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, mut there)) = bank() else { return };
     let refused = here.execute("UPDATE account SET balance = -1 WHERE number = 1", &[]).unwrap_err();
     assert_eq!(code(&refused), "23514");
     let refused = here.execute("INSERT INTO account VALUES (6, 'm1', 1)", &[]).unwrap_err();
@@ -212,8 +221,7 @@ fn errors_and_savepoints_are_as_ever() {
 
 #[test]
 fn the_schema_changes_at_every_site_at_one_version() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((mut sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((mut sites, mut here, mut there)) = bank() else { return };
     there.batch_execute("ALTER TABLE account ADD COLUMN owner text NOT NULL DEFAULT 'nobody'").unwrap();
     there.execute("UPDATE account SET owner = 'Ada' WHERE number = 1", &[]).unwrap();
     there.batch_execute("CREATE INDEX ON account (owner)").unwrap();
@@ -228,8 +236,7 @@ fn the_schema_changes_at_every_site_at_one_version() {
     let late = here.batch_execute("COMMIT").unwrap_err();
     assert_eq!(code(&late), "40001");
     there.batch_execute("DROP TABLE note").unwrap();
-    sites.stop(A0);
-    sites.run(A0);
+    sites.restart(A0);
     let mut here = sites.sql(A0);
     alike(&mut here, &mut there, expected);
     until(|| here.query("SELECT * FROM note", &[]).is_err());
@@ -237,8 +244,7 @@ fn the_schema_changes_at_every_site_at_one_version() {
 
 #[test]
 fn unreplicable_statements_are_refused_entirely() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, mut there)) = bank() else { return };
     for statement in [
         "TRUNCATE account",
         "LOCK TABLE account",
@@ -287,9 +293,8 @@ fn unreplicable_statements_are_refused_entirely() {
 
 #[test]
 fn server_local_schema_change_needs_privilege() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
-    let mut server = Client::connect(&sites.config.database(A0).unwrap().unwrap(), postgres::NoTls).unwrap();
+    let Some((sites, mut here, mut there)) = bank() else { return };
+    let mut server = sites.server(A0);
     for statement in ["CREATE TABLE x (a int PRIMARY KEY)", "DROP TABLE account", "CREATE TYPE x AS (a int)"]
     {
         let refused = server.batch_execute(statement).unwrap_err();
@@ -311,8 +316,7 @@ fn server_local_schema_change_needs_privilege() {
 
 #[test]
 fn database_of_other_system_is_reported_unchanged() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((mut sites, mut here, there)) = bank(dir.path()) else { return };
+    let Some((mut sites, mut here, there)) = bank() else { return };
     let elsewhere = tempfile::tempdir().unwrap();
     let before = catalogue(&sites);
     let mut other = sites.config.clone();
@@ -333,7 +337,7 @@ fn database_of_other_system_is_reported_unchanged() {
 
 /// Which versions the rows of the catalogue are that concern the store, in the database of B0.
 fn catalogue(sites: &Sites) -> String {
-    let mut server = Client::connect(&sites.config.database(B0).unwrap().unwrap(), postgres::NoTls).unwrap();
+    let mut server = sites.server(B0);
     let query = "SELECT string_agg(part, ' ' ORDER BY part) FROM (
             SELECT oid || ':' || xmin AS part FROM pg_class WHERE relname LIKE 'pares%'
             UNION ALL SELECT oid || ':' || xmin FROM pg_proc WHERE proname LIKE 'pares%'
@@ -344,8 +348,7 @@ fn catalogue(sites: &Sites) -> String {
 
 #[test]
 fn psql_is_a_client() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((sites, mut here, mut there)) = bank() else { return };
     let psql = |script: &str| {
         let output = Command::new("psql")
             .args([&sites.sql_url(A0), "-X", "-A", "-t", "-v", "VERBOSITY=verbose"])
@@ -370,8 +373,7 @@ fn psql_is_a_client() {
 
 #[test]
 fn a_statement_under_way_that_is_in_the_way_is_ended_with_40001() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, mut there)) = bank() else { return };
     here.batch_execute("BEGIN; UPDATE account SET balance = 1 WHERE number = 1").unwrap();
     std::thread::scope(|scope| {
         let sleeping = scope.spawn(|| here.batch_execute("SELECT pg_sleep(600)").unwrap_err());
@@ -384,8 +386,7 @@ fn a_statement_under_way_that_is_in_the_way_is_ended_with_40001() {
 
 #[test]
 fn an_outcome_that_is_not_known_is_told_as_that() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((mut sites, mut here, there)) = bank(dir.path()) else { return };
+    let Some((mut sites, mut here, there)) = bank() else { return };
     drop(there);
     sites.stop(B0);
     here.batch_execute("SET pares.commit_timeout_ms = 300").unwrap();
@@ -402,12 +403,10 @@ fn an_outcome_that_is_not_known_is_told_as_that() {
 
 #[test]
 fn a_site_that_knows_no_certifier_lets_nobody_in() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((mut sites, here, there)) = bank(dir.path()) else { return };
+    let Some((mut sites, here, there)) = bank() else { return };
     drop((here, there));
     sites.stop(A0);
-    sites.stop(B0);
-    sites.run(B0);
+    sites.restart(B0);
     let refused = Client::connect(&sites.sql_url(B0), postgres::NoTls).err().unwrap();
     assert_eq!(code(&refused), "57P03");
     sites.run(A0);
@@ -417,8 +416,7 @@ fn a_site_that_knows_no_certifier_lets_nobody_in() {
 
 #[test]
 fn other_encoding_refused_rows_captured_verbatim() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((sites, mut here, mut there)) = bank() else { return };
     let psql = |script: &str| {
         let mut command = Command::new("psql");
         command.env("PGCLIENTENCODING", "LATIN1").args([&sites.sql_url(A0), "-X", "-A", "-t", "-c", script]);
@@ -431,8 +429,7 @@ fn other_encoding_refused_rows_captured_verbatim() {
 
 #[test]
 fn a_site_that_was_away_gets_tables_and_rows_with_a_state() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(mut sites) = Sites::start_over(Engine::Postgres, dir.path(), 1, 3) else { return };
+    let Some(mut sites) = Sites::start_over(Engine::Postgres, 1, 3) else { return };
     let away = SiteId::new(0, 2);
     let mut here = sites.sql(A0);
     here.batch_execute("CREATE TABLE early (a int PRIMARY KEY)").unwrap();
@@ -446,16 +443,7 @@ fn a_site_that_was_away_gets_tables_and_rows_with_a_state() {
     here.batch_execute("ALTER TABLE account ADD COLUMN owner text DEFAULT 'nobody'").unwrap();
     here.batch_execute("INSERT INTO account VALUES (2, 'm2', 2)").unwrap();
     let mut client = sites.client(1, &[A0, SiteId::new(0, 1)]);
-    let filler = "x".repeat(400 << 10);
-    let first_segment = |site: u8| dir.path().join(format!("site-0-{site}/log/{:020}.seg", 0));
-    let mut round = 0;
-    until(|| {
-        round += 1;
-        common::done(
-            client.execute(format!("put filler/{} {filler}", round % 3).as_bytes(), common::PATIENCE),
-        );
-        !first_segment(0).exists() && !first_segment(1).exists()
-    });
+    sites.outgrow_logs(&mut client, &[A0, SiteId::new(0, 1)]);
     sites.run(away);
     let mut there = sites.sql(away);
     alike(&mut here, &mut there, "(1,m1,1,nobody) (2,m2,2,nobody)");
@@ -481,10 +469,9 @@ impl Application for Rude {
 
 #[test]
 fn an_application_cannot_write_what_stands_behind_tables() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 1, 1);
+    let mut sites = Sites::start(1, 1);
     sites.stop(A0);
-    let mut process = Process::open(&sites.config, A0, dir.path(), Rude).unwrap();
+    let mut process = Process::open(&sites.config, A0, &sites.dir, Rude).unwrap();
     for (sequence, name, expected) in
         [(1, "sql/row/public.account\0{}", Code::Refused), (2, "sql", Code::Done)]
     {
@@ -501,9 +488,7 @@ fn an_application_cannot_write_what_stands_behind_tables() {
 
 #[test]
 fn what_is_no_protocol_ends_its_own_connection_and_no_other() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
-    let address = sites.config.place(A0).unwrap().sql.unwrap();
+    let Some((sites, mut here, mut there)) = bank() else { return };
     let startup = b"\0\x03\0\0user\0postgres\0\0";
     for after in [
         framed(b"Q", b"SELECT 'no end"),
@@ -517,12 +502,7 @@ fn what_is_no_protocol_ends_its_own_connection_and_no_other() {
         vec![b'Q', 0xff, 0xff, 0xff, 0xff, 0],
         vec![0; 1000],
     ] {
-        let mut client = TcpStream::connect(address).unwrap();
-        client.write_all(&framed(b"", startup)).unwrap();
-        // It may be closed already.
-        let _ = client.write_all(&after).and_then(|()| client.write_all(&framed(b"X", b"")));
-        client.set_read_timeout(Some(common::PATIENCE)).unwrap();
-        let _ = client.read_to_end(&mut Vec::new());
+        told(&sites, &[framed(b"", startup), after, framed(b"X", b"")].concat());
     }
     for first in [
         &[0; 4][..],
@@ -531,11 +511,7 @@ fn what_is_no_protocol_ends_its_own_connection_and_no_other() {
         &framed(b"", b"\0\x03\0\0user"),
         b"GET / HTTP/1.1\r\n\r\n",
     ] {
-        let mut client = TcpStream::connect(address).unwrap();
-        client.write_all(first).unwrap();
-        client.shutdown(std::net::Shutdown::Write).unwrap();
-        client.set_read_timeout(Some(common::PATIENCE)).unwrap();
-        let _ = client.read_to_end(&mut Vec::new());
+        told(&sites, first);
     }
     here.batch_execute("UPDATE account SET balance = 1 WHERE number = 1").unwrap();
     alike(&mut here, &mut there, "(1,m1,1) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use common::{Engine, PATIENCE, Sites, configuration_over, done, until};
+use common::{Engine, PATIENCE, Sites, configuration_over, done, report, scratch, until};
 use pares_link::{SPEAKS, UNDERSTANDS};
 use pares_site::items::Items;
 use pares_site::{CallError, Client};
@@ -50,10 +50,7 @@ impl Load {
 }
 
 fn spoken(sites: &Sites, all: &[SiteId]) -> Vec<(u16, u16)> {
-    let reports = all.iter().map(|site| {
-        let address = sites.client(u64::MAX, &[*site]).report(PATIENCE).unwrap();
-        serde_json::from_slice::<pares_site::SiteReport>(&address).unwrap()
-    });
+    let reports = all.iter().map(|site| report(&mut sites.client(u64::MAX, &[*site])));
     reports.map(|report| (report.speaks, report.all_speak)).collect()
 }
 
@@ -64,18 +61,16 @@ fn replace(sites: &mut Sites, site: SiteId, speaks: u16) {
     sites.run(site);
     let mut client = sites.client(u64::MAX, &[site]);
     until(|| {
-        let said = client.report(PATIENCE).unwrap();
-        let report: pares_site::SiteReport = serde_json::from_slice(&said).unwrap();
+        let report = report(&mut client);
         report.apart.is_none() && !report.recalling && report.votes
     });
 }
 
 #[test]
 fn sites_upgrade_in_turn_under_load_one_downgrades() {
-    let dir = tempfile::tempdir().unwrap();
-    let config = configuration_over(Engine::Redb, 2, 3).unwrap();
+    let (dir, config) = (scratch(), configuration_over(Engine::Redb, 2, 3).unwrap());
     config.make_directories(dir.path()).unwrap();
-    let mut sites = Sites::begin_speaking(UNDERSTANDS, dir.path(), config, Items);
+    let mut sites = Sites::begin_speaking(UNDERSTANDS, dir, config, Items);
     let all: Vec<SiteId> = sites.config.sites.iter().map(pares_site::config::Place::id).collect();
     let load = Load::start(sites.client(1, &all));
     load.goes_on();

@@ -10,8 +10,7 @@ use pares_wice::{Isolation, Key, TRANSACTION_BYTES_MAX, Version};
 
 use crate::front::{Executed, Front, PATIENCE};
 use crate::link::{Link, Rows, Trouble};
-use crate::statement::isolation_named;
-use crate::transaction::READ_ONLY;
+use crate::statement::{READ_ONLY, isolation_named};
 use crate::wire::Message;
 
 /// What a transaction came to at its server, where nothing is open any more.
@@ -27,7 +26,7 @@ pub(crate) enum Ended {
     },
 }
 
-/// Relations that the transaction holds more of than a reader: name, kind, persistence, mode, name if it takes part, whether it was written to. And parts
+/// Relations that the transaction holds more of than a reader: name, kind, persistence, mode, name if it participates, whether it was written to. And parts
 /// of the catalogue that it has changed, of kind `c`: locks on them do not last. `$1` is what was counted before it ([`Link::counted`]).
 const HELD: &str = "
     WITH counts AS MATERIALIZED (
@@ -232,7 +231,7 @@ fn rehearse(front: &Front, link: &mut Link, writes: &Writes) -> Result<(), Troub
     Ok(())
 }
 
-/// Tables that take part and of which the transaction has locked rows; refuses what is not captured.
+/// Tables that participate and of which the transaction has locked rows; refuses what is not captured.
 fn locked(held: &Rows) -> Result<Vec<String>, Trouble> {
     let mut locked = Vec::new();
     for row in held {

@@ -2,41 +2,15 @@
 //!
 //! Each message is answered before the next one is passed on. A client that sends many at once gets the same answers in the same order.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use pares_store::postgres::{SqlStatement as Statement, SqlToken as Token, split};
+use pares_store::postgres::{SqlStatement as Statement, split};
 
 use crate::link::Link;
 use crate::session::{Session, State};
-use crate::statement::{Kind, Mode, kind};
+use crate::statement::{Kind, Known, Mode, kind};
 use crate::wire::Message;
-
-/// A statement that a client has prepared.
-#[derive(Clone, Debug)]
-pub(crate) struct Known {
-    kind: Kind,
-    text: String,
-    first: Option<Token>,
-}
-
-impl Known {
-    /// One that PREPARE has made, if there is any: it can be executed by its name in the protocol, too, and may do anything that EXECUTE can.
-    fn elsewhere() -> Arc<Self> {
-        let first = Some(Token::Word("EXECUTE".into()));
-        Arc::new(Self { kind: Kind::Ordinary { locks: false }, text: String::new(), first })
-    }
-}
-
-/// Statements and portals, by name.
-#[derive(Default)]
-pub(crate) struct Prepared {
-    pub(crate) statements: HashMap<String, Arc<Known>>,
-    pub(crate) portals: HashMap<String, Arc<Known>>,
-    /// A message was refused: all is ignored up to a Sync.
-    pub(crate) skips: bool,
-}
 
 impl Session {
     pub(crate) fn extended(&mut self, link: &mut Link, message: &Message) -> io::Result<()> {

@@ -30,6 +30,8 @@ pub(crate) const PROOF_PATIENCE: Duration = Duration::from_secs(30);
 /// Clients wait for so long before it is looked again whether there is room.
 const ROOM_PAUSE: Duration = Duration::from_millis(5);
 
+pub(crate) const LOST: &str = "could not serialize access: a concurrent transaction, here or at another site, changed rows that this one needs; run this one again";
+
 /// No version.
 const CLOSED: u64 = u64::MAX;
 
@@ -207,7 +209,7 @@ impl Denied {
                 "57P03",
                 "another cluster lags or is cut off, and too many transactions wait for it; nothing has changed: try again later",
             ),
-            Self::Aborted(_) => Message::error("40001", session::LOST),
+            Self::Aborted(_) => Message::error("40001", LOST),
             Self::No(code, why) => Message::error(code, why),
         }
     }
@@ -256,7 +258,7 @@ impl SqlPort {
         self.front.stored.store(stored.map_or(CLOSED, |stored| stored.0), Ordering::SeqCst);
     }
 
-    /// Whether the store was found at an older version: the site has to begin anew.
+    /// Whether the store was found at an older version: the site has to begin again.
     #[must_use]
     pub fn has_fallen_back(&self) -> bool {
         self.front.fell_back.load(Ordering::SeqCst)

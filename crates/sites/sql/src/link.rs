@@ -4,6 +4,7 @@
 //! on its own account. Its statements have names, since a client's statement without one must survive them.
 
 use std::io::{self, BufReader, BufWriter, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pares_store::postgres::{FIRST, Preemptible, Way};
@@ -11,7 +12,7 @@ use pares_wice::Isolation;
 
 use crate::current::Current;
 use crate::statement::{Mode, isolation_named};
-use crate::wire::{MESSAGE_MAX, Message, Stream, receive, send, text};
+use crate::wire::{MESSAGE_MAX, Message, receive, send, text};
 
 /// What the session calls its own statements and portals. They are there only while it asks: a client that executed one again could move what COMMIT goes back to.
 const OWN: &str = "pares session";
@@ -48,12 +49,12 @@ pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 /// The connection.
 pub(crate) struct Link {
-    reader: BufReader<Stream>,
-    writer: BufWriter<Stream>,
+    reader: BufReader<TcpStream>,
+    writer: BufWriter<TcpStream>,
     /// Whether a transaction block is open at the server.
     pub(crate) open: bool,
     /// The transaction as the writer may cancel it: until it is to end.
-    current: Arc<Current>,
+    pub(crate) current: Arc<Current>,
     /// Whether it was taken back because somebody needed the way.
     pub(crate) lost: bool,
     /// What the session's transactions are held against, unless they say so themselves.
@@ -71,7 +72,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn over(stream: Stream, reads_only: bool) -> io::Result<Self> {
+    pub(crate) fn over(stream: TcpStream, reads_only: bool) -> io::Result<Self> {
         let reader = BufReader::new(stream.try_clone()?);
         let writer = BufWriter::new(stream);
         let level = Isolation::Snapshot;
@@ -88,10 +89,6 @@ impl Link {
             skips: false,
             aside: Vec::new(),
         })
-    }
-
-    pub(crate) fn current(&self) -> &Arc<Current> {
-        &self.current
     }
 
     pub(crate) fn writer(&mut self) -> &mut impl Write {
@@ -291,7 +288,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(link: Link) -> Self {
-        let current = Arc::clone(link.current());
+        let current = Arc::clone(&link.current);
         Self { link: Mutex::new(link), current }
     }
 

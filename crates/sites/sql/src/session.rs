@@ -17,18 +17,15 @@ use std::time::Instant;
 use pares_store::postgres::{SqlStatement as Statement, split};
 
 use crate::client::Client;
-use crate::extended::Prepared;
-use crate::front::Front;
+use crate::front::{Front, LOST};
 use crate::link::{CANCELLED, Link, Shared, Trouble};
 use crate::startup::{self, Begun};
-use crate::statement::{Kind, Mode, kind};
-use crate::transaction::{SCHEMA_ALONE, about};
+use crate::statement::{Kind, Mode, Prepared, SCHEMA_ALONE, about, kind};
 use crate::wire::{Message, text};
 
 /// Of answers that are held back.
 const HELD_MAX_BYTES: usize = 1 << 20;
 const ENCODING: &str = "only UTF-8 is supported: SET client_encoding = 'UTF8'";
-pub(crate) const LOST: &str = "could not serialize access: a concurrent transaction, here or at another site, changed rows that this one needs; run this one again";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -150,7 +147,7 @@ impl Session {
 
     /// Whether the writer needed the way meanwhile.
     fn look(&mut self, link: &mut Link) -> io::Result<()> {
-        if link.open && link.current().is_in_the_way() {
+        if link.open && link.current.is_in_the_way() {
             link.roll_back()?;
             link.lost = true;
         }

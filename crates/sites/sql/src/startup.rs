@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
@@ -12,7 +13,7 @@ use crate::client::Client;
 use crate::front::{Front, PROOF_PATIENCE, STAGE_PATIENCE};
 use crate::link::Link;
 use crate::statement::isolation_named;
-use crate::wire::{Message, Stream, send_body};
+use crate::wire::{Message, send_body};
 
 const VERSION_MAJOR: u32 = 3;
 const CANCEL: u32 = 80_877_102;
@@ -32,16 +33,17 @@ pub(crate) struct Begun {
     pub(crate) pid: i32,
 }
 
-/// Connects to the site's server.
-pub(crate) fn connect(config: &Config) -> io::Result<Stream> {
+/// Connects to the site's server. A socket of the file system is read and written as one of the network.
+pub(crate) fn connect(config: &Config) -> io::Result<TcpStream> {
     let port = config.get_ports().first().copied().unwrap_or(PORT);
     match config.get_hosts().first() {
         Some(Host::Unix(folder)) => {
-            UnixStream::connect(folder.join(format!(".s.PGSQL.{port}"))).map(Stream::Unix)
+            let socket = UnixStream::connect(folder.join(format!(".s.PGSQL.{port}")))?;
+            Ok(OwnedFd::from(socket).into())
         }
         Some(Host::Tcp(name)) => TcpStream::connect((name.as_str(), port)).and_then(|stream| {
             stream.set_nodelay(true)?;
-            Ok(Stream::Tcp(stream))
+            Ok(stream)
         }),
         None => Err(io::Error::new(io::ErrorKind::InvalidInput, "the store's URL names no host")),
     }

@@ -1,5 +1,8 @@
 //! What a statement is, as far as it matters here: most pass as they are.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use pares_store::postgres::{SqlStatement as Statement, SqlToken as Token};
 use pares_wice::Isolation;
 
@@ -55,6 +58,36 @@ impl Kind {
     }
 }
 
+/// A statement that a client has prepared.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) kind: Kind,
+    pub(crate) text: String,
+    pub(crate) first: Option<Token>,
+}
+
+impl Known {
+    /// One that PREPARE has made, if there is any: it can be executed by its name in the protocol, too, and may do anything that EXECUTE can.
+    pub(crate) fn elsewhere() -> Arc<Self> {
+        let first = Some(Token::Word("EXECUTE".into()));
+        Arc::new(Self { kind: Kind::Ordinary { locks: false }, text: String::new(), first })
+    }
+}
+
+/// Statements and portals, by name.
+#[derive(Default)]
+pub(crate) struct Prepared {
+    pub(crate) statements: HashMap<String, Arc<Known>>,
+    pub(crate) portals: HashMap<String, Arc<Known>>,
+    /// A message was refused: all is ignored up to a Sync.
+    pub(crate) skips: bool,
+}
+
+/// So much of a statement says which it is.
+const NAMED_CHARS: usize = 60;
+pub(crate) const SCHEMA_ALONE: &str =
+    "a schema change is ordered among all sites on its own: send it alone, outside a transaction";
+pub(crate) const READ_ONLY: &str = "a reader's certificate cannot change data";
 const TWO_PHASE: &str = "two-phase commit is not supported: COMMIT is certified by all sites";
 const NOTIFY: &str = "LISTEN and NOTIFY are not replicated: connect to the site's PostgreSQL server for them";
 const LOCK: &str = "a table lock would hold at one site only: use SELECT ... FOR UPDATE, which is certified";
@@ -92,6 +125,15 @@ const NOT_ALIKE: [[&str; 2]; 5] = [
     ["INDEX", "CONCURRENTLY"],
     ["LEVEL", "SECURITY"],
 ];
+
+/// What is said of a statement: which, and why.
+pub(crate) fn about(statement: &str, why: &str) -> String {
+    let words = statement.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(NAMED_CHARS) {
+        Some((end, _)) => format!("{}...: {why}", &words[..end]),
+        None => format!("{words}: {why}"),
+    }
+}
 
 /// Says what a statement is.
 pub(crate) fn kind(statement: &Statement<'_>) -> Kind {

@@ -7,28 +7,23 @@ use pares_store::postgres::SqlError;
 use pares_wice::AbortReason;
 
 use crate::commit::{self, Ended, patience};
-use crate::front::Denied;
+use crate::front::{Denied, LOST};
 use crate::link::{Link, Rows, Trouble};
-use crate::session::{LOST, Session, State};
-use crate::statement::{Kind, Mode, isolation_named};
+use crate::session::{Session, State};
+use crate::statement::{Kind, Mode, READ_ONLY, SCHEMA_ALONE, about, isolation_named};
 use crate::wire::Message;
 
 /// How often a change of the schema is tried while others write.
 const SCHEMA_TRIES: usize = 100;
-/// How long others go on between two tries of a change of the schema that somebody was in the way of.
+/// How long others continue between two tries of a change of the schema that somebody was in the way of.
 const SCHEMA_PAUSE: Duration = Duration::from_millis(50);
 /// After so many such tries those who are in the way give way.
 const PATIENT_TRIES: usize = 10;
 /// Nobody waits for longer, and what is added to a clock does not overflow.
 const DAY: Duration = Duration::from_secs(86_400);
-/// So much of a statement says which it is.
-const NAMED_CHARS: usize = 60;
 const CHAIN_ALONE: &str = "AND CHAIN needs a transaction in progress";
 const LEVEL_LATE: &str = "SET TRANSACTION must precede the first query";
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
-pub(crate) const SCHEMA_ALONE: &str =
-    "a schema change is ordered among all sites on its own: send it alone, outside a transaction";
-pub(crate) const READ_ONLY: &str = "a reader's certificate cannot change data";
 const ELSEWHERE: &str = "sites execute a schema change with the store's search_path, but this session's begins with another schema: RESET search_path, and name schemas explicitly";
 const NOT_OWNER: &str =
     "only the owner of the store's tables, or a member of that role, can change the schema";
@@ -72,15 +67,6 @@ fn said(error: SqlError) -> Message {
         }
         SqlError::Again(why) => Message::error("40001", &why),
         SqlError::Store(error) => Message::error("0A000", &error.to_string()),
-    }
-}
-
-/// What is said of a statement: which, and why.
-pub(crate) fn about(statement: &str, why: &str) -> String {
-    let words = statement.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(NAMED_CHARS) {
-        Some((end, _)) => format!("{}...: {why}", &words[..end]),
-        None => format!("{words}: {why}"),
     }
 }
 
@@ -145,7 +131,7 @@ impl Session {
         Ok(done)
     }
 
-    /// Nothing has been done yet: what is open is begun anew, in another way. (The server would refuse that behind the savepoint.)
+    /// Nothing has been done yet: what is open is begun again, in another way. (The server would refuse that behind the savepoint.)
     fn begin_anew(&mut self, link: &mut Link, mode: Mode) -> io::Result<bool> {
         let state = if self.state == State::Idle { State::Implicit } else { self.state };
         if link.open {

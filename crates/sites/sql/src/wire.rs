@@ -1,8 +1,6 @@
 //! Messages of PostgreSQL's protocol, version 3: a byte that says which, a length, a body (its manual, chapter 55).
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 
 /// Longest message that is taken, bytes: what one statement with its values may have.
 pub(crate) const MESSAGE_MAX: usize = 64 << 20;
@@ -24,7 +22,7 @@ impl Message {
         Self::new(b'C', text(tag))
     }
 
-    /// What a client is told when it may go on.
+    /// What a client is told when it may continue.
     pub(crate) fn ready(status: u8) -> Self {
         Self::new(b'Z', [status])
     }
@@ -150,47 +148,6 @@ pub(crate) fn send_body(to: &mut impl Write, body: &[u8]) -> io::Result<()> {
     let length = u32::try_from(body.len() + 4).map_err(io::Error::other)?;
     to.write_all(&length.to_be_bytes())?;
     to.write_all(body)
-}
-
-/// A connection to a server.
-#[derive(Debug)]
-pub(crate) enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Stream {
-    pub(crate) fn try_clone(&self) -> io::Result<Self> {
-        Ok(match self {
-            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
-            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
-        })
-    }
-}
-
-impl Read for Stream {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read(into),
-            Self::Unix(stream) => stream.read(into),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.write(bytes),
-            Self::Unix(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.flush(),
-            Self::Unix(stream) => stream.flush(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -82,6 +82,15 @@ fn is_whole(offset: u64, len: usize) -> bool {
     offset.is_multiple_of(PAGE_BYTES) && (len as u64).is_multiple_of(PAGE_BYTES)
 }
 
+/// Locks of the file, as they are.
+macro_rules! locks {
+    ($($name:ident -> $given:ty),*) => {$(
+        fn $name(&self, start: Bound<u64>, end: Bound<u64>) -> Result<$given, BackendError> {
+            self.file.$name(start, end)
+        }
+    )*};
+}
+
 impl StorageBackend for CheckedFile {
     fn len(&self) -> io::Result<u64> {
         self.file.len()
@@ -123,29 +132,8 @@ impl StorageBackend for CheckedFile {
         self.file.close()
     }
 
-    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.file.try_lock_range(start, end)
-    }
-
-    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.file.try_lock_shared_range(start, end)
-    }
-
-    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.file.lock_range(start, end)
-    }
-
-    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.file.lock_shared_range(start, end)
-    }
-
-    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.file.unlock_range(start, end)
-    }
-
-    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.file.query_lock_range(start, end)
-    }
+    locks!(try_lock_range -> bool, try_lock_shared_range -> bool, query_lock_range -> bool);
+    locks!(lock_range -> (), lock_shared_range -> (), unlock_range -> ());
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! What all engines have in common: order, atomicity and the refusal to go on after a failed write are decided here,
+//! What all engines have in common: order, atomicity and the refusal to continue after a failed write are decided here,
 //! once, so that an engine only has to write and read.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use pares_wice::{Key, Value, Version};
 
 use crate::error::StoreError;
 use crate::mark::Mark;
-use crate::store::{Applied, Store, StoreSnapshot, check_order};
+use crate::store::{Applied, Store, StoreSnapshot, behind};
 
 /// Items and what they are from now on, in the order of their keys, each once.
 pub type Changes<'a> = [(&'a Key, Option<&'a Value>)];
@@ -45,15 +45,8 @@ pub struct EngineStore<E> {
     engine: E,
     /// Held while writing.
     writer: Mutex<Writer>,
-    shown: RwLock<Shown>,
-}
-
-/// What one learns without asking the engine.
-#[derive(Debug)]
-struct Shown {
-    whole: bool,
-    version: Version,
-    meta: Arc<[u8]>,
+    /// What one learns without asking the engine.
+    shown: RwLock<Mark>,
 }
 
 #[derive(Debug, Default)]
@@ -69,8 +62,7 @@ impl<E: StorageEngine> EngineStore<E> {
     /// If the engine cannot be read, or a state transfer into it was interrupted.
     pub fn over(engine: E) -> Result<Self, StoreError> {
         let mark = match engine.mark()? {
-            Some(mark) if !mark.whole => return Err(StoreError::Unfinished),
-            Some(mark) => mark,
+            Some(mark) => mark.readable()?,
             None => {
                 let mark = Mark::default();
                 engine.commit(&[], &mark)?;
@@ -78,8 +70,7 @@ impl<E: StorageEngine> EngineStore<E> {
                 mark
             }
         };
-        let shown = Shown { whole: true, version: mark.version, meta: mark.meta.into() };
-        Ok(Self { engine, writer: Mutex::default(), shown: RwLock::new(shown) })
+        Ok(Self { engine, writer: Mutex::default(), shown: RwLock::new(mark) })
     }
 
     /// The engine.
@@ -88,14 +79,8 @@ impl<E: StorageEngine> EngineStore<E> {
         &self.engine
     }
 
-    fn mark(&self) -> Mark {
-        let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
-        Mark { whole: shown.whole, version: shown.version, meta: shown.meta.to_vec() }
-    }
-
-    fn show(&self, mark: Mark) {
-        *self.shown.write().unwrap_or_else(PoisonError::into_inner) =
-            Shown { whole: mark.whole, version: mark.version, meta: mark.meta.into() };
+    fn shown(&self) -> RwLockReadGuard<'_, Mark> {
+        self.shown.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The writer's turn, unless a write failed before: a writer that died in the middle counts as that.
@@ -106,30 +91,23 @@ impl<E: StorageEngine> EngineStore<E> {
 
     fn commit(&self, writer: &mut Writer, changes: &Changes<'_>, mark: Mark) -> Result<(), StoreError> {
         self.engine.commit(changes, &mark).inspect_err(|_| writer.failed = true)?;
-        self.show(mark);
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = mark;
         Ok(())
     }
 }
 
 impl<E: StorageEngine> Store for EngineStore<E> {
     fn applied(&self) -> Version {
-        self.shown.read().unwrap_or_else(PoisonError::into_inner).version
+        self.shown().version
     }
 
     fn meta(&self) -> Arc<[u8]> {
-        Arc::clone(&self.shown.read().unwrap_or_else(PoisonError::into_inner).meta)
+        self.shown().meta.as_slice().into()
     }
 
     fn apply(&self, batch: &[Applied], meta: Option<&[u8]>) -> Result<(), StoreError> {
         let mut writer = self.writer()?;
-        let mut mark = self.mark();
-        if !mark.whole {
-            return Err(StoreError::Unfinished);
-        }
-        mark.version = check_order(mark.version, batch)?;
-        if let Some(meta) = meta {
-            mark.meta = meta.to_vec();
-        }
+        let mark = behind(self.shown().clone(), batch, meta)?;
         self.commit(&mut writer, &last_values(batch), mark)
     }
 
@@ -145,7 +123,7 @@ impl<E: StorageEngine> Store for EngineStore<E> {
 
     fn load(&self, items: &[(Key, Value)], seal: Option<&Mark>) -> Result<(), StoreError> {
         let mut writer = self.writer()?;
-        let now = self.mark();
+        let now = self.shown().clone();
         if now.version > Version(0) {
             return Err(StoreError::NotEmpty(now.version));
         }

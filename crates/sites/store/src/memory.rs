@@ -10,7 +10,7 @@ use pares_wice::{Key, KeyRange, Value, Version};
 
 use crate::error::StoreError;
 use crate::mark::Mark;
-use crate::store::{Applied, Reads, Store, StoreSnapshot, Visit, check_order, is_empty};
+use crate::store::{Applied, Reads, Store, StoreSnapshot, Visit, behind, is_empty};
 
 /// A store in memory; gone when dropped.
 #[derive(Clone, Debug, Default)]
@@ -68,28 +68,19 @@ impl Store for Memory {
 
     fn apply(&self, batch: &[Applied], meta: Option<&[u8]>) -> Result<(), StoreError> {
         let mut inner = self.inner();
-        if !inner.mark.whole {
-            return Err(StoreError::Unfinished);
-        }
-        let last = check_order(inner.mark.version, batch)?;
+        let mark = behind(inner.mark.clone(), batch, meta)?;
         for applied in batch {
             for (key, value) in &applied.writes {
                 inner.put(key, value.clone(), applied.version);
             }
         }
-        inner.mark.version = last;
-        if let Some(meta) = meta {
-            inner.mark.meta = meta.to_vec();
-        }
+        inner.mark = mark;
         Ok(())
     }
 
     fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
         let mut inner = self.inner();
-        if !inner.mark.whole {
-            return Err(StoreError::Unfinished);
-        }
-        let mark = inner.mark.clone();
+        let mark = inner.mark.clone().readable()?;
         *inner.reading.entry(mark.version).or_default() += 1;
         Ok(Box::new(MemorySnapshot { memory: self.clone(), mark }))
     }
@@ -148,12 +139,8 @@ impl Reads for MemorySnapshot {
 }
 
 impl StoreSnapshot for MemorySnapshot {
-    fn version(&self) -> Version {
-        self.mark.version
-    }
-
-    fn meta(&self) -> &[u8] {
-        &self.mark.meta
+    fn mark(&self) -> &Mark {
+        &self.mark
     }
 }
 

@@ -1,4 +1,4 @@
-//! PostgreSQL as a site's store, and a way for applications that speak SQL to take part.
+//! PostgreSQL as a site's store, and a way for applications that speak SQL to participate.
 //!
 //! | module | what |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | `times` | times that would be others at each site |
 //! | `deltas` | columns that change by addition |
 //! | `databases` | databases made and emptied |
-//! | `idle` | a connection that ended while nothing was written |
+//! | `idle` | the writer's connection: what it needs, and another where it ended while nothing was written |
 //! | `watch` | whether the server answers |
 //!
 //! An application's tables are a picture that the store keeps of some of its items: what [`capture`] made of a row is
@@ -68,7 +68,7 @@ pub use databases::{claimed, clear, provide};
 pub use lexer::{SqlStatement, SqlToken, split};
 pub use rehearsal::rehearsal;
 pub use schema::{Schema, SchemaChange};
-pub use session::{Session, SqlError, SqlWork};
+pub use session::{Session, SqlWork};
 pub use sessions::{Preemptible, Sessions, Way};
 pub use store::{Postgres, PostgresStore};
 pub use watch::Watch;
@@ -88,7 +88,7 @@ pub struct Options {
     pub snapshots_max: usize,
     /// Who gives way to the writer.
     pub sessions: Sessions,
-    /// Whose database it is: one that is somebody else's is not touched. Without it nobody is asked.
+    /// Whose database it is: one that is another's is not touched. Without it nobody is asked.
     pub owner: Option<String>,
     /// SQL that is run whenever the store has looked after its own tables: views of its items, say. It must do no harm when it is run again.
     pub views: &'static str,
@@ -154,5 +154,60 @@ fn with_cause(error: &postgres::Error) -> String {
     match error.source() {
         Some(cause) if !error.to_string().contains(&cause.to_string()) => format!("{error}: {cause}"),
         _ => error.to_string(),
+    }
+}
+
+/// Why a step of an application's transaction failed. The transaction is at its end: drop it.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlError {
+    /// Another changed the same, or needed it sooner.
+    #[error("a concurrent transaction came first ({0}): run this one again from its beginning")]
+    Again(String),
+    /// The statement is wrong, or a constraint refused it.
+    #[error("{why}")]
+    Refused {
+        /// SQLSTATE.
+        code: String,
+        /// What the server says.
+        why: String,
+        /// More of it; may be empty.
+        detail: String,
+        /// What to do; may be empty.
+        hint: String,
+    },
+    /// The server failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl SqlError {
+    fn refused(code: &str, why: impl ToString) -> Self {
+        let (detail, hint) = (String::new(), String::new());
+        Self::Refused { code: code.to_owned(), why: why.to_string(), detail, hint }
+    }
+}
+
+/// What a failed statement means to the application.
+fn sql(error: postgres::Error) -> SqlError {
+    let again = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::ADMIN_SHUTDOWN,
+    ];
+    match error.as_db_error() {
+        Some(reason) if again.contains(reason.code()) => SqlError::Again(reason.message().into()),
+        Some(reason) if reason.severity() == "ERROR" => SqlError::Refused {
+            code: reason.code().code().to_owned(),
+            why: reason.message().to_owned(),
+            detail: reason.detail().unwrap_or_default().to_owned(),
+            hint: reason.hint().unwrap_or_default().to_owned(),
+        },
+        // The writer ended the session; if it is the server that ended, the next attempt says so.
+        _ if error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>()) => {
+            SqlError::Again("the connection was ended".into())
+        }
+        None => SqlError::refused(SqlState::INTERNAL_ERROR.code(), error),
+        Some(_) => SqlError::Store(failed(error)),
     }
 }

@@ -173,12 +173,8 @@ impl Reads for RedbSnapshot {
 }
 
 impl StoreSnapshot for RedbSnapshot {
-    fn version(&self) -> Version {
-        self.mark.version
-    }
-
-    fn meta(&self) -> &[u8] {
-        &self.mark.meta
+    fn mark(&self) -> &Mark {
+        &self.mark
     }
 }
 

@@ -1,6 +1,6 @@
 //! The face of every store.
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
 use pares_wice::{Key, KeyRange, Value, Version};
@@ -51,17 +51,7 @@ pub trait Reads {
     }
 }
 
-impl<R: Reads + ?Sized> Reads for &R {
-    fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
-        (**self).get(key)
-    }
-
-    fn range(&self, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        (**self).range(range, visit)
-    }
-}
-
-impl<R: Reads + ?Sized> Reads for Box<R> {
+impl<P: Deref<Target: Reads>> Reads for P {
     fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
         (**self).get(key)
     }
@@ -74,11 +64,18 @@ impl<R: Reads + ?Sized> Reads for Box<R> {
 /// The database as it was after one version. It stays that while later versions are applied; what it holds on to is
 /// kept by the engine until it is dropped, so a snapshot is for a transaction, not for a day.
 pub trait StoreSnapshot: Reads + Send {
+    /// What stood beside the items then.
+    fn mark(&self) -> &Mark;
+
     /// Which version.
-    fn version(&self) -> Version;
+    fn version(&self) -> Version {
+        self.mark().version
+    }
 
     /// What was stored beside the items then.
-    fn meta(&self) -> &[u8];
+    fn meta(&self) -> &[u8] {
+        &self.mark().meta
+    }
 }
 
 /// A prefix of the commit order. One thread applies; any number read.
@@ -96,7 +93,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Order`] with nothing changed. After [`StoreError::Io`] it is open whether the batch is kept, and
-    /// every later call fails until the store is opened anew.
+    /// every later call fails until the store is opened again.
     fn apply(&self, batch: &[Applied], meta: Option<&[u8]>) -> Result<(), StoreError>;
 
     /// The database as it is now. Never waits for the writer.
@@ -133,10 +130,14 @@ pub(crate) fn successor(key: &[u8]) -> Key {
     Key::new(bytes)
 }
 
-/// Checks that `batch` follows `applied` without a gap; gives the last version.
-pub(crate) fn check_order(applied: Version, batch: &[Applied]) -> Result<Version, StoreError> {
-    batch.iter().try_fold(applied, |last, next| match next.version == last.next() {
-        true => Ok(next.version),
-        false => Err(StoreError::Order { applied: last, got: next.version }),
-    })
+/// What `mark` becomes when `batch` is applied, which must follow it without a gap.
+pub(crate) fn behind(mark: Mark, batch: &[Applied], meta: Option<&[u8]>) -> Result<Mark, StoreError> {
+    let mut mark = mark.readable()?;
+    for next in batch {
+        if next.version != mark.version.next() {
+            return Err(StoreError::Order { applied: mark.version, got: next.version });
+        }
+        mark.version = next.version;
+    }
+    Ok(Mark { meta: meta.map_or(mark.meta, <[u8]>::to_vec), ..mark })
 }

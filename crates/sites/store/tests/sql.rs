@@ -40,13 +40,32 @@ struct Site {
 
 impl Site {
     fn new(server: &Server, schema: &str, tables: &[&str]) -> Self {
-        let address = server.database();
-        let mut client = Client::connect(&address, NoTls).unwrap();
-        client.batch_execute(schema).unwrap();
-        let options = Options::new(address.as_str());
+        let options = Options::new(server.database());
+        Client::connect(&options.connection, NoTls).unwrap().batch_execute(schema).unwrap();
         capture(&options, tables).unwrap();
-        let store = PostgresStore::open(options.clone()).unwrap();
-        Self { session: Session::connect(options).unwrap(), store, address }
+        Self::open(options)
+    }
+
+    /// The store in that database, and a session there.
+    fn open(options: Options) -> Self {
+        let (address, store) = (options.connection.clone(), PostgresStore::open(options.clone()).unwrap());
+        Self { address, store, session: Session::connect(options).unwrap() }
+    }
+
+    /// The same database with a new store: the old one is removed.
+    fn cleared(self) -> Self {
+        let options = Options::new(self.address.as_str());
+        drop(self);
+        clear(&options).unwrap();
+        Self::open(options)
+    }
+
+    /// It is sent the state of another one, in pieces of so many bytes.
+    fn take(&self, giver: &Site, bytes: usize) {
+        let mut import = Import::new(&self.store).unwrap();
+        for chunk in Export::new(giver.store.snapshot().unwrap(), bytes) {
+            import.take(&chunk.unwrap()).unwrap();
+        }
     }
 
     /// What the statements did; nothing of it is left.
@@ -69,7 +88,7 @@ impl Site {
 }
 
 /// Orders transactions: the first committer wins.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Certifier {
     version: Version,
     /// Of each item the last version that put or deleted it, and the last that added to it.
@@ -317,7 +336,7 @@ fn a_session_that_stands_in_the_writers_way_is_ended() {
     bank.apply(vec![change]);
     let ended = work.finish(TransactionId::default(), 0);
     assert!(matches!(ended, Err(SqlError::Again(_))), "{ended:?}");
-    // It goes on with the next.
+    // It continues with the next.
     let mut work = session.begin().unwrap();
     work.execute("UPDATE account SET balance = balance + 1 WHERE number = 1", &[]).unwrap();
     let next = work.finish(TransactionId::default(), 1).unwrap();
@@ -341,10 +360,7 @@ fn a_site_that_joins_gets_its_tables_with_its_items() {
     let Some(mut bank) = Bank::new() else { return };
     bank.commit(0, &["INSERT INTO person SELECT i, 'name ' || i FROM generate_series(1, 500) i"]);
     let joining = Site::new(server().unwrap(), BANK, &TABLES);
-    let mut import = Import::new(&joining.store).unwrap();
-    for chunk in Export::new(bank.sites[0].store.snapshot().unwrap(), 4000) {
-        import.take(&chunk.unwrap()).unwrap();
-    }
+    joining.take(&bank.sites[0], 4000);
     assert_eq!(joining.rows("person"), bank.rows("person"));
     assert_eq!(joining.store.applied(), Version(1));
 }
@@ -366,8 +382,7 @@ fn transfers_at_two_sites_keep_the_sum() {
             })
             .collect();
         for transfer in transfers {
-            let mut trial = Certifier { version: bank.certifier.version, last: bank.certifier.last.clone() };
-            match trial.passes(&transfer) {
+            match bank.certifier.clone().passes(&transfer) {
                 true => bank.apply(vec![transfer]),
                 false => aborted += 1,
             }
@@ -419,7 +434,7 @@ fn what_cannot_be_captured_is_refused() {
     let Some(mut bank) = Bank::new() else { return };
     let refused = bank.sites[0].run(&["TRUNCATE journal"]).unwrap_err();
     assert!(matches!(&refused, SqlError::Refused { why, .. } if why.contains("use DELETE")), "{refused}");
-    // Doing it again changes nothing, now that the table takes part.
+    // Doing it again changes nothing, now that the table participates.
     capture(&Options::new(bank.sites[0].address.as_str()), &TABLES).unwrap();
     bank.commit(0, &["INSERT INTO journal VALUES (1, 1)"]);
     capture(&Options::new(bank.sites[0].address.as_str()), &TABLES).unwrap();
@@ -440,14 +455,10 @@ fn removed_store_takes_only_its_own_rows() {
             "SET session_replication_role = replica; CREATE TABLE mine (a int); INSERT INTO mine VALUES (7)",
         )
         .unwrap();
-    let options = Options::new(site.address.as_str());
-    assert!(matches!(clear(&options), Err(StoreError::InUse(_))), "it is open");
-    let Site { address, store, session } = site;
-    drop((store, session));
-    clear(&options).unwrap();
-    let store = PostgresStore::open(options.clone()).unwrap();
-    assert_eq!(store.applied(), Version(0));
-    let site = Site { address, store, session: Session::connect(options).unwrap() };
+    let open = clear(&Options::new(site.address.as_str()));
+    assert!(matches!(open, Err(StoreError::InUse(_))), "it is open");
+    let site = site.cleared();
+    assert_eq!(site.store.applied(), Version(0));
     assert_eq!(
         (site.rows("person"), site.rows("account"), site.rows("mine")),
         (vec![], vec![], vec!["(7)".to_owned()])

@@ -22,8 +22,9 @@ use crate::entry::{Body, Configuration, Entry, LogEntry, Past};
 use crate::ids::{CertifierTerm, ClusterId, ClusterSet, Era, SiteId, Term, TransactionId, Version};
 use crate::item::{Change, Key, KeyRange, Value, Write};
 use crate::message::{AbortReason, Message, Status};
-use crate::site::{Base, Stored};
+use crate::site::{Base, Command, Stored};
 use crate::transaction::Transaction;
+use crate::witness::Declaration;
 
 /// The version of these layouts.
 pub const FORMAT: u8 = 3;
@@ -31,7 +32,7 @@ pub const FORMAT: u8 = 3;
 /// Why bytes are not a message or an entry.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum DecodeError {
-    /// It ends too early, or goes on after its end.
+    /// It ends too early, or continues after its end.
     #[error("not as long as it says")]
     Length,
     /// Of another format.
@@ -97,14 +98,15 @@ macro_rules! integers {
 integers!(u8, u32, u64, i64);
 
 /// A struct is its fields in order.
+#[macro_export]
 macro_rules! fields {
     ($($name:ident { $($field:ident),* })*) => {$(
-        impl Coded for $name {
+        impl $crate::codec::Coded for $name {
             fn encode(&self, to: &mut Vec<u8>) {
-                $(self.$field.encode(to);)*
+                $($crate::codec::Coded::encode(&self.$field, to);)*
             }
-            fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-                Ok(Self { $($field: Coded::decode(from)?),* })
+            fn decode(from: &mut &[u8]) -> Result<Self, $crate::codec::DecodeError> {
+                Ok(Self { $($field: $crate::codec::Coded::decode(from)?),* })
             }
         }
     )*};
@@ -123,6 +125,7 @@ fields! {
     Base { position, delivered, promised, eras, takeover }
     Stored { version, position, era, digest }
     Past { delivered, eras }
+    Declaration { takeovers, by, lost }
 }
 
 /// A newtype is what it wraps.
@@ -173,6 +176,15 @@ fn encode_bytes(bytes: &[u8], to: &mut Vec<u8>) {
 fn decode_bytes<'a>(from: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
     let length = u32::decode(from)?;
     take(from, length as usize)
+}
+
+impl Coded for String {
+    fn encode(&self, to: &mut Vec<u8>) {
+        encode_bytes(self.as_bytes(), to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        Self::from_utf8(decode_bytes(from)?.to_vec()).map_err(|_| DecodeError::Length)
+    }
 }
 
 impl Coded for Key {
@@ -241,27 +253,28 @@ impl<A: Coded, B: Coded> Coded for (A, B) {
     }
 }
 
-/// An enum is its kind and the fields of that kind.
+/// An enum is its kind and the fields of that kind; what stands behind a semicolon is all bytes that are left.
+#[macro_export]
 macro_rules! kinds {
-    ($($name:ident, $what:literal { $($kind:literal => $variant:ident $(($($tuple:ident),*))? $({ $($field:ident),* })?),* $(,)? })*) => {$(
-        impl Coded for $name {
+    ($($name:ident, $what:literal { $($kind:literal => $variant:ident $(($($tuple:ident),* $(; $rest:ident)?))? $({ $($field:ident),* })?),* $(,)? })*) => {$(
+        impl $crate::codec::Coded for $name {
             fn encode(&self, to: &mut Vec<u8>) {
                 match self {
-                    $(Self::$variant $(($($tuple),*))? $({ $($field),* })? => {
+                    $(Self::$variant $(($($tuple,)* $($rest)?))? $({ $($field),* })? => {
                         to.push($kind);
-                        $($($tuple.encode(to);)*)?
-                        $($($field.encode(to);)*)?
+                        $($($crate::codec::Coded::encode($tuple, to);)* $(to.extend_from_slice($rest);)?)?
+                        $($($crate::codec::Coded::encode($field, to);)*)?
                     })*
                 }
             }
-            fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-                match u8::decode(from)? {
+            fn decode(from: &mut &[u8]) -> Result<Self, $crate::codec::DecodeError> {
+                match <u8 as $crate::codec::Coded>::decode(from)? {
                     $($kind => {
-                        $($(let $tuple = Coded::decode(from)?;)*)?
-                        $($(let $field = Coded::decode(from)?;)*)?
-                        Ok(Self::$variant $(($($tuple),*))? $({ $($field),* })?)
+                        $($(let $tuple = $crate::codec::Coded::decode(from)?;)* $(let $rest = core::mem::take(from).to_vec();)?)?
+                        $($(let $field = $crate::codec::Coded::decode(from)?;)*)?
+                        Ok(Self::$variant $(($($tuple,)* $($rest)?))? $({ $($field),* })?)
                     })*
-                    other => Err(DecodeError::Kind(other, $what)),
+                    other => Err($crate::codec::DecodeError::Kind(other, $what)),
                 }
             }
         }
@@ -281,5 +294,13 @@ kinds! {
         6 => Promise { configuration, delivered },
         7 => Promised { era, delivered, entries },
         8 => Adopt { era, past },
+    }
+    Command, "command" {
+        1 => DeclareLost(lost),
+        2 => Admit(cluster),
+        3 => Migrate(cluster),
+        4 => Granted(declared),
+        5 => Unwitnessed(lost),
+        6 => Renew,
     }
 }

@@ -19,7 +19,7 @@ pub use item::{Change, KEY_BYTES_MAX, Key, KeyRange, VALUE_BYTES_MAX, Value, Wri
 pub use message::{AbortReason, Message, Status};
 pub use site::{
     Base, Command, Effects, HeldBytes, LogRole, Notice, Outcome, Refused, Settings, Site, Snapshot, Stored,
-    Unsubmitted,
+    Unsubmitted, Wanted,
 };
 pub use transaction::{Isolation, Malformed, TRANSACTION_BYTES_MAX, Transaction, UnknownIsolation};
 pub use witness::{Declaration, NotGranted, Register};

@@ -7,7 +7,7 @@ use crate::ids::{CertifierTerm, Era, SiteId, Term, TransactionId, Version};
 use crate::transaction::Transaction;
 
 /// How a cluster stands, as its delegate says it to every site.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Status {
     /// The delegate.
     pub site: SiteId,
@@ -21,7 +21,7 @@ pub struct Status {
     pub promised: Era,
     /// All versions up to this one are committed by its cluster's log: what the paper acknowledges one by one.
     pub delivered: Version,
-    /// All versions up to this one have been proposed there: where the stream goes on.
+    /// All versions up to this one have been proposed there: where the stream continues.
     pub received: Version,
     /// Whether it certifies.
     pub certifying: bool,
@@ -104,11 +104,11 @@ pub enum Message {
         /// Versions the asker lacks, the next ones first; as many as fit.
         entries: Vec<Arc<Entry>>,
     },
-    /// From the certifier's delegate to that of a cluster that does not live and lacks versions that are not kept any more: go on from here.
+    /// From the certifier's delegate to that of a cluster that does not live and lacks versions that are not kept any more: continue from here.
     Adopt {
         /// The sender's era.
         era: Era,
-        /// Where to go on.
+        /// Where to continue.
         past: Past,
     },
 }

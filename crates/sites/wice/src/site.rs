@@ -82,7 +82,7 @@ pub enum Outcome {
 pub enum Notice {
     /// An era has begun.
     Era(Configuration),
-    /// Versions above this one were discarded: the other clusters went on without them.
+    /// Versions above this one were discarded: the other clusters continued without them.
     Discarded(Version),
     /// A cluster has answered clients for versions of its own that the others do not have: two histories, which nothing can merge.
     Split(ClusterId),
@@ -102,6 +102,34 @@ pub trait Effects {
     fn outcome(&mut self, id: TransactionId, outcome: Outcome);
     /// Tell the operator.
     fn notice(&mut self, notice: Notice);
+}
+
+/// All that a site wants done, until it is done.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// For the cluster's log.
+    pub proposals: Vec<LogEntry>,
+    /// For other sites.
+    pub messages: Vec<(SiteId, Message)>,
+    /// For who submitted.
+    pub outcomes: Vec<(TransactionId, Outcome)>,
+    /// For the operator.
+    pub notices: Vec<Notice>,
+}
+
+impl Effects for Wanted {
+    fn propose(&mut self, entry: LogEntry) {
+        self.proposals.push(entry);
+    }
+    fn send(&mut self, to: SiteId, message: Message) {
+        self.messages.push((to, message));
+    }
+    fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
+        self.outcomes.push((id, outcome));
+    }
+    fn notice(&mut self, notice: Notice) {
+        self.notices.push(notice);
+    }
 }
 
 /// The state an update transaction is executed on.
@@ -320,7 +348,7 @@ impl Site {
         self.ask_again(out);
     }
 
-    /// Nothing is under way in the log that the stream could go on after.
+    /// Nothing is under way in the log that the stream could continue after.
     fn receive_from_delivered(&mut self) {
         (self.received, self.received_era) = (self.delivered, self.era());
         self.proposed_bytes = 0;

@@ -1,4 +1,4 @@
-//! A witness: of two clusters that each declare the other lost, one goes on.
+//! A witness: of two clusters that each declare the other lost, one continues.
 //!
 //! Two clusters that cannot hear each other cannot know which of them is gone, and two operators who each declare the other's cluster lost make two histories
 //! (fault 20). A majority would decide it, and of two there is none. So a third place has a vote, and nothing else: no log, no store, no part in any commit.
@@ -8,14 +8,13 @@
 //!                          -------> A ---------> B ---------> ...
 //!   granted                 0: A       1: B
 //! ```
-//! What the eras of a history count ([`Era::takeovers`](crate::Era)) is counted up by the cluster that was granted it; or, for a register that begins anew, by the
-//! certifier, once every living cluster has promised it ([`Command::Renew`](crate::site::Command)); and a cluster promises each count once. So of two clusters that go on from one
-//! count one is refused, and stays there until it has the other's history. One grant is enough to remember, the last. Its cluster may add to those that it goes on without:
-//! it is one cluster that goes on all the same.
+//! What the eras of a history count ([`Era::takeovers`](crate::Era)) is counted up by the cluster that was granted it; or, for a register that begins again, by the
+//! certifier, once every living cluster has promised it ([`Command::Renew`](crate::site::Command)); and a cluster promises each count once. So of two clusters that continue from one
+//! count one is refused, and stays there until it has the other's history. One grant is enough to remember, the last. Its cluster may add to those that it continues without:
+//! it is one cluster that continues all the same.
 
 use thiserror::Error;
 
-use crate::codec::{Coded, DecodeError};
 use crate::ids::{ClusterId, ClusterSet};
 
 /// That clusters are lost, as one of those that live has it.
@@ -23,7 +22,7 @@ use crate::ids::{ClusterId, ClusterSet};
 pub struct Declaration {
     /// The takeovers of the era that it ends.
     pub takeovers: u32,
-    /// The cluster that goes on without them, with all others that live.
+    /// The cluster that continues without them, with all others that live.
     pub by: ClusterId,
     /// Those that are lost.
     pub lost: ClusterSet,
@@ -43,7 +42,7 @@ pub enum NotGranted {
         "the witness's register began after takeover {0}, so it does not know earlier grants: this cluster lags behind the others"
     )]
     Before(u32),
-    /// A cluster cannot go on without itself, and not without nobody.
+    /// A cluster cannot continue without itself, and not without nobody.
     #[error("a cluster cannot continue without itself")]
     Own,
 }
@@ -52,6 +51,8 @@ fn names(clusters: ClusterSet) -> String {
     let names: Vec<String> = clusters.iter().map(|cluster| cluster.to_string()).collect();
     names.join(" and ")
 }
+
+crate::fields! { Register { floor, granted } }
 
 /// What a witness keeps, for ever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -62,7 +63,7 @@ pub struct Register {
 }
 
 impl Register {
-    /// One that knows that nobody can go on from an era with fewer takeovers. 0 for a database that begins.
+    /// One that knows that nobody can continue from an era with fewer takeovers. 0 for a database that begins.
     #[must_use]
     pub const fn beginning(floor: u32) -> Self {
         Self { floor, granted: None }
@@ -103,31 +104,10 @@ impl Register {
     }
 }
 
-impl Coded for Declaration {
-    fn encode(&self, to: &mut Vec<u8>) {
-        self.takeovers.encode(to);
-        (self.by, self.lost).encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let (takeovers, (by, lost)) = Coded::decode(from)?;
-        Ok(Self { takeovers, by, lost })
-    }
-}
-
-impl Coded for Register {
-    fn encode(&self, to: &mut Vec<u8>) {
-        self.floor.encode(to);
-        self.granted.encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let (floor, granted) = Coded::decode(from)?;
-        Ok(Self { floor, granted })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::Coded;
 
     fn declared(takeovers: u32, by: u8, lost: u8) -> Declaration {
         Declaration { takeovers, by: ClusterId(by), lost: ClusterSet::default().with(ClusterId(lost)) }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pares_wice::codec::Coded;
 use pares_wice::{
-    AbortReason, CertifierTerm, ClusterId, Effects, Entry, Era, LogEntry, LogRole, Message, Notice, Outcome,
-    Settings, Site, SiteId, Status, Term, Transaction, TransactionId, Value, Version, Write,
+    AbortReason, CertifierTerm, ClusterId, Entry, Era, LogRole, Message, Outcome, Settings, Site, SiteId,
+    Status, Term, Transaction, TransactionId, Value, Version, Wanted, Write,
 };
 
 const HERE: SiteId = SiteId::new(0, 0);
@@ -15,27 +15,6 @@ const VALUE_BYTES: usize = 100 << 10;
 /// What one transaction takes, at most.
 const ONE: usize = VALUE_BYTES + (2 << 10);
 const MOST: usize = 1 << 20;
-
-/// What a site wants done.
-#[derive(Default)]
-struct Wanted {
-    proposed: Vec<LogEntry>,
-    sent: Vec<(SiteId, Message)>,
-    outcomes: Vec<Outcome>,
-}
-
-impl Effects for Wanted {
-    fn propose(&mut self, entry: LogEntry) {
-        self.proposed.push(entry);
-    }
-    fn send(&mut self, to: SiteId, message: Message) {
-        self.sent.push((to, message));
-    }
-    fn outcome(&mut self, _id: TransactionId, outcome: Outcome) {
-        self.outcomes.push(outcome);
-    }
-    fn notice(&mut self, _notice: Notice) {}
-}
 
 /// The certifier, whose cluster's log commits when the test says so.
 struct Here {
@@ -89,7 +68,7 @@ impl Here {
 
     /// The log commits all that was proposed.
     fn commit(&mut self) {
-        for entry in std::mem::take(&mut self.wanted.proposed) {
+        for entry in std::mem::take(&mut self.wanted.proposals) {
             self.site.committed(entry, &mut self.wanted);
         }
         self.site.flush(&mut self.wanted);
@@ -102,11 +81,10 @@ impl Here {
             term: Term(1),
             serial,
             eras: vec![(Era::default(), Version(0))],
-            promised: Era::default(),
             delivered,
             received: delivered,
-            certifying: false,
             is_whole: true,
+            ..Status::default()
         };
         self.site.receive(FAR, Message::Status(status), &mut self.wanted);
         self.site.flush(&mut self.wanted);
@@ -114,7 +92,7 @@ impl Here {
 
     /// The versions sent to the other cluster since it was asked last, and each message's length.
     fn streamed(&mut self) -> (Vec<Version>, Vec<usize>) {
-        let sent = std::mem::take(&mut self.wanted.sent).into_iter();
+        let sent = std::mem::take(&mut self.wanted.messages).into_iter();
         let streams = sent.filter(|(to, message)| *to == FAR && matches!(message, Message::Stream { .. }));
         let (mut versions, mut lengths) = (Vec::new(), Vec::new());
         for (_, message) in streams {
@@ -136,7 +114,7 @@ fn unstable_transactions_refused_before_memory_fills() {
         assert!(here.site.held().unstable <= MOST + ONE);
     }
     let behind = Outcome::Aborted(AbortReason::Behind);
-    let refused = here.wanted.outcomes.iter().filter(|outcome| **outcome == behind).count();
+    let refused = here.wanted.outcomes.iter().filter(|(_, outcome)| *outcome == behind).count();
     let taken = here.site.delivered().0;
     assert_eq!((refused as u64 + taken, here.site.is_behind()), (100, true));
     assert!((9..=12).contains(&taken), "as many as there is room for: {taken}");
@@ -152,7 +130,7 @@ fn a_certifier_is_silent_when_initiators_go_on_all_the_same() {
         here.commit();
         assert!(here.site.held().unstable <= 2 * MOST + ONE);
     }
-    assert!(here.wanted.sent.iter().all(|(_, message)| !matches!(message, Message::Abort { .. })));
+    assert!(here.wanted.messages.iter().all(|(_, message)| !matches!(message, Message::Abort { .. })));
     let before = here.site.delivered();
     here.hears(1, before);
     here.asked();

@@ -4,33 +4,14 @@ use std::sync::Arc;
 
 use pares_wice::site::{Base, Stored};
 use pares_wice::{
-    Body, ClusterId, ClusterSet, Command, Configuration, Declaration, Effects, Entry, Era, LogEntry, LogRole,
-    Message, NotGranted, Notice, Outcome, Refused, Register, Settings, Site, SiteId, Status, Term,
-    TransactionId, Version,
+    Body, ClusterId, ClusterSet, Command, Configuration, Declaration, Entry, Era, LogEntry, LogRole, Message,
+    NotGranted, Refused, Register, Settings, Site, SiteId, Status, Term, Version, Wanted,
 };
 
 const A: ClusterId = ClusterId(0);
 const B: ClusterId = ClusterId(1);
 const C: ClusterId = ClusterId(2);
 const D: ClusterId = ClusterId(3);
-
-/// What a site wants done.
-#[derive(Default)]
-struct Wanted {
-    proposed: Vec<LogEntry>,
-    sent: Vec<Message>,
-}
-
-impl Effects for Wanted {
-    fn propose(&mut self, entry: LogEntry) {
-        self.proposed.push(entry);
-    }
-    fn send(&mut self, _to: SiteId, message: Message) {
-        self.sent.push(message);
-    }
-    fn outcome(&mut self, _id: TransactionId, _outcome: Outcome) {}
-    fn notice(&mut self, _notice: Notice) {}
-}
 
 /// The delegate of a cluster of one site, whose log commits when the test says so. A certifies first.
 struct Delegate {
@@ -68,8 +49,8 @@ impl Delegate {
 
     /// Its log commits what it has proposed, and what comes of that.
     fn commit(&mut self) {
-        while !self.wanted.proposed.is_empty() {
-            let entry = self.wanted.proposed.remove(0);
+        while !self.wanted.proposals.is_empty() {
+            let entry = self.wanted.proposals.remove(0);
             self.given(entry);
         }
     }
@@ -81,9 +62,9 @@ impl Delegate {
 
     /// What it asks others to promise now.
     fn asks(&mut self) -> Option<Configuration> {
-        self.wanted.sent.clear();
+        self.wanted.messages.clear();
         self.site.tick(&mut self.wanted);
-        self.wanted.sent.iter().find_map(|message| match message {
+        self.wanted.messages.iter().find_map(|(_, message)| match message {
             Message::Promise { configuration, .. } => Some(*configuration),
             _ => None,
         })
@@ -94,9 +75,10 @@ impl Delegate {
         let asked = || Message::Promise { configuration, delivered: Version(0) };
         self.hears(from, asked());
         self.commit();
-        self.wanted.sent.clear();
+        self.wanted.messages.clear();
         self.hears(from, asked());
-        self.wanted.sent.iter().find(|sent| matches!(sent, Message::Promised { .. })).cloned()
+        let mut sent = self.wanted.messages.iter().map(|(_, message)| message);
+        sent.find(|sent| matches!(sent, Message::Promised { .. })).cloned()
     }
 
     fn count(&self) -> u32 {
@@ -110,11 +92,8 @@ fn says(cluster: ClusterId) -> Message {
         term: Term(1),
         serial: 1,
         eras: vec![(Era::default(), Version(0))],
-        promised: Era::default(),
-        delivered: Version(0),
-        received: Version(0),
-        certifying: false,
         is_whole: true,
+        ..Status::default()
     })
 }
 
@@ -122,7 +101,7 @@ fn granted(takeovers: u32, by: ClusterId, lost: ClusterId) -> Command {
     Command::Granted(Declaration { takeovers, by, lost: ClusterSet::default().with(lost) })
 }
 
-/// Each renewal in vain counted up in the certifier's log; so it came to a count that another had gone on beyond.
+/// Each renewal without success counted up in the certifier's log; so it came to a count that another had gone on beyond.
 #[test]
 fn renewal_counts_only_with_all_live_promises() {
     let mut certifier = Delegate::of(A, 2);
@@ -207,7 +186,7 @@ fn come_to(log: &[LogEntry], cut: usize, witnessed: bool) -> Base {
     delegate.site.base()
 }
 
-/// B and D have each taken over from A, without a witness, and C has promised both one after the other. Under a witness it would have passed over the second.
+/// B and D have each taken over from A, without a witness, and C has promised both one after the other. Under a witness it would have skipped the second.
 #[test]
 fn log_from_before_witness_keeps_its_meaning() {
     let begins = |cluster| {
@@ -239,7 +218,7 @@ fn where_there_is_a_witness_its_rule_is_written_into_the_log() {
     for (witnessed, command) in [(true, granted(0, B, A)), (false, Command::DeclareLost(ClusterSet(1)))] {
         let mut delegate = Delegate::where_it_is(B, 2, witnessed);
         delegate.told(command).unwrap();
-        let proposed = delegate.wanted.proposed.pop().unwrap();
+        let proposed = delegate.wanted.proposals.pop().unwrap();
         assert_eq!(matches!(proposed, LogEntry::WitnessedFence(_)), witnessed, "{proposed:?}");
         assert_eq!(matches!(proposed, LogEntry::Fence(_)), !witnessed, "{proposed:?}");
     }
@@ -250,7 +229,7 @@ fn where_there_is_a_witness_its_rule_is_written_into_the_log() {
 fn grant_is_void_once_its_count_has_passed() {
     let mut delegate = Delegate::of(B, 2);
     delegate.told(granted(0, B, A)).unwrap();
-    let fence = delegate.wanted.proposed.pop().unwrap();
+    let fence = delegate.wanted.proposals.pop().unwrap();
     let era = Era { takeovers: 1, number: 1, by: A };
     let renewed = Configuration { era, certifier: A, live: ClusterSet(3) };
     let entry = Entry { version: Version(1), era: Era::default(), body: Body::Configure(renewed) };
@@ -296,14 +275,14 @@ fn who_renews_keeps_its_office_until_the_era_has_begun() {
     assert!(!certifier.site.wants_another_term());
 }
 
-/// A declared C lost; B, which had not heard so, was told that A is lost, and then delivered A's era: in B's era C counted among the living again, and nobody had admitted it.
+/// A declared C lost; B, which had not heard so, was told that A is lost, and then delivered A's era: in B's era C counted as live again, and nobody had admitted it.
 #[test]
 fn lost_cluster_not_revived_by_earlier_takeover() {
     let lost = |cluster| Command::DeclareLost(ClusterSet::default().with(cluster));
     let mut certifier = Delegate::where_it_is(A, 3, false);
     let mut next = Delegate::where_it_is(B, 3, false);
     assert_eq!(certifier.told(lost(C)), Ok(()));
-    let without_c = certifier.wanted.proposed.pop().expect("a configuration");
+    let without_c = certifier.wanted.proposals.pop().expect("a configuration");
     assert_eq!(next.told(lost(A)), Ok(()));
     next.given(without_c);
     assert_eq!(next.site.configuration().live, ClusterSet::default().with(A).with(B));

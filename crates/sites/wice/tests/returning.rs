@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pares_wice::{
-    Body, ClusterId, ClusterSet, Configuration, Effects, Entry, Era, LogEntry, LogRole, Message, Notice,
-    Outcome, Settings, Site, SiteId, Status, Term, TransactionId, Version,
+    Body, ClusterId, ClusterSet, Configuration, Entry, Era, LogEntry, LogRole, Message, Notice, Settings,
+    Site, SiteId, Status, Term, Version, Wanted,
 };
 
 const LOST: SiteId = SiteId::new(0, 0);
@@ -12,48 +12,25 @@ const LOST: SiteId = SiteId::new(0, 0);
 const BACK: SiteId = SiteId::new(2, 0);
 const WENT_ON: SiteId = SiteId::new(1, 0);
 
-/// Notices.
-#[derive(Default)]
-struct Heard(Vec<Notice>);
-
-impl Effects for Heard {
-    fn propose(&mut self, _entry: LogEntry) {}
-    fn send(&mut self, _to: SiteId, _message: Message) {}
-    fn outcome(&mut self, _id: TransactionId, _outcome: Outcome) {}
-    fn notice(&mut self, notice: Notice) {
-        self.0.push(notice);
-    }
-}
-
-struct Nobody;
-
-impl Effects for Nobody {
-    fn propose(&mut self, _entry: LogEntry) {}
-    fn send(&mut self, _to: SiteId, _message: Message) {}
-    fn outcome(&mut self, _id: TransactionId, _outcome: Outcome) {}
-    fn notice(&mut self, _notice: Notice) {}
-}
-
 fn says(site: &mut Site, term: u64, delivered: u64) {
     let status = Status {
         site: LOST,
         term: Term(term),
         serial: 1,
         eras: vec![(Era::default(), Version(0))],
-        promised: Era::default(),
         delivered: Version(delivered),
         received: Version(delivered),
-        certifying: false,
         is_whole: true,
+        ..Status::default()
     };
-    site.receive(LOST, Message::Status(status), &mut Nobody);
+    site.receive(LOST, Message::Status(status), &mut Wanted::default());
 }
 
 fn heard(site: &Site) -> Vec<Term> {
     site.statuses().filter(|status| status.site == LOST).map(|status| status.term).collect()
 }
 
-/// Its log counts its terms anew. A site that hears of the loss only after it has connected again would take all it says for late, and
+/// Its log counts its terms again. A site that hears of the loss only after it has connected again would take all it says for late, and
 /// nothing would be stable there again.
 #[test]
 fn old_words_of_lost_cluster_do_not_outdate_new_ones() {
@@ -67,19 +44,19 @@ fn old_words_of_lost_cluster_do_not_outdate_new_ones() {
     let era = Era { takeovers: 0, number: 1, by: ClusterId(2) };
     let lost = Configuration { era, certifier: ClusterId(2), live: ClusterSet(6) };
     let entry = Entry { version: Version(1), era: Era::default(), body: Body::Configure(lost) };
-    site.committed(LogEntry::Stream { era: Era::default(), entry: Arc::new(entry) }, &mut Nobody);
+    site.committed(LogEntry::Stream { era: Era::default(), entry: Arc::new(entry) }, &mut Wanted::default());
     says(&mut site, 1, 0);
     assert_eq!(heard(&site), [Term(1)]);
 }
 
-/// Those who went on begin another era, forget what a cluster outside of it has said, and hear late what it said before it gave up its own
+/// Those who continued begin another era, forget what a cluster outside of it has said, and hear late what it said before it gave up its own
 /// versions: they tell it to give them up again. By then it has theirs, and some are stable: no history has parted.
 #[test]
 fn what_is_asked_for_again_by_what_was_said_late_is_no_split() {
     let era = |number| Era { takeovers: 1, number, by: ClusterId(1) };
     let sites = (0..3).map(|cluster| SiteId::new(cluster, 0)).collect();
     let mut site = Site::new(Settings::new(BACK, sites), ClusterId(2));
-    let mut heard = Heard::default();
+    let mut heard = Wanted::default();
     site.role(LogRole { term: Term(1), leads: true });
     let without = Configuration { era: era(1), certifier: ClusterId(1), live: ClusterSet(2) };
     let entry = Entry { version: Version(1), era: Era::default(), body: Body::Configure(without) };
@@ -96,12 +73,12 @@ fn what_is_asked_for_again_by_what_was_said_late_is_no_split() {
             certifying: true,
             is_whole: true,
         };
-        heard.0.clear();
+        heard.notices.clear();
         site.receive(WENT_ON, Message::Status(status), &mut heard);
         site.flush(&mut heard);
-        heard.0.clear();
+        heard.notices.clear();
         site.receive(WENT_ON, Message::Rewind { era: era(2), keep: Version(0) }, &mut heard);
-        heard.0.contains(&Notice::Split(ClusterId(1)))
+        heard.notices.contains(&Notice::Split(ClusterId(1)))
     };
     let (first, same) = ((Era::default(), Version(0)), (era(1), Version(1)));
     assert!(!says(1, vec![first, same, (era(2), Version(3))]));

@@ -3,3 +3,19 @@
 
 pub(crate) mod site;
 pub(crate) mod world;
+
+use pares_cluster::ClusterLog;
+use site::Site;
+
+/// A cluster of sites that a test drives.
+pub(crate) trait Rig {
+    type Log: ClusterLog;
+    fn log(&mut self, member: u8) -> &mut Self::Log;
+    fn site(&self, member: u8) -> &Site;
+    /// The site's state as it is now outlives a kill.
+    fn save(&mut self, member: u8);
+    fn start(&mut self, member: u8);
+    /// It neither hears anybody nor is heard.
+    fn cut_off(&mut self, member: u8);
+    fn heal(&mut self);
+}

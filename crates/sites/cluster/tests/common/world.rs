@@ -9,6 +9,7 @@ use pares_cluster::{
 };
 use pares_random::Random;
 
+use super::Rig;
 use super::site::{Given, Site};
 
 /// What the network does, in percent of messages, and ticks.
@@ -30,7 +31,7 @@ pub(crate) struct Member {
     pub(crate) id: MemberId,
     /// It asks to be let in.
     pub(crate) joins: bool,
-    /// It has a copy, and its log has not begun anew behind it yet.
+    /// It has a copy, and its log has not begun again behind it yet.
     anew: Option<Beginning>,
 }
 
@@ -53,6 +54,49 @@ pub(crate) struct World {
     pub(crate) disks_lost: u64,
     /// Bytes of every message sent, mixed: two runs with one seed agree.
     pub(crate) trace: u64,
+}
+
+impl Rig for World {
+    type Log = Replica<Disk>;
+
+    fn log(&mut self, member: u8) -> &mut Replica<Disk> {
+        self.members[usize::from(member)].log.as_mut().expect("it is up")
+    }
+
+    fn site(&self, member: u8) -> &Site {
+        &self.members[usize::from(member)].site
+    }
+
+    fn save(&mut self, member: u8) {
+        let state = &mut self.members[usize::from(member)];
+        state.saved = state.site.saved();
+    }
+
+    fn start(&mut self, member: u8) {
+        let config = self.config(member);
+        let anew = self.members[usize::from(member)].anew.clone();
+        let config = match &anew {
+            Some(beginning) => ReplicaConfig { anew: true, beginning: beginning.clone(), ..config },
+            None => config,
+        };
+        let state = &mut self.members[usize::from(member)];
+        assert!(state.log.is_none());
+        state.lives += 1;
+        state.site = state.saved.saved();
+        match Replica::open(state.disk.clone(), &config) {
+            Ok(log) => (state.log, state.anew) = (Some(log), None),
+            Err(ReplicaError::Journal(JournalError::Simulated)) if anew.is_some() => state.disk.crash(0),
+            Err(error) => panic!("a log opens after a crash: {error}"),
+        }
+    }
+
+    fn cut_off(&mut self, member: u8) {
+        self.groups[usize::from(member)] = member + 1;
+    }
+
+    fn heal(&mut self) {
+        self.groups.fill(0);
+    }
 }
 
 impl World {
@@ -97,24 +141,6 @@ impl World {
         }
     }
 
-    pub(crate) fn start(&mut self, member: u8) {
-        let config = self.config(member);
-        let anew = self.members[usize::from(member)].anew.clone();
-        let config = match &anew {
-            Some(beginning) => ReplicaConfig { anew: true, beginning: beginning.clone(), ..config },
-            None => config,
-        };
-        let state = &mut self.members[usize::from(member)];
-        assert!(state.log.is_none());
-        state.lives += 1;
-        state.site = state.saved.saved();
-        match Replica::open(state.disk.clone(), &config) {
-            Ok(log) => (state.log, state.anew) = (Some(log), None),
-            Err(ReplicaError::Journal(JournalError::Simulated)) if anew.is_some() => state.disk.crash(0),
-            Err(error) => panic!("a log opens after a crash: {error}"),
-        }
-    }
-
     /// Kills a member; its disk keeps what was synced and the first `keep` records of the rest.
     pub(crate) fn crash(&mut self, member: u8, keep: u64) {
         let state = &mut self.members[usize::from(member)];
@@ -141,7 +167,7 @@ impl World {
         self.copy(member, 0);
     }
 
-    /// Somebody who has it gives a member the state of place `at_least` or later; the log goes on from there. False if nobody has it now.
+    /// Somebody who has it gives a member the state of place `at_least` or later; the log continues from there. False if nobody has it now.
     fn copy(&mut self, member: u8, at_least: u64) -> bool {
         let has =
             |other: &u8| self.is_up(*other) && self.site(*other).applied >= at_least && *other != member;
@@ -161,7 +187,7 @@ impl World {
         self.log(member).beginning(applied).expect("it was handed out here")
     }
 
-    /// A member without its log's vote says so to everybody.
+    /// A member without its log's vote says so to all.
     fn ask_to_be_let_in(&mut self, member: u8) {
         let id = self.members[usize::from(member)].id;
         for other in (0..self.members.len() as u8).filter(|other| *other != member) {
@@ -172,29 +198,8 @@ impl World {
         self.members[usize::from(member)].joins = !self.log(member).members().voters.contains(&id);
     }
 
-    pub(crate) fn log(&mut self, member: u8) -> &mut Replica<Disk> {
-        self.members[usize::from(member)].log.as_mut().expect("it is up")
-    }
-
-    pub(crate) fn site(&self, member: u8) -> &Site {
-        &self.members[usize::from(member)].site
-    }
-
     pub(crate) fn is_up(&self, member: u8) -> bool {
         self.members[usize::from(member)].log.is_some()
-    }
-
-    pub(crate) fn save(&mut self, member: u8) {
-        let state = &mut self.members[usize::from(member)];
-        state.saved = state.site.saved();
-    }
-
-    pub(crate) fn cut_off(&mut self, member: u8) {
-        self.groups[usize::from(member)] = member + 1;
-    }
-
-    pub(crate) fn heal(&mut self) {
-        self.groups.fill(0);
     }
 
     /// Who leads, if it is one and the others that can hear it agree.
@@ -203,7 +208,7 @@ impl World {
         (0..self.members.len() as u8).filter(leads).max_by_key(|member| self.site(*member).role.term)
     }
 
-    /// One tick for everybody: what arrives, then time, then a cycle.
+    /// One tick for all: what arrives, then time, then a cycle.
     pub(crate) fn step(&mut self) {
         self.now += 1;
         self.deliver();

@@ -9,11 +9,10 @@
 use std::path::{Path, PathBuf};
 
 use pares_store::item_bytes;
-use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::codec::Coded;
 use pares_wice::{Key, Stored, Value, Version};
 
 use super::BackupError;
-use super::messages::{decode_text, encode_text};
 use super::sealed::{SealedReader, SealedWriter};
 
 /// The kind of such a file.
@@ -35,6 +34,7 @@ pub struct CopyHead {
     /// When the site's answer had come, milliseconds since 1970.
     pub taken_ms: u64,
 }
+pares_wice::fields! { CopyHead { identity, stored, taken_ms } }
 
 /// What a copy came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,24 +49,13 @@ pub struct CopyFacts {
     pub bytes: u64,
 }
 
-impl Coded for CopyHead {
-    fn encode(&self, to: &mut Vec<u8>) {
-        encode_text(&self.identity, to);
-        (self.stored, self.taken_ms).encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let identity = decode_text(from)?;
-        let (stored, taken_ms) = Coded::decode(from)?;
-        Ok(Self { identity, stored, taken_ms })
-    }
-}
-
 /// A copy that is being written, under another name than it will have.
 pub(super) struct CopyWriter {
     file: SealedWriter,
     making: PathBuf,
     path: PathBuf,
-    facts: CopyFacts,
+    /// What it holds so far.
+    pub(super) facts: CopyFacts,
 }
 
 impl CopyWriter {
@@ -90,11 +79,6 @@ impl CopyWriter {
     pub(super) fn write(&mut self, items: &Vec<(Key, Value)>) -> Result<(), BackupError> {
         self.facts.add(items);
         self.file.write(&record(PIECE, items))
-    }
-
-    /// What it holds so far.
-    pub(super) fn facts(&self) -> CopyFacts {
-        self.facts
     }
 
     /// All has come: from now on it is a copy, also after the loss of power.
@@ -133,7 +117,8 @@ pub(super) fn is_end(content: &[u8]) -> bool {
 pub(super) struct CopyReader {
     file: SealedReader,
     pub(super) head: CopyHead,
-    facts: CopyFacts,
+    /// What was read so far.
+    pub(super) facts: CopyFacts,
     last: Key,
     is_over: bool,
 }
@@ -196,10 +181,5 @@ impl CopyReader {
         while self.next()?.is_some() {}
         assert!(self.is_over, "a copy is whole when its end was read");
         Ok(self.facts)
-    }
-
-    /// What was read so far.
-    pub(super) fn facts(&self) -> CopyFacts {
-        self.facts
     }
 }

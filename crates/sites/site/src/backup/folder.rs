@@ -17,7 +17,7 @@ use pares_wice::Version;
 
 use super::BackupError;
 use super::copy_file::{CopyFacts, CopyReader};
-use super::ranges::{self, BackupRun};
+use super::ranges::{self, BackupRun, LogFacts};
 use super::version_log::{LogReader, Point, end_of};
 
 /// A directory of backups.
@@ -33,21 +33,6 @@ pub struct FolderFacts {
     pub bases: Vec<CopyFacts>,
     /// Logs, in order.
     pub logs: Vec<LogFacts>,
-}
-
-/// What a log of versions holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogFacts {
-    /// The version it begins behind.
-    pub behind: Version,
-    /// The last one.
-    pub last: Version,
-    /// The digest of all versions up to there, if it is known.
-    pub digest: Option<u64>,
-    /// When that was stored, milliseconds since 1970; 0 if it is empty.
-    pub last_ms: u64,
-    /// Where a record begins that was not written to its end, if there is one: only in the last log, which grows, or whose writer died.
-    pub torn_at: Option<u64>,
 }
 
 impl BackupFolder {
@@ -182,7 +167,7 @@ impl FolderFacts {
         ranges::runs(&self.bases, &self.logs)
     }
 
-    /// What is missing though every file is whole, in sentences: versions before a log, or a base that it goes on from.
+    /// What is missing though every file is whole, in sentences: versions before a log, or a base that it continues from.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         ranges::faults(&self.runs())
@@ -250,7 +235,7 @@ pub(super) enum Next {
 pub(super) fn next_of(read: &mut LogReader, is_last: bool) -> Result<Next, BackupError> {
     match read.next() {
         Ok(Some(versions)) => Ok(Next::Versions(versions)),
-        Ok(None) if is_last || read.has_ended() => Ok(Next::End),
+        Ok(None) if is_last || read.has_ended => Ok(Next::End),
         Ok(None) => Err(read.without_end()),
         Err(error) => error.tail().filter(|_| is_last).map(Next::Torn).ok_or(error),
     }

@@ -11,7 +11,6 @@
 
 use std::sync::Arc;
 
-use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Entry, Stored, Version};
 
 use crate::place::standing::Piece;
@@ -53,70 +52,16 @@ pub(crate) struct HandedVersion {
     pub(crate) age_ms: u64,
 }
 
-/// Text, as its length and bytes.
-pub(crate) fn encode_text(text: &str, to: &mut Vec<u8>) {
-    text.as_bytes().to_vec().encode(to);
-}
-
-/// The same, read.
-pub(crate) fn decode_text(from: &mut &[u8]) -> Result<String, DecodeError> {
-    String::from_utf8(Coded::decode(from)?).map_err(|_| DecodeError::Length)
-}
-
-impl Coded for Handed {
-    fn encode(&self, to: &mut Vec<u8>) {
-        match self {
-            Self::Begun(Begun { copy, identity, stored }) => {
-                (1u8, *copy).encode(to);
-                encode_text(identity, to);
-                stored.encode(to);
-            }
-            Self::Piece(piece) => {
-                to.push(2);
-                piece.encode(to);
-            }
-        }
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        match u8::decode(from)? {
-            1 => {
-                let copy = Coded::decode(from)?;
-                let identity = decode_text(from)?;
-                Ok(Self::Begun(Begun { copy, identity, stored: Coded::decode(from)? }))
-            }
-            2 => Ok(Self::Piece(Coded::decode(from)?)),
-            other => Err(DecodeError::Kind(other, "part of a copy")),
-        }
-    }
-}
-
-impl Coded for HandedVersions {
-    fn encode(&self, to: &mut Vec<u8>) {
-        encode_text(&self.identity, to);
-        (self.stored, self.before).encode(to);
-        self.versions.encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let identity = decode_text(from)?;
-        let (stored, before) = Coded::decode(from)?;
-        Ok(Self { identity, stored, before, versions: Coded::decode(from)? })
-    }
-}
-
-impl Coded for HandedVersion {
-    fn encode(&self, to: &mut Vec<u8>) {
-        self.entry.encode(to);
-        (self.digest, self.age_ms).encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let entry = Coded::decode(from)?;
-        let (digest, age_ms) = Coded::decode(from)?;
-        Ok(Self { entry, digest, age_ms })
-    }
+pares_wice::kinds! { Handed, "part of a copy" { 1 => Begun(begun), 2 => Piece(piece) } }
+pares_wice::fields! {
+    Begun { copy, identity, stored }
+    HandedVersions { identity, stored, before, versions }
+    HandedVersion { entry, digest, age_ms }
 }
 
 #[cfg(test)]
 mod tests {
+    use pares_wice::codec::Coded;
     use pares_wice::{Body, Era, Key, TransactionId, Value, Write};
 
     use super::*;

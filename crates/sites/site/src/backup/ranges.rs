@@ -12,7 +12,21 @@
 use pares_wice::Version;
 
 use super::copy_file::CopyFacts;
-use super::folder::LogFacts;
+
+/// What a log of versions holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogFacts {
+    /// The version it begins behind.
+    pub behind: Version,
+    /// The last one.
+    pub last: Version,
+    /// The digest of all versions up to there, if it is known.
+    pub digest: Option<u64>,
+    /// When that was stored, milliseconds since 1970; 0 if it is empty.
+    pub last_ms: u64,
+    /// Where a record begins that was not written to its end, if there is one: only in the last log, which grows, or whose writer died.
+    pub torn_at: Option<u64>,
+}
 
 /// Versions without a gap, in bases and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

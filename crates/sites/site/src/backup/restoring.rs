@@ -4,7 +4,7 @@
 //! an identity of its own, with the version it was restored up to in every site's configuration ([`SitesConfig::begins`]) and these items in every site's
 //! store. Until the configuration is written nothing of it can be started.
 //!
-//! Each version is executed anew on the items before it, as a site does it, and its digest compared with the one that a site of the first database had: what
+//! Each version is executed again on the items before it, as a site does it, and its digest compared with the one that a site of the first database had: what
 //! has changed in the base, in the log or on the way shows there, though every checksum fits.
 
 use std::path::{Path, PathBuf};
@@ -240,7 +240,7 @@ impl Restoration {
         }
     }
 
-    /// The same of one that goes on from what was taken.
+    /// The same of one that continues from what was taken.
     fn take_log(
         &self,
         read: &mut LogReader,
@@ -316,13 +316,13 @@ impl<'a> Rebuilding<'a> {
     /// With what was read of a base.
     fn behind(store: Option<&'a dyn Store>, base: &CopyReader) -> Self {
         let Stored { version, digest, .. } = base.head.stored;
-        let (items, at_ms) = (base.facts().items, base.head.taken_ms);
+        let (items, at_ms) = (base.facts.items, base.head.taken_ms);
         let restored =
             Restored { version, digest, base: version, items, at_ms, torn_at: None, is_last: false };
         Self { store, restored, pending: Vec::new(), pending_bytes: 0, path: PathBuf::new() }
     }
 
-    /// Whether a log goes on from what was taken, or from before.
+    /// Whether a log continues from what was taken, or from before.
     fn goes_on(&mut self, read: &LogReader, path: &Path) -> Result<bool, BackupError> {
         self.write()?;
         assert!(self.pending.is_empty(), "what was taken of a log is written before the next is begun");

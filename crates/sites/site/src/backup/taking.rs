@@ -39,10 +39,10 @@ impl Pace {
 }
 
 /// Takes a copy into `folder`. `begun` hears when it is known what it will be of, before any of it is taken, and may refuse it; `progress` how far it is, after each
-/// piece, and says whether to go on.
+/// piece, and says whether to continue.
 ///
 /// # Errors
-/// Those of `begun`; if the site does not give it, or not to its end, or it cannot be written, or it was not to go on: then there is no file that could be taken for one.
+/// Those of `begun`; if the site does not give it, or not to its end, or it cannot be written, or it was not to continue: then there is no file that could be taken for one.
 pub fn take(
     hose: &mut BackupConnection,
     folder: &BackupFolder,
@@ -104,7 +104,7 @@ impl Copying {
     /// Takes the next reply of `site`.
     ///
     /// # Errors
-    /// If the site does not give it, or what it says is not the next piece, or that cannot be written. It is in vain then.
+    /// If the site does not give it, or what it says is not the next piece, or that cannot be written. It has failed then.
     pub fn reply(&mut self, reply: &[u8], site: &str) -> Result<Copied, BackupError> {
         match (handed(reply, site)?, &mut self.file) {
             (Handed::Begun(begun), None) => self.begins(begun).map(Copied::Begun),
@@ -146,7 +146,7 @@ impl Copying {
             wanted.until = wanted.next + WINDOW;
         }
         assert!(wanted.next < wanted.until, "the next piece was asked for");
-        let facts = self.file.as_ref().map(|(file, _)| file.facts()).ok_or_else(nonsense)?;
+        let facts = self.file.as_ref().map(|(file, _)| file.facts).ok_or_else(nonsense)?;
         Ok(Copied::Piece(facts, asks.then(|| self.question())))
     }
 }

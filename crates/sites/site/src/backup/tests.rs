@@ -72,11 +72,8 @@ impl Scene {
     }
 
     fn base(&self, version: u64) {
-        let (store, digests) = store_at(version);
-        let stored = at(version, digests[version as usize - 1]);
-        let head = CopyHead { identity: IDENTITY.into(), stored, taken_ms: version * 1_000 };
-        let mut writer = CopyWriter::create(&self.folder.copy_path(Version(version)), &head).unwrap();
-        items(&store).chunks(2).for_each(|items| writer.write(&items.to_vec()).unwrap());
+        let mut writer = self.copy_writer(version, version * 1_000);
+        items(&store_at(version).0).chunks(2).for_each(|items| writer.write(&items.to_vec()).unwrap());
         writer.end().unwrap();
     }
 
@@ -89,6 +86,35 @@ impl Scene {
         if ends {
             writer.end().unwrap();
         }
+    }
+
+    /// The log that grows, and what it holds.
+    fn growing(&self) -> (PathBuf, Vec<u8>) {
+        let path = self.folder.log_path(Version(25));
+        let right = fs::read(&path).unwrap();
+        (path, right)
+    }
+
+    /// One in which that log is missing.
+    fn without_growing() -> Self {
+        let scene = Self::new();
+        fs::remove_file(scene.folder.log_path(Version(25))).unwrap();
+        scene
+    }
+
+    /// What a store says of itself that has that version.
+    fn stored(&self, version: u64) -> Stored {
+        at(version, self.digests[version as usize - 1])
+    }
+
+    /// Follows behind a copy of which this is said, and nothing is damaged.
+    fn begin(&self, stored: Stored) -> Result<Following, BackupError> {
+        Following::begin(&self.folder, IDENTITY, stored, 0, |damaged| panic!("{damaged:?}"))
+    }
+
+    fn copy_writer(&self, version: u64, taken_ms: u64) -> CopyWriter {
+        let head = CopyHead { identity: IDENTITY.into(), stored: self.stored(version), taken_ms };
+        CopyWriter::create(&self.folder.copy_path(Version(version)), &head).unwrap()
     }
 
     fn restore(&self, until: Until) -> Result<(Restored, Memory), BackupError> {
@@ -108,10 +134,6 @@ impl Scene {
 /// Follows on where the scene ends, in which nothing is damaged.
 fn resumed(scene: &Scene) -> Result<Option<Following>, BackupError> {
     Following::resume(&scene.folder, |found| assert!(matches!(found, Finding::Sound(_)), "{found:?}"))
-}
-
-fn nothing_is_damaged(damaged: DamagedLog) {
-    panic!("{damaged:?}");
 }
 
 #[test]
@@ -238,8 +260,7 @@ fn diverging_versions_found_despite_fitting_checksums() {
 fn checksum_blind_damage_named_with_record_offset() {
     let scene = Scene::new();
     let path = scene.folder.copy_path(Version(33));
-    let head = CopyHead { identity: IDENTITY.into(), stored: at(33, scene.digests[32]), taken_ms: 5 };
-    let mut writer = CopyWriter::create(&path, &head).unwrap();
+    let mut writer = scene.copy_writer(33, 5);
     let item = |key: &str| (Key::from(key), Value::new(b"v"));
     writer.write(&vec![item("b")]).unwrap();
     writer.write(&vec![item("a")]).unwrap();
@@ -272,19 +293,16 @@ fn files_of_another_database_or_another_form_are_refused() {
 #[test]
 fn half_a_copy_is_none_and_the_next_one_replaces_it() {
     let scene = Scene::new();
-    let path = scene.folder.copy_path(Version(33));
-    let head = CopyHead { identity: IDENTITY.into(), stored: at(33, scene.digests[32]), taken_ms: 5 };
-    drop(CopyWriter::create(&path, &head).unwrap());
+    drop(scene.copy_writer(33, 5));
     assert_eq!(scene.folder.verify().unwrap().bases.len(), 1);
-    CopyWriter::create(&path, &head).unwrap().end().unwrap();
+    scene.copy_writer(33, 5).end().unwrap();
     assert_eq!(scene.folder.verify().unwrap().bases.len(), 2);
 }
 
 #[test]
 fn following_goes_on_where_it_ended_whatever_was_half_written() {
     let scene = Scene::new();
-    let path = scene.folder.log_path(Version(25));
-    let right = fs::read(&path).unwrap();
+    let (path, right) = scene.growing();
     for half in [&b"\x09\0\0\0crc.half"[..], b"\x09\0", &[0; 5_000]] {
         fs::write(&path, [&right[..], half].concat()).unwrap();
         assert_eq!(scene.folder.verify().unwrap().logs[1].torn_at, Some(right.len() as u64));

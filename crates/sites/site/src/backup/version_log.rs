@@ -4,19 +4,18 @@
 //! |---|---|
 //! | 1 head | identity, the version it begins behind `u64`, the digest there (if it is known) |
 //! | 2 versions | of each: when the site had stored it (`u64`, milliseconds since 1970), digest (if it is known), entry |
-//! | 3 end | the last version `u64`, its digest: another file goes on |
+//! | 3 end | the last version `u64`, its digest: another file continues |
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::codec::Coded;
 use pares_wice::{Entry, Version};
 
 use super::BackupError;
 use super::copy_file::record;
-use super::messages::{decode_text, encode_text};
 use super::sealed::{RECORD_HEAD_BYTES, SealedReader, SealedWriter};
 
 /// The kind of such a file.
@@ -62,28 +61,9 @@ pub(super) struct LogHead {
     pub(super) behind: Version,
     pub(super) digest: Option<u64>,
 }
-
-impl Coded for Kept {
-    fn encode(&self, to: &mut Vec<u8>) {
-        (self.at_ms, self.digest).encode(to);
-        self.entry.encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let (at_ms, digest) = Coded::decode(from)?;
-        Ok(Self { at_ms, digest, entry: Coded::decode(from)? })
-    }
-}
-
-impl Coded for LogHead {
-    fn encode(&self, to: &mut Vec<u8>) {
-        encode_text(&self.identity, to);
-        (self.behind, self.digest).encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let identity = decode_text(from)?;
-        let (behind, digest) = Coded::decode(from)?;
-        Ok(Self { identity, behind, digest })
-    }
+pares_wice::fields! {
+    Kept { at_ms, digest, entry }
+    LogHead { identity, behind, digest }
 }
 
 /// A file that grows.
@@ -104,7 +84,7 @@ impl LogWriter {
         Ok(Self { file, last, has_ended: false })
     }
 
-    /// Goes on where `read` has come to; what stands behind that was half written, and goes.
+    /// Continues where `read` has come to; what stands behind that was half written, and goes.
     pub(super) fn go_on(path: &Path, read: &LogReader) -> Result<Self, BackupError> {
         assert!(read.last.version >= read.head.behind, "a log ends where it begins, or behind that");
         Ok(Self { file: read.file.go_on(path)?, last: read.last, has_ended: read.has_ended })
@@ -171,7 +151,8 @@ pub(super) struct LogReader {
     file: SealedReader,
     pub(super) head: LogHead,
     last: Point,
-    has_ended: bool,
+    /// Whether it has come to its end, behind which another file continues.
+    pub(super) has_ended: bool,
 }
 
 impl LogReader {
@@ -189,7 +170,7 @@ impl LogReader {
         Ok(Self { file, head, last, has_ended: false })
     }
 
-    /// The next versions; none where the file ends. [`LogReader::has_ended`] says whether another goes on.
+    /// The next versions; none where the file ends. [`LogReader::has_ended`] says whether another continues.
     pub(super) fn next(&mut self) -> Result<Option<Vec<Kept>>, BackupError> {
         let Some(record) = self.file.next()? else { return Ok(None) };
         match record.split_first() {
@@ -238,10 +219,5 @@ impl LogReader {
     /// That nothing says that it ends here.
     pub(super) fn without_end(&self) -> BackupError {
         self.file.damaged("its end is missing")
-    }
-
-    /// Whether it has come to its end, behind which another file goes on.
-    pub(super) fn has_ended(&self) -> bool {
-        self.has_ended
     }
 }

@@ -12,15 +12,9 @@ fn over(store: Option<&str>, own: [Option<&str>; 2]) -> SitesConfig {
         system: "test".into(),
         identity: "0123456789abcdef0123456789abcdef".into(),
         durability: Promise::Os,
-        isolation: Isolation::Snapshot,
-        certifier: 0,
-        begins: 0,
-        tls: None,
-        plain: false,
-        witness: None,
-        limits: SiteLimits::default(),
         store: store.map(str::to_owned),
         sites: vec![place(0), place(1)],
+        ..SitesConfig::default()
     }
 }
 

@@ -160,6 +160,8 @@ pub(super) fn too_old() -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::RangeInclusive;
+
     use pares_wice::codec::Coded;
     use pares_wice::{Era, Message, Status, Term};
 
@@ -180,12 +182,14 @@ mod tests {
     }
 
     /// A site whose clients' requests wait for the other cluster.
-    fn cut_off(machine: &Machine) -> TestSite {
-        let mut site = machine.begin(&[1, 1]).unwrap();
-        for sequence in 1..=4 {
-            assert_eq!(told(machine, &mut site, sequence), Some(Code::Unknown));
-        }
-        site
+    fn cut_off() -> (Machine, TestSite) {
+        let (machine, mut site) = Machine::with_site(&[1, 1]);
+        all_told(&machine, &mut site, 1..=4, Code::Unknown);
+        (machine, site)
+    }
+
+    fn all_told(machine: &Machine, site: &mut TestSite, all: RangeInclusive<u64>, code: Code) {
+        all.for_each(|sequence| assert_eq!(told(machine, site, sequence), Some(code), "{sequence}"));
     }
 
     /// The other cluster says that it has everything.
@@ -195,11 +199,10 @@ mod tests {
             term: Term(1),
             serial: 1,
             eras: vec![(Era::default(), Version(0))],
-            promised: Era::default(),
             delivered: Version(site.report().delivered),
             received: Version(site.report().delivered),
-            certifying: false,
             is_whole: true,
+            ..Status::default()
         };
         machine.site_sent(&Between::Rules(&Message::Status(status).to_bytes()));
         machine.pass(site, 8);
@@ -207,44 +210,36 @@ mod tests {
 
     #[test]
     fn waiter_for_cluster_is_informed_excess_is_refused() {
-        let machine = Machine::default();
-        let mut site = cut_off(&machine);
+        let (machine, mut site) = cut_off();
         assert_eq!(site.report().delivered, 4, "what cannot be stored yet keeps nobody from executing");
         assert_eq!((site.report().open, site.report().work.unknown), (4, 4));
         assert_eq!(told(&machine, &mut site, 5), Some(Code::Behind));
         assert_eq!(told(&machine, &mut site, 1), Some(Code::Unknown), "a repeat has a place already");
         heal(&machine, &mut site);
         assert_eq!((machine.told_client(), site.report().open), (0, 0), "nobody waits any more");
-        for sequence in 1..=4 {
-            assert_eq!(told(&machine, &mut site, sequence), Some(Code::Done));
-        }
+        all_told(&machine, &mut site, 1..=4, Code::Done);
         assert_eq!(told(&machine, &mut site, 5), Some(Code::Unknown));
         assert_eq!(site.report().delivered, 5, "each was done once; the last waits");
     }
 
     #[test]
     fn what_was_done_before_is_known_though_there_is_no_room() {
-        let machine = Machine::default();
-        drop(cut_off(&machine));
+        let (machine, before) = cut_off();
+        drop(before);
         let mut site = machine.begin(&[1, 1]).unwrap();
-        for sequence in 5..=8 {
-            assert_eq!(told(&machine, &mut site, sequence), Some(Code::Unknown));
-        }
+        all_told(&machine, &mut site, 5..=8, Code::Unknown);
         assert_eq!(told(&machine, &mut site, 9), Some(Code::Behind));
         assert_eq!(told(&machine, &mut site, 1), Some(Code::Unknown), "done, and not stable");
         assert_eq!(site.report().open, 4);
         heal(&machine, &mut site);
-        for sequence in 9..=12 {
-            assert_eq!(told(&machine, &mut site, sequence), Some(Code::Unknown));
-        }
+        all_told(&machine, &mut site, 9..=12, Code::Unknown);
         assert_eq!(told(&machine, &mut site, 13), Some(Code::Behind));
         assert_eq!(told(&machine, &mut site, 1), Some(Code::Done));
     }
 
     #[test]
     fn requests_of_other_sites_have_their_own_room_and_no_more() {
-        let machine = Machine::default();
-        let mut site = cut_off(&machine);
+        let (machine, mut site) = cut_off();
         for sequence in 100..120 {
             machine.site_sent(&Between::Forward(
                 TransactionId { client: 2, sequence },
@@ -259,8 +254,7 @@ mod tests {
     #[test]
     fn second_forward_refusal_says_nothing_of_first() {
         for (forwards, code) in [(1, Code::Behind), (2, Code::Unknown)] {
-            let machine = Machine::default();
-            let mut site = machine.begin(&[1, 1]).unwrap();
+            let (machine, mut site) = Machine::with_site(&[1, 1]);
             machine.ask(&mut site, &execute(1));
             let id = TransactionId { client: 1, sequence: 1 };
             let request = site.cycle().requests.open.get_mut(&id).unwrap();

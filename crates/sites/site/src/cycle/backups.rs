@@ -12,8 +12,8 @@ use pares_wice::codec::Coded;
 use super::Cycle;
 use super::admission::no;
 use crate::application::Application;
+use crate::applier::stored_of;
 use crate::backup::messages::{Begun, Handed, HandedVersion, HandedVersions};
-use crate::checkpoint::stored_of;
 use crate::error::ProcessError;
 use crate::place::giving::Taker;
 use crate::protocol::{Code, Horizon, Reply, WantedPieces};
@@ -25,7 +25,7 @@ const VERSIONS_MAX: usize = 1_024;
 const VERSIONS_BYTES: usize = 256 << 10;
 
 impl<W: World, A: Application> Cycle<W, A> {
-    /// Goes on with a copy, or begins one; what the asker is told instead.
+    /// Continues with a copy, or begins one; what the asker is told instead.
     pub(super) fn copy(
         &mut self,
         client: ClientId,
@@ -64,7 +64,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let copy = self.world.draw().max(1);
         self.work.backups += 1;
         self.giving.begin(Taker::Backup(client, tag), copy, snapshot, until, self.ticks);
-        let identity = self.place.identity().to_owned();
+        let identity = self.place.identity.clone();
         self.hand(client, tag, &Handed::Begun(Begun { copy, identity, stored }));
         Ok(())
     }
@@ -99,7 +99,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             .collect()
         });
         let before = self.comparison.digest_at(after);
-        let identity = self.place.identity().to_owned();
+        let identity = self.place.identity.clone();
         self.hand(client, tag, &HandedVersions { identity, stored, before, versions });
         None
     }

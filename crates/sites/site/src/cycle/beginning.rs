@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use pares_cluster::{ClusterLog, MemberId, ReplicaConfig};
 use pares_store::{Memory, Store};
-use pares_wice::{Site, Stored};
+use pares_wice::{Site, Stored, Wanted};
 
 use super::Cycle;
-use super::effects::{LogEvents, Wanted};
+use super::effects::LogEvents;
 use super::members::Heard;
 use super::membership_messages::Holds;
 use super::proposing::Proposals;
 use super::transactions::Transactions;
 use crate::application::Application;
-use crate::applier::Applier;
-use crate::checkpoint::{Bases, stored_of};
+use crate::applier::{Applier, stored_of};
+use crate::checkpoint::Bases;
 use crate::comparison::Comparison;
 use crate::error::ProcessError;
 use crate::inbox::Inbox;
@@ -37,7 +37,7 @@ use crate::world::{Notes, World};
 const LIFE: &str = "life";
 
 impl<W: World, A: Application> Cycle<W, A> {
-    /// Begins with what `world` has of an earlier life. While the site lacks its items its log goes on, and it executes nothing.
+    /// Begins with what `world` has of an earlier life. While the site lacks its items its log continues, and it executes nothing.
     ///
     /// # Errors
     /// [`ProcessError`].
@@ -52,7 +52,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         assert!(!matches!(lack, Some(Lack::Log(_))), "a site that lacks its log takes no part");
         let links = world.open_links()?;
         let mut bases = Bases::open(world.notes(), setup.bounds.base_every_bytes)?;
-        let (applied, base) = bases.written().clone();
+        let (applied, base) = bases.written.clone();
         let mut log = open_log(&mut world, &setup, &place, applied)?;
         let mut log_events = LogEvents::default();
         log.cycle(&mut log_events)?;
@@ -138,7 +138,7 @@ fn start_readers<W: World, A: Application>(
     Ok(readers.run_by(ends.collect::<Result<_, _>>()?))
 }
 
-/// The site's end of its cluster's log, begun anew if it has taken a copy.
+/// The site's end of its cluster's log, begun again if it has taken a copy.
 fn open_log<W: World>(
     world: &mut W,
     setup: &Setup,

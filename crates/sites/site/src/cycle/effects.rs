@@ -1,8 +1,8 @@
 //! What goes out between the parts, kept until it is its turn.
 
 use pares_cluster::Sink;
+use pares_wice::LogEntry;
 use pares_wice::codec::{Coded, FORMAT};
-use pares_wice::{Effects, LogEntry, Message, Notice, Outcome, SiteId, TransactionId};
 
 /// A payload of the log ends with the entry that fills it so far: with the largest transaction it is a record at most.
 const PAYLOAD_BYTES: usize = 128 << 10;
@@ -35,30 +35,6 @@ impl Sink for LogEvents {
     }
     fn lacks(&mut self, at_least: u64) {
         self.lacks = Some(at_least);
-    }
-}
-
-/// What the rules want done.
-#[derive(Default)]
-pub(super) struct Wanted {
-    pub(super) proposals: Vec<LogEntry>,
-    pub(super) messages: Vec<(SiteId, Message)>,
-    pub(super) outcomes: Vec<(TransactionId, Outcome)>,
-    pub(super) notices: Vec<Notice>,
-}
-
-impl Effects for Wanted {
-    fn propose(&mut self, entry: LogEntry) {
-        self.proposals.push(entry);
-    }
-    fn send(&mut self, to: SiteId, message: Message) {
-        self.messages.push((to, message));
-    }
-    fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
-        self.outcomes.push((id, outcome));
-    }
-    fn notice(&mut self, notice: Notice) {
-        self.notices.push(notice);
     }
 }
 

@@ -1,19 +1,18 @@
-//! What a site that takes part says and hears of places: who is to be let in, who gets a copy, and whether its own name still counts.
+//! What a site that participates says and hears of places: who is to be let in, who gets a copy, and whether its own name still counts.
 
-use pares_cluster::{ClusterLog, MemberId};
+use pares_cluster::{ClusterLog, Incarnation, MemberId};
 use pares_store::StoreError;
 use pares_wice::{Base, SiteId, Stored};
 
 use super::Cycle;
 use crate::application::Application;
+use crate::applier::stored_of;
 use crate::backup::messages::Handed;
-use crate::checkpoint::stored_of;
 use crate::config::number_of;
 use crate::error::ProcessError;
-use crate::place::apart::WORD_TICKS;
 use crate::place::filling::Filling;
 use crate::place::giving::Taker;
-use crate::place::standing::{Head, Lack, Member, Request, Role, Standing, Word, list_of};
+use crate::place::standing::{Head, Lack, Member, Request, Role, Standing, WORD_TICKS, Word, list_of};
 use crate::place::{Behind, Part};
 use crate::world::{Connections, World};
 
@@ -67,6 +66,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         match word {
             Word::Standing(standing) => self.heard_standing(from, standing)?,
             Word::Join(incarnation) if from.cluster == self.site.id().cluster => {
+                let incarnation = Incarnation::drawn(incarnation);
                 self.log.admit(MemberId { number: from.number, incarnation });
             }
             Word::Lack(request) => self.asked_for_copy(from, &request)?,
@@ -157,7 +157,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         Standing { asks, incarnation, list, speaks: self.links.speaks(), role: Role::Member(member) }
     }
 
-    /// Once in a while: copies go on, and a site that its log has not let in asks for that.
+    /// Once in a while: copies continue, and a site that its log has not let in asks for that.
     pub(super) fn tick_words(&mut self) -> Result<(), ProcessError> {
         self.giving.tick(self.ticks);
         self.unled_ticks = if self.log.role().delegate.is_some() { 0 } else { self.unled_ticks + 1 };
@@ -257,7 +257,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.place.part = Part::Member;
             return self.place.write(self.world.notes());
         }
-        let word = Word::Join(self.place.incarnation);
+        let word = Word::Join(self.place.incarnation.0);
         self.others(true).into_iter().for_each(|site| self.say(site, &word));
         Ok(())
     }
@@ -312,7 +312,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     /// Where this site's log would begin for another.
     fn begins_at(&self) -> (u64, Base) {
-        self.bases.written().clone()
+        self.bases.written.clone()
     }
 
     /// The pieces of this turn.

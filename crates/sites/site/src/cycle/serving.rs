@@ -1,11 +1,11 @@
 //! Requests of clients, of other sites and of the process's driver: executing, answering.
 
 use pares_store::{Work, is_reserved};
-use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId, Version};
+use pares_wice::{AbortReason, Command, Outcome, Snapshot, TransactionId, Version};
 
 use super::Cycle;
 use super::admission::{no, too_old};
-use super::transactions::OWN;
+use super::transactions::{OWN, attempt_of};
 use crate::application::{Application, answer_of};
 use crate::config::number_of;
 use crate::error::ProcessError;
@@ -259,11 +259,4 @@ fn permitted(answer: Answer, work: &Work<View<'_>>) -> Answer {
     }
     let body = b"names that begin with sql/ are reserved for tables: use SQL, or another name".to_vec();
     Answer { code: Code::Refused, body }
-}
-
-/// Numbers an execution: two of one request, at two sites or in two lives of one, have two numbers.
-pub(super) fn attempt_of(site: SiteId, life: u16, executions: u16) -> u32 {
-    assert!(site.cluster.0 < 64 && site.number < 16, "the name of a site fits into its numbers");
-    let place = u32::from(site.cluster.0 & 0x3f) << 4 | u32::from(site.number & 0xf);
-    u32::from(life & 0x3fff) << 18 | place << 8 | u32::from(executions & 0xff)
 }

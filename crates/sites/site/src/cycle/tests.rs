@@ -41,8 +41,7 @@ fn seen(version: u64) -> Horizon {
 
 #[test]
 fn a_request_is_executed_and_a_repeat_is_told_the_same() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     let add = execute(1, "noted n add a 5");
     assert_eq!(machine.ask(&mut site, &add), done("5 added to a", 1));
     assert_eq!(machine.ask(&mut site, &add), done("5 added to a", 1));
@@ -52,8 +51,7 @@ fn a_request_is_executed_and_a_repeat_is_told_the_same() {
 /// Of a site's directory everything is put back to an old copy, and its store is not.
 #[test]
 fn old_log_under_newer_store_ends_site_without_source() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     machine.ask(&mut site, &execute(1, "add a 5"));
     drop(site);
     let (disk, notes) = (machine.disk.copy(), machine.notes.borrow().clone());
@@ -86,8 +84,7 @@ fn turn(site: &mut TestSite) {
 
 #[test]
 fn a_read_sees_what_was_stable_when_it_came_or_waits_for_it() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     machine.pass(&mut site, 3);
     machine.client_sent(&execute(1, "add a 5").to_bytes());
     turn(&mut site);
@@ -105,8 +102,7 @@ fn a_read_sees_what_was_stable_when_it_came_or_waits_for_it() {
 
 #[test]
 fn more_reads_than_a_site_holds_are_refused() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     machine.ask(&mut site, &execute(1, "add a 5"));
     for tag in 1..=3 {
         machine.client_sent(&read(tag, "get a").to_bytes());
@@ -121,8 +117,7 @@ fn more_reads_than_a_site_holds_are_refused() {
 
 #[test]
 fn store_without_snapshot_refuses_read_and_stays_up() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     machine.ask(&mut site, &execute(1, "add a 5"));
     machine.busy.store(true, Ordering::Relaxed);
     let refused = machine.ask(&mut site, &read(1, "get a")).unwrap();
@@ -133,8 +128,7 @@ fn store_without_snapshot_refuses_read_and_stays_up() {
 
 #[test]
 fn what_was_answered_is_there_after_a_crash() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     machine.ask(&mut site, &execute(1, "add a 5"));
     drop(site);
     machine.disk.crash(0);
@@ -145,8 +139,7 @@ fn what_was_answered_is_there_after_a_crash() {
 
 #[test]
 fn a_log_that_cannot_be_synced_ends_the_site() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     machine.pass(&mut site, 3);
     machine.disk.fail_in(0);
     machine.client_sent(&execute(1, "add a 5").to_bytes());
@@ -155,8 +148,7 @@ fn a_log_that_cannot_be_synced_ends_the_site() {
 
 #[test]
 fn store_damage_ends_site_without_wrong_answers() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     for (sequence, request) in [(1, "add a 1000"), (2, "add b 1000")] {
         machine.ask(&mut site, &execute(sequence, request)).unwrap();
     }
@@ -198,8 +190,7 @@ fn each_start_counts_and_a_torn_count_is_refused() {
 
 #[test]
 fn an_application_that_sends_no_question_is_closed() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     machine.client_sent(&[9, 9]);
     machine.pass(&mut site, 1);
     assert!(machine.wire.closed.get());
@@ -216,8 +207,7 @@ fn a_process_that_was_stopped_makes_up_for_two_ticks_only() {
 
 #[test]
 fn frames_that_mean_nothing_here_change_nothing() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1, 1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1, 1]);
     machine.pass(&mut site, 5);
     let before = site.report();
     let last = Entry {
@@ -238,8 +228,8 @@ fn frames_that_mean_nothing_here_change_nothing() {
         promised: last,
         delivered: Version(u64::MAX),
         received: Version(u64::MAX),
-        certifying: false,
         is_whole: true,
+        ..Status::default()
     };
     let messages = messages.into_iter().chain([Message::Status(status)]);
     for message in messages.chain([Message::Rewind { era: last, keep: Version(0) }]) {
@@ -254,8 +244,7 @@ fn frames_that_mean_nothing_here_change_nothing() {
 
 #[test]
 fn a_decision_that_cannot_be_is_refused_with_its_reason() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1, 1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1, 1]);
     machine.pass(&mut site, 3);
     let refused = machine.ask(&mut site, &Ask::Operate(1, Command::Migrate(ClusterId(0)))).unwrap();
     assert_eq!((refused.code, &refused.body[..]), (Code::Impossible, &b"this is already the case"[..]));
@@ -334,8 +323,7 @@ fn a_site_says_what_it_has_applied_and_who_differs() {
 
 #[test]
 fn versions_handed_out_as_stored_with_digests() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     for sequence in 1..=3 {
         assert!(machine.ask(&mut site, &execute(sequence, "add a 5")).is_some());
     }
@@ -357,8 +345,7 @@ fn versions_handed_out_as_stored_with_digests() {
 
 #[test]
 fn a_copy_comes_in_pieces_and_no_further_than_it_was_asked_for() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     let big = "v".repeat(100 << 10);
     for sequence in 1..=4 {
         let put = execute(sequence, &format!("put big/{sequence} {big}"));

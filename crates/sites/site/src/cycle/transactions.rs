@@ -8,10 +8,9 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use pares_sql::{Executed, Ready, Verdict};
-use pares_wice::{AbortReason, Outcome, Snapshot, Transaction, TransactionId, Unsubmitted, Version};
+use pares_wice::{AbortReason, Outcome, SiteId, Snapshot, Transaction, TransactionId, Unsubmitted, Version};
 
 use super::Cycle;
-use super::serving::attempt_of;
 use crate::application::Application;
 use crate::config::number_of;
 use crate::error::ProcessError;
@@ -118,4 +117,11 @@ impl<W: World, A: Application> Cycle<W, A> {
             Err(other) => tell(&verdict, Verdict::Impossible(other.to_string())),
         }
     }
+}
+
+/// Numbers an execution: two of one request, at two sites or in two lives of one, have two numbers.
+pub(super) fn attempt_of(site: SiteId, life: u16, executions: u16) -> u32 {
+    assert!(site.cluster.0 < 64 && site.number < 16, "the name of a site fits into its numbers");
+    let place = u32::from(site.cluster.0 & 0x3f) << 4 | u32::from(site.number & 0xf);
+    u32::from(life & 0x3fff) << 18 | place << 8 | u32::from(executions & 0xff)
 }

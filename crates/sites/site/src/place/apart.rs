@@ -12,7 +12,7 @@ use pares_wice::{Base, SiteId, Version};
 
 use super::filling::Filling;
 use super::forming::{Decision, Forming};
-use super::standing::{Form, Lack, Standing, Word, list_of};
+use super::standing::{Form, Lack, Standing, WORD_TICKS, Word, list_of};
 use super::{Behind, Part, Place};
 use crate::checkpoint::Bases;
 use crate::config::number_of;
@@ -34,9 +34,6 @@ fn has_first_store(world: &mut impl World, begins: Version) -> Result<bool, Proc
         Err(error) => Err(error),
     }
 }
-
-/// Ticks between two words to everybody.
-pub(crate) const WORD_TICKS: u64 = 20;
 
 /// What it is about.
 enum Task<T> {

@@ -17,7 +17,7 @@ const SECOND_TICKS: u32 = 100;
 /// Copies that could not be written since the process began.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
-    times: u32,
+    pub(crate) times: u32,
     /// Of the last.
     why: String,
     pause_ticks: u32,
@@ -48,10 +48,6 @@ impl Failures {
         self.left_ticks > 0
     }
 
-    pub(crate) fn times(&self) -> u32 {
-        self.times
-    }
-
     /// How often, why, and when it is tried again, for people.
     pub(crate) fn told(&self) -> String {
         let (times, why) = (self.times, &self.why);
@@ -71,7 +67,7 @@ mod tests {
     #[test]
     fn pauses_grow_to_some_minutes_and_the_last_reason_is_told() {
         let mut failures = Failures::default();
-        assert!(!failures.pauses() && failures.times() == 0);
+        assert!(!failures.pauses() && failures.times == 0);
         let mut pauses = Vec::new();
         for time in 1..=12 {
             failures.note(Some(SiteId::new(0, 2)), &format!("reason {time}"));

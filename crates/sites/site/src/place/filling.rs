@@ -46,7 +46,7 @@ pub(crate) struct Filling<T> {
     own: SiteId,
     lack: Lack,
     others: BTreeMap<SiteId, Standing>,
-    /// Who is asked, and who was in vain.
+    /// The sites that are asked, and those that have failed.
     from: Option<SiteId>,
     tried: Vec<SiteId>,
     head: Option<Head>,
@@ -143,7 +143,7 @@ impl<T> Filling<T> {
     /// Whether nothing is to come that was asked for.
     fn has_all_asked(&self) -> bool {
         self.ending.is_some()
-            || self.loading.as_ref().is_some_and(|loading| loading.is_last_given() || self.next >= self.asked)
+            || self.loading.as_ref().is_some_and(|loading| loading.is_last_given || self.next >= self.asked)
     }
 
     /// One of the own cluster that does not lead is asked first, one of another cluster last.
@@ -164,8 +164,8 @@ impl<T> Filling<T> {
 
     /// Asks for more, if half of what was asked for has come and there is room for it.
     fn request_more(&mut self) -> Option<(SiteId, Word)> {
-        let loading = self.loading.as_ref().filter(|loading| !loading.is_last_given())?;
-        let waiting_bytes = self.pending_bytes + loading.under_way_bytes();
+        let loading = self.loading.as_ref().filter(|loading| !loading.is_last_given)?;
+        let waiting_bytes = self.pending_bytes + loading.under_way_bytes;
         if self.next + WINDOW / 2 < self.asked || waiting_bytes >= AHEAD_BYTES {
             return None;
         }
@@ -222,7 +222,7 @@ impl<T> Filling<T> {
     pub(crate) fn piece(&mut self, from: SiteId, piece: Piece) -> Option<(SiteId, Word)> {
         let is_next =
             self.head.as_ref().is_some_and(|head| head.copy == piece.copy) && piece.number == self.next;
-        let is_awaited = self.loading.as_ref().is_some_and(|loading| !loading.is_last_given());
+        let is_awaited = self.loading.as_ref().is_some_and(|loading| !loading.is_last_given);
         if self.from != Some(from) || !is_next || !is_awaited {
             return None;
         }
@@ -265,7 +265,7 @@ impl<T> Filling<T> {
         while let Some(loading) = &mut self.loading {
             let Some(loaded) = loading.written()? else { break };
             assert!(
-                loaded.whole.is_none() || loading.is_last_given(),
+                loaded.whole.is_none() || loading.is_last_given,
                 "a store is whole behind its last piece"
             );
             self.bytes += loaded.bytes as u64;
@@ -289,7 +289,7 @@ impl<T> Filling<T> {
 
     /// How often no copy could be written, since the process began.
     pub(crate) fn failed_times(&self) -> u32 {
-        self.failures.times()
+        self.failures.times
     }
 
     /// What was taken, if all of it is on the disk, and the store that holds it.
@@ -316,7 +316,7 @@ impl<T> Filling<T> {
             (Some(from), None) => format!("asks {}.{} for a copy", from.cluster.0, from.number),
             (None, _) => "waits for a site that can send it a copy".to_owned(),
         };
-        match self.failures.times() {
+        match self.failures.times {
             0 => now,
             _ => format!("{now}; before it {}", self.failures.told()),
         }

@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 use pares_cluster::{Incarnation, MemberId, Members};
 use pares_wice::{ClusterId, Configuration, Era, SiteId};
 
-use super::apart::WORD_TICKS;
-use super::standing::{Form, Member, Role, Standing, list_of};
+use super::standing::{Form, Member, Role, Standing, WORD_TICKS, list_of};
 use crate::setup::Setup;
 
 /// Ticks that the others must have gone on without a cluster, as far as is heard, before it returns: five times as long as a delegate that is alone

@@ -1,6 +1,6 @@
 //! Giving copies: a snapshot of the store in pieces, one piece a turn, as many as were asked for.
 //!
-//! The snapshot holds still while the store goes on, and keeps on the disk what was replaced since. So a copy is kept only for a while after its taker
+//! The snapshot holds still while the store continues, and keeps on the disk what was replaced since. So a copy is kept only for a while after its taker
 //! has come further: a broken connection between sites costs the pieces under way and no more; after that the taker begins with another. Sites
 //! that are filled and backups are given copies in the same way; neither take the other's places.
 
@@ -62,7 +62,7 @@ impl Giving {
             return false;
         };
         // To a backup nothing is lost on its one connection: what it has not got is under way. A site that asks for more has what it has not got under way,
-        // too; one that asks for no more than before has waited for it in vain.
+        // too; one that asks for no more than before has waited for it without success.
         if to.is_site() && wanted.until <= copy.until && wanted.next != copy.next {
             copy.pieces.seek(wanted.next, &wanted.after);
             (copy.next, copy.is_over) = (wanted.next, false);
@@ -149,7 +149,7 @@ impl Copy {
 mod tests {
     use core::ops::ControlFlow;
 
-    use pares_store::{Reads, Visit};
+    use pares_store::{Mark, Reads, Visit};
     use pares_wice::{Key, KeyRange, Value, Version};
 
     use super::*;
@@ -158,7 +158,11 @@ mod tests {
     const TO: Taker = Taker::Site(SiteId::new(0, 1));
 
     /// A store of so many items, of which none is anywhere before it is read.
-    struct Endless(u64);
+    struct Endless(u64, Mark);
+
+    fn endless(items: u64) -> Box<Endless> {
+        Box::new(Endless(items, Mark { version: Version(7), ..Mark::default() }))
+    }
 
     impl Reads for Endless {
         fn get(&self, _key: &Key) -> Result<Option<Value>, StoreError> {
@@ -180,11 +184,8 @@ mod tests {
     }
 
     impl StoreSnapshot for Endless {
-        fn version(&self) -> Version {
-            Version(7)
-        }
-        fn meta(&self) -> &[u8] {
-            &[]
+        fn mark(&self) -> &Mark {
+            &self.1
         }
     }
 
@@ -196,7 +197,7 @@ mod tests {
     /// came, each once and in order, and how many pieces were sent.
     fn taken(items: u64, is_lost: impl Fn(u64) -> bool) -> (u64, u64) {
         let mut giving = Giving::default();
-        giving.begin(TO, 5, Box::new(Endless(items)), 24, 0);
+        giving.begin(TO, 5, endless(items), 24, 0);
         let (mut next, mut asked, mut after, mut came, mut sent) = (0, 24, Key::new([]), 0, 0);
         loop {
             let mut under_way = Vec::new();
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn a_copy_that_nobody_asks_of_is_let_go() {
         let mut giving = Giving::default();
-        giving.begin(TO, 5, Box::new(Endless(3)), 24, 0);
+        giving.begin(TO, 5, endless(3), 24, 0);
         giving.tick(KEPT_TICKS - 1);
         assert!(giving.goes_on(TO, &wanted(1, &Key::from("a"), 25), KEPT_TICKS - 1));
         giving.tick(KEPT_TICKS * 2 - 2);
@@ -265,7 +266,7 @@ mod tests {
         let backup = |client| Taker::Backup(ClientId(client), 1);
         for client in 0..2 {
             assert!(giving.has_room(backup(client)));
-            giving.begin(backup(client), 5, Box::new(Endless(3)), 24, 0);
+            giving.begin(backup(client), 5, endless(3), 24, 0);
         }
         assert!(!giving.has_room(backup(2)) && giving.has_room(backup(1)) && giving.has_room(TO));
         giving.forget(ClientId(0));

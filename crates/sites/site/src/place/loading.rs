@@ -6,8 +6,8 @@
 //!
 //! A server notices late that a connection was closed, and has the store locked until then. So a store in use is asked for again, for some time.
 //!
-//! A copy that is given up may have some batches waiting. Writing them is in vain, and a duty cycle that waits for it misses its log's clock. So the task looks between two batches
-//! whether it is to stop, and the cycle goes on meanwhile: the store is closed when [`Ending`] says so.
+//! A copy that is given up may have some batches waiting. Writing them is useless, and a duty cycle that waits for it misses its log's clock. So the task looks between two batches
+//! whether it is to stop, and the cycle continues meanwhile: the store is closed when [`Ending`] says so.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,8 +49,10 @@ pub(crate) struct Loading<T> {
     loads: Sender<Load>,
     task: T,
     done: Receiver<Result<Loaded, StoreError>>,
-    under_way_bytes: usize,
-    is_last_given: bool,
+    /// Bytes that wait to be written, or are being written.
+    pub(crate) under_way_bytes: usize,
+    /// Whether the task has to write what completes the store, and nothing is left to come.
+    pub(crate) is_last_given: bool,
 }
 
 /// Has the task stop, behind the batch that it writes, when this is dropped.
@@ -112,16 +114,6 @@ impl<T> Loading<T> {
         self.under_way_bytes += bytes;
         // If the task is gone, its last word says why.
         let _ = self.loads.send(Load { items, bytes, seal });
-    }
-
-    /// Bytes that wait to be written, or are being written.
-    pub(crate) fn under_way_bytes(&self) -> usize {
-        self.under_way_bytes
-    }
-
-    /// Whether the task has to write what completes the store, and nothing is left to come.
-    pub(crate) fn is_last_given(&self) -> bool {
-        self.is_last_given
     }
 
     /// A batch that was written since it was asked last.

@@ -28,11 +28,11 @@ pub(crate) enum Role {
     Empty,
     /// It gets a copy, and will need its cluster's log from behind this place on.
     Filling(u64),
-    /// It takes part.
+    /// It participates.
     Member(Member),
 }
 
-/// What a site that takes part says of itself.
+/// What a site that participates says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     /// The last configuration it knows.
@@ -119,7 +119,7 @@ pub(crate) struct Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) copy: u64,
-    /// Where the log goes on, and what it had come to there. Only of the own cluster's, where that is lacking.
+    /// Where the log continues, and what it had come to there. Only of the own cluster's, where that is lacking.
     pub(crate) log: Option<(Behind, Base)>,
     /// What the store is to say of itself.
     pub(crate) stored: Stored,
@@ -139,19 +139,24 @@ pub(crate) struct Piece {
 pub(crate) enum Word {
     Standing(Standing),
     Form(Form),
-    Join(Incarnation),
+    Join(u64),
     Lack(Request),
     Head(Head),
     Piece(Piece),
     Digest(Said),
 }
 
+/// Ticks between two words to everybody.
+pub(crate) const WORD_TICKS: u64 = 20;
+
 /// The version from which on a site says which it speaks.
 const SAYS_VERSION: u16 = 5;
 const _: () = assert!(SAYS_VERSION <= pares_link::SPEAKS, "this build says which version it speaks");
 
 /// The first byte of such a frame; those of [`Between`](crate::protocol::Between) are lower.
-pub(crate) const FIRST_KIND: u8 = 16;
+const FIRST_KIND: u8 = 16;
+/// That of a standing which says which version its sender speaks.
+const SAYING: u8 = 23;
 
 impl Word {
     /// Its bytes, for a connection of that version.
@@ -159,25 +164,9 @@ impl Word {
         let mut bytes = Vec::new();
         match self {
             Self::Standing(standing) if version >= SAYS_VERSION => {
-                ((FIRST_KIND + 7, *standing), u32::from(standing.speaks)).encode(&mut bytes);
+                ((SAYING, *standing), u32::from(standing.speaks)).encode(&mut bytes);
             }
-            Self::Standing(standing) => (FIRST_KIND, *standing).encode(&mut bytes),
-            Self::Form(form) => (FIRST_KIND + 1, form.clone()).encode(&mut bytes),
-            Self::Join(incarnation) => (FIRST_KIND + 2, incarnation.0).encode(&mut bytes),
-            Self::Lack(request) => {
-                (FIRST_KIND + 3, request.lack).encode(&mut bytes);
-                request.pieces.encode(&mut bytes);
-            }
-            Self::Head(head) => {
-                ((FIRST_KIND + 4, head.copy), (head.log.clone(), head.stored)).encode(&mut bytes);
-            }
-            Self::Piece(piece) => {
-                bytes.push(FIRST_KIND + 5);
-                piece.encode(&mut bytes);
-            }
-            Self::Digest(said) => {
-                ((FIRST_KIND + 6, said.version), (said.digest, said.agrees.clone())).encode(&mut bytes);
-            }
+            word => word.encode(&mut bytes),
         }
         assert!(bytes.first().is_some_and(|kind| *kind >= FIRST_KIND), "other frames have the kinds below");
         bytes
@@ -189,78 +178,54 @@ impl Word {
     /// If they are none.
     pub(crate) fn from_bytes(mut from: &[u8]) -> Result<Self, DecodeError> {
         let from = &mut from;
-        let word = match u8::decode(from)?.wrapping_sub(FIRST_KIND) {
-            0 => Self::Standing(Coded::decode(from)?),
-            1 => Self::Form(Coded::decode(from)?),
-            2 => Self::Join(Incarnation::drawn(Coded::decode(from)?)),
-            3 => {
-                let lack = Lack::decode(from)?;
-                Self::Lack(Request { lack, pieces: Coded::decode(from)? })
-            }
-            4 => {
-                let (copy, (log, stored)) = Coded::decode(from)?;
-                Self::Head(Head { copy, log, stored })
-            }
-            5 => Self::Piece(Coded::decode(from)?),
-            6 => {
-                let (version, (digest, agrees)) = Coded::decode(from)?;
-                Self::Digest(Said { version, digest, agrees })
-            }
-            7 => {
-                let (standing, speaks) = <(Standing, u32)>::decode(from)?;
-                let speaks = u16::try_from(speaks).map_err(|_| DecodeError::Length)?;
-                Self::Standing(Standing { speaks, ..standing })
-            }
-            other => return Err(DecodeError::Kind(other, "word")),
+        let word = if from.first() == Some(&SAYING) {
+            let ((_, standing), speaks) = <((u8, Standing), u32)>::decode(from)?;
+            let speaks = u16::try_from(speaks).map_err(|_| DecodeError::Length)?;
+            Self::Standing(Standing { speaks, ..standing })
+        } else {
+            Self::decode(from)?
         };
         if from.is_empty() { Ok(word) } else { Err(DecodeError::Length) }
     }
 }
 
-impl Coded for Piece {
-    fn encode(&self, to: &mut Vec<u8>) {
-        (self.copy, (self.number, self.is_last)).encode(to);
-        self.items.encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let (copy, (number, is_last)) = Coded::decode(from)?;
-        Ok(Self { copy, number, is_last, items: Coded::decode(from)? })
+pares_wice::fields! {
+    Piece { copy, number, is_last, items }
+    Request { lack, pieces }
+    Head { copy, log, stored }
+    Member { configuration, is_fresh, term, leads, gives, knows, voters }
+}
+pares_wice::kinds! {
+    Lack, "lack" { 0 => Log(at_least), 1 => Items(stored) }
+    Role, "standing" { 0 => New, 1 => Empty, 2 => Filling(from), 3 => Member(member) }
+    Word, "word" {
+        16 => Standing(standing),
+        17 => Form(form),
+        18 => Join(incarnation),
+        19 => Lack(request),
+        20 => Head(head),
+        21 => Piece(piece),
+        22 => Digest(said),
     }
 }
 
 impl Coded for Standing {
     fn encode(&self, to: &mut Vec<u8>) {
-        ((self.asks, self.incarnation.0), self.list).encode(to);
-        match self.role {
-            Role::New => to.push(0),
-            Role::Empty => to.push(1),
-            Role::Filling(from) => (2u8, from).encode(to),
-            Role::Member(member) => (3u8, member).encode(to),
-        }
+        ((self.asks, self.incarnation.0), (self.list, self.role)).encode(to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let ((asks, incarnation), list) = <((bool, u64), u32)>::decode(from)?;
-        let role = match u8::decode(from)? {
-            0 => Role::New,
-            1 => Role::Empty,
-            2 => Role::Filling(Coded::decode(from)?),
-            3 => Role::Member(Coded::decode(from)?),
-            other => return Err(DecodeError::Kind(other, "standing")),
-        };
+        let ((asks, incarnation), (list, role)) = Coded::decode(from)?;
         let incarnation = Incarnation::drawn(incarnation);
         Ok(Self { asks, incarnation, list, role, speaks: SAYS_VERSION - 1 })
     }
 }
 
-impl Coded for Member {
+impl Coded for Numbers {
     fn encode(&self, to: &mut Vec<u8>) {
-        ((self.configuration, self.is_fresh), self.term).encode(to);
-        ((self.leads, self.gives), (self.knows, u32::from(self.voters.0))).encode(to);
+        u32::from(self.0).encode(to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let ((configuration, is_fresh), term) = Coded::decode(from)?;
-        let ((leads, gives), (knows, voters)) = <((bool, bool), (bool, u32))>::decode(from)?;
-        Ok(Self { configuration, is_fresh, term, leads, gives, knows, voters: Numbers(voters as u16) })
+        u32::decode(from).map(|bits| Self(bits as u16))
     }
 }
 
@@ -284,22 +249,6 @@ impl Coded for Behind {
         let ((index, term), members) = <((u64, u64), Vec<u8>)>::decode(from)?;
         let members = Members::from_bytes(&members).ok_or(DecodeError::Length)?;
         Ok(Self(Beginning { index, term, members }))
-    }
-}
-
-impl Coded for Lack {
-    fn encode(&self, to: &mut Vec<u8>) {
-        match self {
-            Self::Log(at_least) => (0u8, *at_least).encode(to),
-            Self::Items(stored) => (1u8, *stored).encode(to),
-        }
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        match u8::decode(from)? {
-            0 => Ok(Self::Log(Coded::decode(from)?)),
-            1 => Ok(Self::Items(Coded::decode(from)?)),
-            other => Err(DecodeError::Kind(other, "lack")),
-        }
     }
 }
 
@@ -331,7 +280,7 @@ mod tests {
             standing(Role::Filling(8)),
             standing(Role::Member(member)),
             Word::Form(form),
-            Word::Join(Incarnation(6)),
+            Word::Join(6),
             request(Lack::Log(4)),
             request(Lack::Items(stored)),
             Word::Head(Head { copy: 8, log: Some((Behind(beginning), Base::first(first))), stored }),

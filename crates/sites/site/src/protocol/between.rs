@@ -44,7 +44,7 @@ impl<'a> Between<'a> {
                 body
             }
             Self::Forwarded(id, code, version, body) => {
-                ((4u8, id), (code as u8, version)).encode(&mut bytes);
+                ((4u8, id), (code, version)).encode(&mut bytes);
                 body
             }
         };
@@ -63,8 +63,8 @@ impl<'a> Between<'a> {
             2 => Ok(Self::Log(from)),
             3 => Ok(Self::Forward(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from)),
             4 => {
-                let (id, (code, version)) = <(TransactionId, (u8, Version))>::decode(&mut from)?;
-                Ok(Self::Forwarded(id, Code::of(code)?, version, from))
+                let (id, (code, version)) = Coded::decode(&mut from)?;
+                Ok(Self::Forwarded(id, code, version, from))
             }
             other => Err(DecodeError::Kind(other, "frame")),
         }

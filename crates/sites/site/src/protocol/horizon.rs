@@ -1,7 +1,6 @@
 //! How far a client has seen, and in which database.
 
 use pares_wice::Version;
-use pares_wice::codec::{Coded, DecodeError};
 
 /// The number by which clients and operators name the database of this identity: a checksum, at least 1.
 #[must_use]
@@ -18,6 +17,7 @@ pub struct Horizon {
     /// What it was told rests on nothing later.
     pub version: Version,
 }
+pares_wice::fields! { Horizon { database, version } }
 
 impl Horizon {
     /// Of a database with this identity.
@@ -50,17 +50,6 @@ impl Horizon {
     /// Whether there is nothing that this database cannot have.
     pub(crate) fn is_of(self, database: u32) -> bool {
         self.database == database || self == Self::default()
-    }
-}
-
-impl Coded for Horizon {
-    fn encode(&self, to: &mut Vec<u8>) {
-        (self.database, self.version).encode(to);
-    }
-
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let (database, version) = Coded::decode(from)?;
-        Ok(Self { database, version })
     }
 }
 

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pares_site::config::{Place, Promise, SiteLimits};
+use pares_site::config::{Place, Promise, SiteLimits, directory_of};
 use pares_site::items::Items;
 use pares_site::{Access, Application, Client, Process, ProcessError, SiteReport, SitesConfig};
 use pares_store::StoreError;
-use pares_wice::{Isolation, SiteId};
+use pares_wice::SiteId;
+use tempfile::TempDir;
 
 /// Long enough for anything, on a machine that is busy.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,16 +36,17 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Databases that no other test has, one for each site; none where PostgreSQL is not installed.
-    fn store(self) -> Option<Option<String>> {
+    /// With databases that no other test has, one for each site; none where PostgreSQL is not installed.
+    fn fittings(self) -> Option<SitesConfig> {
         static NUMBER: AtomicU16 = AtomicU16::new(0);
         if self == Self::Redb {
-            return Some(None);
+            return Some(SitesConfig::default());
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let place = pares_testbed::postgres::server()?.connection("");
         let host = place.split(' ').next().unwrap().trim_start_matches("host=");
-        Some(Some(format!("postgres:///sites_{number}_{{cluster}}_{{number}}?host={host}&user=postgres")))
+        let store = format!("postgres:///sites_{number}_{{cluster}}_{{number}}?host={host}&user=postgres");
+        Some(SitesConfig { store: Some(store), ..SitesConfig::default() })
     }
 }
 
@@ -66,12 +68,13 @@ pub const SYSTEM: &str = "test";
 /// Sites that can be stopped and started.
 pub struct Sites<A = Items> {
     pub dir: PathBuf,
+    _scratch: TempDir,
     pub config: SitesConfig,
     application: A,
     running: Vec<Running>,
     /// The version that sites speak which are started from now on.
     pub speaks: u16,
-    /// How often a site has ended and begun anew since its store failed.
+    /// How often a site has ended and begun again since its store failed.
     pub ended: Arc<AtomicUsize>,
 }
 
@@ -84,55 +87,54 @@ struct Running {
 }
 
 impl Sites {
-    /// `clusters` of `sites` each, all started, in `dir`.
-    pub fn start(dir: &Path, clusters: u8, sites: u8) -> Self {
-        Self::start_over(Engine::Redb, dir, clusters, sites).unwrap()
+    /// `clusters` of `sites` each, all started.
+    pub fn start(clusters: u8, sites: u8) -> Self {
+        Self::start_over(Engine::Redb, clusters, sites).unwrap()
     }
 
     /// The same over `engine`, unless that is not installed.
-    pub fn start_over(engine: Engine, dir: &Path, clusters: u8, sites: u8) -> Option<Self> {
-        let fittings = Fittings { store: engine.store()?, ..Fittings::default() };
-        Some(Self::start_so(dir, clusters, sites, Items, fittings))
+    pub fn start_over(engine: Engine, clusters: u8, sites: u8) -> Option<Self> {
+        Some(Self::start_so(scratch(), clusters, sites, Items, engine.fittings()?))
     }
 
     /// The same, with limits of their own.
-    pub fn start_within(dir: &Path, clusters: u8, sites: u8, limits: SiteLimits) -> Self {
-        Self::start_so(dir, clusters, sites, Items, Fittings { limits, ..Fittings::default() })
+    pub fn start_within(clusters: u8, sites: u8, limits: SiteLimits) -> Self {
+        let fittings = SitesConfig { limits, ..SitesConfig::default() };
+        Self::start_so(scratch(), clusters, sites, Items, fittings)
     }
 
-    /// The same with certificates for everybody, in `dir`'s `tls`: also `client-app`, `reader-app` and `operator-app`.
-    pub fn start_with_tls(dir: &Path, clusters: u8, sites: u8) -> Self {
-        Self::start_over_with_tls(Engine::Redb, dir, clusters, sites).unwrap()
+    /// The same with certificates for all, in the directory's `tls`: also `client-app`, `reader-app` and `operator-app`.
+    pub fn start_with_tls(clusters: u8, sites: u8) -> Self {
+        Self::start_over_with_tls(Engine::Redb, clusters, sites).unwrap()
     }
 
     /// The same over `engine`, unless that is not installed.
-    pub fn start_over_with_tls(engine: Engine, dir: &Path, clusters: u8, sites: u8) -> Option<Self> {
+    pub fn start_over_with_tls(engine: Engine, clusters: u8, sites: u8) -> Option<Self> {
         let all = (0..clusters).flat_map(|cluster| (0..sites).map(move |site| [cluster, site]));
         let numbers: Vec<u16> = all.map(u16::from_be_bytes).collect();
-        let tls = dir.join("tls");
+        let scratch = scratch();
+        let tls = scratch.path().join("tls");
         pares_link::issue(&tls, SYSTEM, &numbers).unwrap();
         for name in ["client-app", "reader-app", "operator-app"] {
             pares_link::issue_named(&tls, SYSTEM, name).unwrap();
         }
-        let fittings = Fittings { tls: Some("tls".into()), store: engine.store()?, ..Fittings::default() };
-        Some(Self::start_so(dir, clusters, sites, Items, fittings))
+        let fittings = SitesConfig { tls: Some("tls".into()), ..engine.fittings()? };
+        Some(Self::start_so(scratch, clusters, sites, Items, fittings))
     }
 }
 
-/// What differs from one system to the next.
-#[derive(Default)]
-struct Fittings {
-    limits: SiteLimits,
-    tls: Option<PathBuf>,
-    store: Option<String>,
+/// A directory that is removed when it is dropped.
+pub fn scratch() -> TempDir {
+    tempfile::tempdir().unwrap()
 }
 
 /// So many sites, over `engine`, which must be installed: not yet there.
 pub fn configuration_over(engine: Engine, clusters: u8, sites: u8) -> Option<SitesConfig> {
-    Some(configuration(clusters, sites, Fittings { store: engine.store()?, ..Fittings::default() }))
+    Some(configuration(clusters, sites, engine.fittings()?))
 }
 
-fn configuration(clusters: u8, sites: u8, fittings: Fittings) -> SitesConfig {
+/// With what differs from one system to the next.
+fn configuration(clusters: u8, sites: u8, fittings: SitesConfig) -> SitesConfig {
     let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
     let with_sql = fittings.store.is_some();
     let places = ids.map(|(cluster, number)| {
@@ -144,40 +146,34 @@ fn configuration(clusters: u8, sites: u8, fittings: Fittings) -> SitesConfig {
         system: SYSTEM.into(),
         identity: SitesConfig::draw_identity(),
         durability: Promise::Os,
-        isolation: Isolation::Snapshot,
-        certifier: 0,
-        begins: 0,
-        tls: fittings.tls,
-        plain: false,
-        witness: None,
-        limits: fittings.limits,
-        store: fittings.store,
         sites: places.collect(),
+        ..fittings
     }
 }
 
 impl<A: Application + Clone + Send + 'static> Sites<A> {
     /// The same with another application.
-    pub fn start_with(dir: &Path, clusters: u8, sites: u8, application: A) -> Self {
-        Self::start_so(dir, clusters, sites, application, Fittings::default())
+    pub fn start_with(clusters: u8, sites: u8, application: A) -> Self {
+        Self::start_so(scratch(), clusters, sites, application, SitesConfig::default())
     }
 
-    fn start_so(dir: &Path, clusters: u8, sites: u8, application: A, fittings: Fittings) -> Self {
+    fn start_so(dir: TempDir, clusters: u8, sites: u8, application: A, fittings: SitesConfig) -> Self {
         let config = configuration(clusters, sites, fittings);
-        config.make_directories(dir).unwrap();
+        config.make_directories(dir.path()).unwrap();
         Self::begin(dir, config, application)
     }
 
     /// The sites of that configuration, whose directories are made.
-    pub fn begin(dir: &Path, config: SitesConfig, application: A) -> Self {
+    pub fn begin(dir: TempDir, config: SitesConfig, application: A) -> Self {
         Self::begin_speaking(pares_link::SPEAKS, dir, config, application)
     }
 
     /// The same, as a build would that speaks another version.
-    pub fn begin_speaking(speaks: u16, dir: &Path, config: SitesConfig, application: A) -> Self {
+    pub fn begin_speaking(speaks: u16, scratch: TempDir, config: SitesConfig, application: A) -> Self {
+        let dir = scratch.path().to_owned();
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
         let (running, ended) = (Vec::new(), Arc::default());
-        let mut all = Self { dir: dir.to_owned(), config, application, running, speaks, ended };
+        let mut all = Self { dir, _scratch: scratch, config, application, running, speaks, ended };
         for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
             all.run(site);
         }
@@ -186,6 +182,12 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
             std::thread::sleep(Duration::from_millis(1));
         }
         all
+    }
+
+    /// Stops a site, and starts it again.
+    pub fn restart(&mut self, site: SiteId) {
+        self.stop(site);
+        self.run(site);
     }
 
     pub fn run(&mut self, site: SiteId) {
@@ -218,6 +220,28 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
 }
 
 impl<A> Sites<A> {
+    /// The directory of a site.
+    pub fn directory(&self, site: SiteId) -> PathBuf {
+        directory_of(&self.dir, site)
+    }
+
+    /// A site that is stopped loses its disk.
+    pub fn lose_disk(&self, site: SiteId) {
+        std::fs::remove_dir_all(self.directory(site)).unwrap();
+    }
+
+    /// Has a client write until the log of none of these sites has its beginning: two bases, and the store flushed behind each.
+    pub fn outgrow_logs(&self, client: &mut Client, sites: &[SiteId]) {
+        let filler = "x".repeat(400 << 10);
+        let first = |site: &SiteId| self.directory(*site).join(format!("log/{:020}.seg", 0));
+        let mut round = 0;
+        until(|| {
+            round += 1;
+            done(client.execute(format!("put filler/{} {filler}", round % 3).as_bytes(), PATIENCE));
+            !sites.iter().any(|site| first(site).exists())
+        });
+    }
+
     /// Stops a site, as suddenly as a thread can be.
     pub fn stop(&mut self, site: SiteId) {
         let at = self.running.iter().position(|running| running.site == site).unwrap();
@@ -240,8 +264,17 @@ impl<A> Sites<A> {
         client.unwrap()
     }
 
+    /// A connection to a site's own database.
+    pub fn server(&self, site: SiteId) -> postgres::Client {
+        postgres::Client::connect(&self.config.database(site).unwrap().unwrap(), postgres::NoTls).unwrap()
+    }
+
+    pub fn sql_address(&self, site: SiteId) -> SocketAddr {
+        self.config.place(site).unwrap().sql.unwrap()
+    }
+
     pub fn sql_url(&self, site: SiteId) -> String {
-        format!("postgres://postgres@{}/postgres", self.config.place(site).unwrap().sql.unwrap())
+        format!("postgres://postgres@{}/postgres", self.sql_address(site))
     }
 
     /// A client of these sites, the first one first.
@@ -275,8 +308,7 @@ impl<A> Sites<A> {
 
     /// How a site is, as an operator is told.
     pub fn report(&self, site: SiteId) -> SiteReport {
-        let said = self.client_of("operator-app", u64::MAX, &[site]).report(PATIENCE).unwrap();
-        serde_json::from_slice(&said).unwrap()
+        report(&mut self.client_of("operator-app", u64::MAX, &[site]))
     }
 }
 
@@ -296,10 +328,9 @@ pub fn done(reply: Result<Vec<u8>, pares_site::CallError>) -> String {
     String::from_utf8(reply.unwrap()).unwrap()
 }
 
-/// The last version of the cluster of the site that the client uses.
-pub fn delivered(client: &mut Client) -> u64 {
-    let report: pares_site::SiteReport = serde_json::from_slice(&client.report(PATIENCE).unwrap()).unwrap();
-    report.delivered
+/// How the site is that the client uses.
+pub fn report(client: &mut Client) -> SiteReport {
+    serde_json::from_slice(&client.report(PATIENCE).unwrap()).unwrap()
 }
 
 /// Waits until something is so.

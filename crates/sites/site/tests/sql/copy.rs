@@ -8,8 +8,7 @@ fn rows_of(numbers: std::ops::Range<i32>) -> String {
 
 #[test]
 fn rows_that_are_copied_in_are_at_every_site() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, mut there)) = bank() else { return };
     let mut copy = here.copy_in("COPY account FROM STDIN").unwrap();
     copy.write_all(rows_of(100..1_100).as_bytes()).unwrap();
     assert_eq!(copy.finish().unwrap(), 1_000);
@@ -28,8 +27,7 @@ fn rows_that_are_copied_in_are_at_every_site() {
 
 #[test]
 fn failed_copy_does_nothing_session_continues() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, mut there)) = bank() else { return };
     // The server has seen enough long before the client has said all.
     for (rows, expected) in [
         (rows_of(5..50_000), "23505"),
@@ -58,9 +56,8 @@ fn failed_copy_does_nothing_session_continues() {
 
 #[test]
 fn psql_copies_from_a_file_and_from_its_script() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
-    let file = dir.path().join("rows");
+    let Some((sites, mut here, mut there)) = bank() else { return };
+    let file = sites.dir.join("rows");
     std::fs::write(&file, rows_of(6..8)).unwrap();
     let script = format!(
         "\\copy account FROM '{}'\nCOPY account FROM STDIN;\n8\tm8\t1\n\\.\nSELECT 'and on';\n\
@@ -84,8 +81,7 @@ fn psql_copies_from_a_file_and_from_its_script() {
 
 #[test]
 fn one_who_stops_in_the_middle_of_a_copy_holds_nobody_up() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((sites, mut here, mut there)) = bank() else { return };
     let mut beside = sites.sql(A0);
     let mut transaction = here.transaction().unwrap();
     transaction.execute("DELETE FROM account WHERE number = 1", &[]).unwrap();

@@ -17,12 +17,9 @@ fn balance(client: &mut Client) -> Option<i64> {
 
 #[test]
 fn clients_at_two_sites_add_to_one_row_while_its_table_changes() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };
-    let (mut here, mut there) = (sites.sql(A0), sites.sql(B0));
-    here.batch_execute("CREATE TABLE till (id int PRIMARY KEY, balance bigint)").unwrap();
-    here.batch_execute("INSERT INTO till VALUES (1, 100)").unwrap();
-    here.batch_execute("COMMENT ON COLUMN till.balance IS 'pares: delta'").unwrap();
+    let tables = "CREATE TABLE till (id int PRIMARY KEY, balance bigint); INSERT INTO till VALUES (1, 100);
+        COMMENT ON COLUMN till.balance IS 'pares: delta'";
+    let Some((sites, mut here, mut there)) = with(tables) else { return };
     until(|| balance(&mut there) == Some(100));
     std::thread::scope(|scope| {
         for site in [A0, A0, B0, B0] {
@@ -62,12 +59,10 @@ fn clients_at_two_sites_add_to_one_row_while_its_table_changes() {
 
 #[test]
 fn additions_that_are_under_way_at_once_all_hold() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(mut sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };
-    let mut here = sites.sql(A0);
-    here.batch_execute("CREATE TABLE till (id int PRIMARY KEY, balance bigint, name text)").unwrap();
-    here.batch_execute("COMMENT ON COLUMN till.balance IS 'pares: delta'").unwrap();
-    here.batch_execute("INSERT INTO till VALUES (1, 100, 'a'), (2, 100, 'a')").unwrap();
+    let tables = "CREATE TABLE till (id int PRIMARY KEY, balance bigint, name text);
+        COMMENT ON COLUMN till.balance IS 'pares: delta'; INSERT INTO till VALUES (1, 100, 'a'), (2, 100, 'a')";
+    let Some((mut sites, mut here, there)) = with(tables) else { return };
+    drop(there);
     // The other cluster is away: what is certified here has no outcome, and is in no store.
     sites.stop(B0);
     here.batch_execute("SET pares.commit_timeout_ms = 200").unwrap();

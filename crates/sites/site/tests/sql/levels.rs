@@ -6,16 +6,12 @@ use super::*;
 
 const DUTY: &str = "
     CREATE TABLE duty (name text PRIMARY KEY, works boolean NOT NULL);
-    CREATE TABLE note (key int PRIMARY KEY)";
+    CREATE TABLE note (key int PRIMARY KEY);
+    INSERT INTO duty VALUES ('Ada', true), ('Bob', true)";
 
 /// Two sites; two people on duty, and no notes.
-fn ward(dir: &std::path::Path) -> Option<Sites> {
-    let sites = Sites::start_over(Engine::Postgres, dir, 2, 1)?;
-    let (mut here, mut there) = (sites.sql(A0), sites.sql(B0));
-    for statement in DUTY.split(';') {
-        here.batch_execute(statement).unwrap();
-    }
-    here.batch_execute("INSERT INTO duty VALUES ('Ada', true), ('Bob', true)").unwrap();
+fn ward() -> Option<Sites> {
+    let (sites, _here, mut there) = with(DUTY)?;
     until(|| there.query("SELECT * FROM duty, note", &[]).is_ok() && on_duty(&mut there) == 2);
     Some(sites)
 }
@@ -57,8 +53,7 @@ fn both_leave(one: &mut Client, other: &mut Client, level: IsolationLevel) -> i6
 
 #[test]
 fn write_skew_at_repeatable_read_not_serializable() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = ward(dir.path()) else { return };
+    let Some(sites) = ward() else { return };
     for others in [A0, B0] {
         let (mut here, mut there) = (sites.sql(A0), sites.sql(others));
         let left = [IsolationLevel::RepeatableRead, IsolationLevel::Serializable]
@@ -69,8 +64,7 @@ fn write_skew_at_repeatable_read_not_serializable() {
 
 #[test]
 fn what_was_looked_for_and_not_found_is_read_too() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = ward(dir.path()) else { return };
+    let Some(sites) = ward() else { return };
     let (mut here, mut there) = (sites.sql(A0), sites.sql(B0));
     let mut key = 0;
     for question in [
@@ -101,7 +95,7 @@ fn what_was_looked_for_and_not_found_is_read_too() {
     reading.commit().unwrap();
 }
 
-/// Leaves as often as somebody else stays, with a retry loop, and comes back.
+/// Leaves as often as another stays, with a retry loop, and comes back.
 fn leaves_and_returns(client: &mut Client, name: &str) {
     for round in 0..20 {
         loop {
@@ -126,8 +120,7 @@ fn leave_or_return(transaction: &mut Transaction<'_>, name: &str, leaves: bool) 
 
 #[test]
 fn retry_loop_succeeds_at_serializable_under_load() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = ward(dir.path()) else { return };
+    let Some(sites) = ward() else { return };
     sites.sql(A0).batch_execute("INSERT INTO duty VALUES ('Cleo', true), ('Dan', true)").unwrap();
     let mut watcher = sites.sql(B0);
     until(|| on_duty(&mut watcher) == 4);
@@ -145,8 +138,7 @@ fn retry_loop_succeeds_at_serializable_under_load() {
 
 #[test]
 fn a_session_asks_for_serializable_as_drivers_do() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = ward(dir.path()) else { return };
+    let Some(sites) = ward() else { return };
     let level = |client: &mut Client| -> String {
         client.query_one("SHOW transaction_isolation", &[]).unwrap().get(0)
     };
@@ -191,10 +183,9 @@ fn a_session_asks_for_serializable_as_drivers_do() {
 
 #[test]
 fn one_who_is_no_superuser_has_the_same_certified() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = ward(dir.path()) else { return };
+    let Some(sites) = ward() else { return };
     for site in [A0, B0] {
-        let mut server = Client::connect(&sites.config.database(site).unwrap().unwrap(), NoTls).unwrap();
+        let mut server = sites.server(site);
         let role = "DO $$ BEGIN CREATE ROLE clerk LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$";
         server.batch_execute(role).unwrap();
         server.batch_execute("GRANT SELECT, INSERT, UPDATE ON duty, note TO clerk").unwrap();

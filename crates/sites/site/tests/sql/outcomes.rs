@@ -7,7 +7,7 @@ struct Raw(TcpStream);
 
 impl Raw {
     fn begun(sites: &Sites) -> Self {
-        let client = TcpStream::connect(sites.config.place(A0).unwrap().sql.unwrap()).unwrap();
+        let client = TcpStream::connect(sites.sql_address(A0)).unwrap();
         client.set_read_timeout(Some(common::PATIENCE)).unwrap();
         let mut raw = Self(client);
         raw.say(&[framed(b"", b"\0\x03\0\0user\0postgres\0\0")]);
@@ -51,8 +51,7 @@ const TOO_LARGE: &str = "repeat('x', 600000)";
 
 #[test]
 fn statement_is_confirmed_only_after_certification() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((sites, mut here, mut there)) = bank() else { return };
     let mut raw = Raw::begun(&sites);
     let (close, flush, sync) = (framed(b"C", b"P\0"), framed(b"H", b""), framed(b"S", b""));
     let describe = framed(b"D", b"S\0");
@@ -77,8 +76,7 @@ fn statement_is_confirmed_only_after_certification() {
 
 #[test]
 fn rolled_back_transaction_is_never_confirmed() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((sites, mut here, mut there)) = bank() else { return };
     let mut raw = Raw::begun(&sites);
     raw.say(&[executed("UPDATE account SET balance = 1 WHERE number = 1")]);
     // The row's lock is in the way of what comes from there.

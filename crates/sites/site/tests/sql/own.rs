@@ -10,8 +10,7 @@ fn balances(client: &mut Client) -> Option<i64> {
 
 #[test]
 fn nobody_moves_what_commit_goes_back_to() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, mut there)) = bank() else { return };
     here.batch_execute(TILL).unwrap();
     here.batch_execute("COMMENT ON COLUMN till.balance IS 'pares: delta'").unwrap();
     here.batch_execute("INSERT INTO till VALUES (1, 100)").unwrap();
@@ -46,8 +45,7 @@ fn nobody_moves_what_commit_goes_back_to() {
 
 #[test]
 fn what_prepare_has_made_is_certified_however_it_is_executed() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((sites, mut here, mut there)) = bank() else { return };
     // The second is known to the session as one that changes nothing; then its name means another.
     let prepared =
         "SELECT set_config('pares.ending', 'yes', false); PREPARE p AS DELETE FROM account WHERE number = 1";
@@ -65,20 +63,14 @@ fn what_prepare_has_made_is_certified_however_it_is_executed() {
         execute("q"),
         framed(b"X", b""),
     ];
-    let mut client = TcpStream::connect(sites.config.place(A0).unwrap().sql.unwrap()).unwrap();
-    client.write_all(&messages.concat()).unwrap();
-    client.set_read_timeout(Some(common::PATIENCE)).unwrap();
-    let _ = client.read_to_end(&mut Vec::new());
+    told(&sites, &messages.concat());
     alike(&mut here, &mut there, "(3,m3,100) (4,m4,100) (5,m5,100)");
 }
 
 #[test]
 fn what_hangs_on_a_servers_own_things_does_not_go_with_them() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
-    let server =
-        |site| Client::connect(&sites.config.database(site).unwrap().unwrap(), postgres::NoTls).unwrap();
-    let mut servers = [server(A0), server(B0)];
+    let Some((sites, mut here, mut there)) = bank() else { return };
+    let mut servers = [A0, B0].map(|site| sites.server(site));
     for server in &mut servers {
         server.batch_execute("CREATE EXTENSION citext; CREATE SEQUENCE counter").unwrap();
     }

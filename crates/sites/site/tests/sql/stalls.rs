@@ -2,14 +2,9 @@
 
 use super::*;
 
-fn server(sites: &Sites, site: SiteId) -> Client {
-    Client::connect(&sites.config.database(site).unwrap().unwrap(), postgres::NoTls).unwrap()
-}
-
 #[test]
 fn holder_of_store_locks_gives_way_to_writer() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((sites, mut here, mut there)) = bank() else { return };
     let mut sum = 100;
     for hold in [
         "SELECT FROM pares_items FOR UPDATE",
@@ -19,7 +14,7 @@ fn holder_of_store_locks_gives_way_to_writer() {
         "LOCK TABLE account",
     ] {
         let in_block = format!("DO $$ BEGIN {}; END $$", hold.replace("SELECT", "PERFORM"));
-        for (mut holder, hold) in [(sites.sql(A0), in_block.as_str()), (server(&sites, A0), hold)] {
+        for (mut holder, hold) in [(sites.sql(A0), in_block.as_str()), (sites.server(A0), hold)] {
             holder.batch_execute(&format!("BEGIN; {hold}")).unwrap();
             sum += 1;
             there.batch_execute("UPDATE account SET balance = balance + 1 WHERE number = 1").unwrap();
@@ -31,8 +26,7 @@ fn holder_of_store_locks_gives_way_to_writer() {
 
 #[test]
 fn schema_change_passes_readers_of_its_tables() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((sites, mut here, mut there)) = bank() else { return };
     here.batch_execute("CREATE VIEW one AS SELECT 1 AS a").unwrap();
     for (read, change) in [("account", "ALTER TABLE account ADD COLUMN w int"), ("one", "DROP VIEW one")] {
         until(|| there.query(&format!("SELECT FROM {read}"), &[]).is_ok());
@@ -49,8 +43,7 @@ fn schema_change_passes_readers_of_its_tables() {
 
 #[test]
 fn refused_catalogue_change_spares_next_transaction() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, mut there)) = bank() else { return };
     let refused = "DO $$ BEGIN CREATE ROLE hidden_too; END $$";
     for sum in 1..=5 {
         assert_eq!(code(&here.batch_execute(refused).unwrap_err()), "0A000");

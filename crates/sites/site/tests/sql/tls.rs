@@ -6,7 +6,7 @@ use super::*;
 
 /// What `psql` says with these settings of its connection.
 fn psql(sites: &Sites, settings: &str, statement: &str) -> Output {
-    let address = sites.config.place(A0).unwrap().sql.unwrap();
+    let address = sites.sql_address(A0);
     let place =
         format!("host={} port={} user=postgres dbname=postgres {settings}", address.ip(), address.port());
     let output = Command::new("psql").args([&place, "-X", "-A", "-t", "-c", statement]).output();
@@ -22,31 +22,30 @@ fn shows(sites: &Sites, name: &str) -> String {
 }
 
 /// Two sites with certificates, and a table of five thousand notes.
-fn with_notes(dir: &std::path::Path) -> Option<Sites> {
-    let sites = Sites::start_over_with_tls(Engine::Postgres, dir, 2, 1)?;
+fn with_notes() -> Option<Sites> {
+    let sites = Sites::start_over_with_tls(Engine::Postgres, 2, 1)?;
     let (client, operator) = (shows(&sites, "client-app"), shows(&sites, "operator-app"));
     until(|| psql(&sites, &client, "SELECT 1").status.success());
-    assert_eq!(told(&psql(&sites, &client, "CREATE TABLE note (key int PRIMARY KEY)")), "CREATE TABLE\n");
+    assert_eq!(said(&psql(&sites, &client, "CREATE TABLE note (key int PRIMARY KEY)")), "CREATE TABLE\n");
     let filled = psql(&sites, &operator, "INSERT INTO note SELECT generate_series(1, 5000)");
-    assert_eq!(told(&filled), "INSERT 0 5000\n");
+    assert_eq!(said(&filled), "INSERT 0 5000\n");
     Some(sites)
 }
 
-fn told(output: &Output) -> String {
+fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]
 fn with_certificates_sql_is_spoken_over_tls_by_those_who_may() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = with_notes(dir.path()) else { return };
+    let Some(sites) = with_notes() else { return };
     let long = psql(
         &sites,
         &shows(&sites, "client-app"),
         "SELECT count(*), sum(length(repeat('x', key))) FROM note",
     );
-    assert_eq!(told(&long), "5000|12502500\n");
-    let tls = dir.path().join("tls");
+    assert_eq!(said(&long), "5000|12502500\n");
+    let tls = sites.dir.join("tls");
     pares_link::issue_named(&tls, common::SYSTEM, "client-gone").unwrap();
     for end in [".pem", ".key.pem"] {
         std::fs::copy(tls.join(format!("client-gone{end}")), tls.join(format!("kept{end}"))).unwrap();
@@ -60,20 +59,19 @@ fn with_certificates_sql_is_spoken_over_tls_by_those_who_may() {
         ("sslmode=disable".into(), "requires TLS"),
         ("sslmode=require sslcert=/nonexistent".into(), "certificate"),
     ] {
-        let said = psql(&sites, &settings, "SELECT 1");
-        let error = String::from_utf8_lossy(&said.stderr);
-        assert!(!said.status.success() && error.contains(why), "{settings}: {error}");
+        let output = psql(&sites, &settings, "SELECT 1");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && error.contains(why), "{settings}: {error}");
     }
 }
 
 #[test]
 fn the_certificate_of_a_reader_reads_by_sql_and_changes_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = with_notes(dir.path()) else { return };
+    let Some(sites) = with_notes() else { return };
     let reader = shows(&sites, "reader-app");
     let only =
         psql(&sites, &format!("{reader} target_session_attrs=read-only"), "SHOW transaction_read_only");
-    assert_eq!(told(&only), "on\n", "{only:?}");
+    assert_eq!(said(&only), "on\n", "{only:?}");
     for statement in [
         "DELETE FROM note",
         "BEGIN READ WRITE; DELETE FROM note; COMMIT",
@@ -82,9 +80,9 @@ fn the_certificate_of_a_reader_reads_by_sql_and_changes_nothing() {
         "DO $$ BEGIN DELETE FROM note; END $$",
         "DROP TABLE note",
     ] {
-        let said = psql(&sites, &reader, statement);
-        let error = String::from_utf8_lossy(&said.stderr);
-        assert!(!said.status.success() && error.contains("read"), "{statement}: {error}");
+        let output = psql(&sites, &reader, statement);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && error.contains("read"), "{statement}: {error}");
     }
     // Out of the transaction that reads only, by what the site itself began it with, or hidden from it; and what no other site would get.
     let hidden = "COMMIT; DELETE FROM note; COMMIT";
@@ -99,9 +97,9 @@ fn the_certificate_of_a_reader_reads_by_sql_and_changes_nothing() {
         ),
     ] {
         let statement = format!("SELECT set_config('pares.ending', 'yes', false); {way}");
-        let said = psql(&sites, &reader, &statement);
-        assert!(!said.status.success(), "{statement}: {}", told(&said));
-        assert_eq!(told(&psql(&sites, &reader, "SELECT count(*) FROM note")), "5000\n", "{statement}");
+        let output = psql(&sites, &reader, &statement);
+        assert!(!output.status.success(), "{statement}: {}", said(&output));
+        assert_eq!(said(&psql(&sites, &reader, "SELECT count(*) FROM note")), "5000\n", "{statement}");
     }
     let xid = psql(&sites, &reader, "SELECT pg_current_xact_id()");
     assert!(!xid.status.success(), "a reader's transaction has a number of those that write");
@@ -109,9 +107,8 @@ fn the_certificate_of_a_reader_reads_by_sql_and_changes_nothing() {
 
 #[test]
 fn bytes_before_tls_never_count_as_tls() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over_with_tls(Engine::Postgres, dir.path(), 1, 1) else { return };
-    let mut client = TcpStream::connect(sites.config.place(A0).unwrap().sql.unwrap()).unwrap();
+    let Some(sites) = Sites::start_over_with_tls(Engine::Postgres, 1, 1) else { return };
+    let mut client = TcpStream::connect(sites.sql_address(A0)).unwrap();
     client.write_all(&[0, 0, 0, 8, 4, 210, 22, 47, 0, 0, 0, 8, 4, 210, 22, 47]).unwrap();
     client.set_read_timeout(Some(common::PATIENCE)).unwrap();
     let mut said = Vec::new();
@@ -122,11 +119,10 @@ fn bytes_before_tls_never_count_as_tls() {
 #[test]
 fn strangers_in_all_places_make_room_for_one_who_signs_on() {
     const ASKS_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
-    let dir = tempfile::tempdir().unwrap();
-    let Some(sites) = Sites::start_over_with_tls(Engine::Postgres, dir.path(), 1, 1) else { return };
+    let Some(sites) = Sites::start_over_with_tls(Engine::Postgres, 1, 1) else { return };
     let client = shows(&sites, "client-app");
     until(|| psql(&sites, &client, "SELECT 1").status.success());
-    let address = sites.config.place(A0).unwrap().sql.unwrap();
+    let address = sites.sql_address(A0);
     let half_a_handshake = [&ASKS_FOR_TLS[..], &[22, 3, 1, 2, 0, 1]].concat();
     for says in [&[][..], &ASKS_FOR_TLS, &half_a_handshake] {
         // More than there is room for: some of them wait at the door, before the one who signs on.
@@ -137,8 +133,8 @@ fn strangers_in_all_places_make_room_for_one_who_signs_on() {
                 stranger
             })
             .collect();
-        let said = psql(&sites, &client, "SELECT 1");
-        assert!(said.status.success(), "{says:?}: {}", String::from_utf8_lossy(&said.stderr));
+        let output = psql(&sites, &client, "SELECT 1");
+        assert!(output.status.success(), "{says:?}: {}", String::from_utf8_lossy(&output.stderr));
         drop(strangers);
     }
 }

@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn pools_and_dumps_say_what_they_are_used_to() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((sites, mut here, _there)) = bank(dir.path()) else { return };
+    let Some((sites, mut here, _there)) = bank() else { return };
     here.batch_execute("SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;").unwrap();
     here.batch_execute("UNLISTEN news").unwrap();
     here.batch_execute(
@@ -25,16 +24,14 @@ fn pools_and_dumps_say_what_they_are_used_to() {
 
 #[test]
 fn tables_and_columns_with_rows_are_renamed_everywhere() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((mut sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let Some((mut sites, mut here, mut there)) = bank() else { return };
     here.batch_execute("ALTER TABLE account RENAME COLUMN email TO owner").unwrap();
     here.batch_execute("ALTER TABLE account RENAME COLUMN owner TO holder").unwrap();
     here.batch_execute("ALTER TABLE account RENAME TO accounts").unwrap();
     here.batch_execute("UPDATE accounts SET holder = 'Ada' WHERE number = 1").unwrap();
     until(|| there.query("SELECT FROM accounts WHERE holder = 'Ada'", &[]).is_ok_and(|rows| rows.len() == 1));
     there.batch_execute("DELETE FROM accounts WHERE number > 1").unwrap();
-    sites.stop(A0);
-    sites.run(A0);
+    sites.restart(A0);
     let mut here = sites.sql(A0);
     there.batch_execute("ALTER TABLE accounts RENAME TO account").unwrap();
     until(|| here.query("SELECT FROM account", &[]).is_ok());
@@ -43,8 +40,7 @@ fn tables_and_columns_with_rows_are_renamed_everywhere() {
 
 #[test]
 fn schema_change_error_carries_full_server_message() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some((_sites, mut here, _there)) = bank(dir.path()) else { return };
+    let Some((_sites, mut here, _there)) = bank() else { return };
     here.batch_execute("CREATE VIEW shown AS SELECT number FROM account").unwrap();
     let refused = here.batch_execute("DROP TABLE account").unwrap_err();
     let said = refused.as_db_error().unwrap();

@@ -8,7 +8,7 @@ use pares_store::postgres::{Options, Preemptible, Way};
 use pares_wice::Isolation;
 
 use super::*;
-use crate::wire::{MESSAGE_MAX, Stream, receive, send};
+use crate::wire::{MESSAGE_MAX, receive, send};
 
 /// What the server was asked, in this order; `SYNC` for a Sync.
 type Asked = Arc<Mutex<Vec<String>>>;
@@ -77,7 +77,7 @@ impl Rig {
         let (cancels, asked) = (Arc::new(Mutex::new(cancels.to_vec())), Asked::default());
         let (cancelled, heard) = (Arc::clone(&cancels), Arc::clone(&asked));
         std::thread::spawn(move || server(theirs, word, &cancelled, &heard));
-        let shared = Arc::new(Shared::new(Link::over(Stream::Tcp(ours), false).unwrap()));
+        let shared = Arc::new(Shared::new(Link::over(ours, false).unwrap()));
         let options = Options::new("host=127.0.0.1 user=nobody");
         let front = Front::of(options, "public".into(), None, Box::new(drop)).unwrap();
         let (client, peer) = pair();

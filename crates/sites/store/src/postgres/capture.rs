@@ -14,10 +14,10 @@ use pares_wice::{Change, Key, TRANSACTION_BYTES_MAX, Value, Write};
 use postgres::GenericClient;
 
 use super::deltas::literal;
+use super::idle::make;
 use super::rehearsal;
-use super::session::{SqlError, sql};
-use super::tables::{LOCK, REFERENCE, ROW, SCHEMA, Table, UNIQUE, item, object};
-use super::{Options, failed, store};
+use super::tables::{LOCK, REFERENCE, ROW, SCHEMA, Table, UNIQUE, item, object, own_function};
+use super::{Options, SqlError, failed, sql};
 use crate::error::StoreError;
 
 /// How values are written while they are captured. A primary key that is a time would otherwise be called by another name in a
@@ -52,16 +52,16 @@ pub const BACK: &str = "ROLLBACK TO SAVEPOINT pares";
 /// Bytes of rows that are kept until it is known how they were, of which only what was added to them is written.
 const OPEN_BYTES_MAX: usize = 64 << 20;
 
-/// Makes tables take part: from now on sessions capture what is written to them. Every site's tables must be the same;
+/// Makes tables participate: from now on sessions capture what is written to them. Every site's tables must be the same;
 /// they begin empty, and are filled through sessions or by a state transfer. Sites write these tables through sessions
 /// and by nothing else.
 ///
 /// # Errors
-/// [`StoreError::Table`] if a table cannot take part, and why.
+/// [`StoreError::Table`] if a table cannot participate, and why.
 pub fn capture(options: &Options, tables: &[&str]) -> Result<(), StoreError> {
     let mut client = options.connect()?;
     let mut transaction = client.transaction().map_err(failed)?;
-    store::make(&mut transaction, options)?;
+    make(&mut transaction, options)?;
     for name in tables {
         let table = Table::read(&mut transaction, name)?;
         take_part(&table, &mut transaction).map_err(|error| match error {
@@ -72,7 +72,7 @@ pub fn capture(options: &Options, tables: &[&str]) -> Result<(), StoreError> {
     transaction.commit().map_err(failed)
 }
 
-/// Makes a table take part, in the transaction of `client`.
+/// Makes a table participate, in the transaction of `client`.
 pub(super) fn take_part(table: &Table, client: &mut impl GenericClient) -> Result<(), SqlError> {
     let known: bool = client
         .query_one("SELECT EXISTS (SELECT FROM pares_tables WHERE name = $1)", &[&table.name])
@@ -88,12 +88,6 @@ pub(super) fn take_part(table: &Table, client: &mut impl GenericClient) -> Resul
     client.batch_execute(&rehearsal::function(table, &schema)).map_err(sql)?;
     let add = "INSERT INTO pares_tables (name) VALUES ($1) ON CONFLICT DO NOTHING";
     client.execute(add, &[&table.name]).map(drop).map_err(sql)
-}
-
-/// The name of a function of one table. Names are cut by the server, so the number tells two from each other.
-pub(super) fn own_function(what: &str, table: &str) -> String {
-    let word = table.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    format!("pares_{what}_{word:.30}_{:08x}", crc32c::crc32c(table.as_bytes()))
 }
 
 /// Statement triggers, so that a statement costs one call whether it touches a row or a million.
@@ -132,7 +126,7 @@ fn triggers(table: &Table, schema: &str) -> String {
     )
 }
 
-/// A table that takes part, and how to ask for its rows.
+/// A table that participates, and how to ask for its rows.
 #[derive(Clone, Debug)]
 pub struct Captured {
     table: Table,

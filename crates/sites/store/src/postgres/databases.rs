@@ -3,9 +3,10 @@
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 
-use super::sessions::Wanted;
+use super::idle::{IMPATIENT, lock, make, owner_of};
+use super::sessions::{TRIES, Wanted, is_held};
 use super::tables::Failure;
-use super::{Options, failed, store};
+use super::{Options, failed};
 use crate::error::StoreError;
 
 /// Makes the database that `options` names, if its server has none of that name and lets this user make one.
@@ -38,29 +39,29 @@ fn name_of(config: &Config) -> &str {
 #[must_use]
 pub fn claimed(options: &Options) -> Option<String> {
     let config = options.config().ok()?;
-    let owner = store::owner_of(&mut config.connect(NoTls).ok()?).ok()??;
+    let owner = owner_of(&mut config.connect(NoTls).ok()?).ok()??;
     (options.owner.as_ref() == Some(&owner)).then(|| name_of(&config).to_owned())
 }
 
-/// Removes a store, which must not be open: its items, its mark, and the rows of the tables that take part. These tables
+/// Removes a store, which must not be open: its items, its mark, and the rows of the tables that participate. These tables
 /// stay as they are, empty, and so does everything else in the database.
 ///
 /// # Errors
 /// [`StoreError::InUse`], or what the server says; then nothing has changed.
 pub fn clear(options: &Options) -> Result<(), StoreError> {
     let mut client = options.connect()?;
-    store::lock(&mut client)?;
-    store::make(&mut client, options)?;
-    client.batch_execute(store::IMPATIENT).map_err(failed)?;
+    lock(&mut client)?;
+    make(&mut client, options)?;
+    client.batch_execute(IMPATIENT).map_err(failed)?;
     let mut held = Vec::new();
-    for _ in 0..store::TRIES {
+    for _ in 0..TRIES {
         match empty(&mut client) {
             Ok(()) => return Ok(()),
             Err(Failure::Store(error)) => return Err(error),
             Err(Failure::Locked) => held = options.sessions.clear(&mut client, Wanted::All, false)?,
         }
     }
-    Err(store::is_held(&held))
+    Err(is_held(&held))
 }
 
 fn empty(client: &mut Client) -> Result<(), Failure> {

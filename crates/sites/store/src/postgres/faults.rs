@@ -2,14 +2,14 @@
 //!
 //! Items are told apart by their text. A key of `numeric` is the same row as 1.0 and as 1.00, two sites would each commit an item, and no
 //! site could apply both. So values that are compared have a type whose equal values have one text. A statement is refused for what it brings
-//! anew, and only where it is tried first: what an older release let in goes on, and a record is carried out as it is.
+//! again, and only where it is tried first: what an older release let in continues, and a record is carried out as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use postgres::GenericClient;
 
 use super::lexer::{SqlToken, split};
-use super::session::{SqlError, sql};
+use super::{SqlError, sql};
 
 /// Columns that are compared: those of unique indexes and of foreign keys, with the column referred to; types below domains; and expressions by which rows go.
 const COMPARED: &str = "
@@ -38,7 +38,7 @@ const COMPARED: &str = "
         UNION ALL SELECT format('index %s of %s', i.indexrelid::regclass, p.name), concat(i.indexprs::text, ' ', i.indpred::text)
         FROM parts p JOIN pg_index i ON i.indrelid = p.oid)";
 
-/// What is not fit of tables that take part.
+/// What is not fit of tables that participate.
 const FAULTS: &str = "
     SELECT format('column %s of %s has type %s, whose equal values can have different texts, and is part of a key: give it another type, as numeric(p, s) or text',
         k.column, p.name, k.written)
@@ -166,7 +166,7 @@ pub(super) fn dropped_schemas(statement: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether tables that take part, or the store's own, are in one of these schemas.
+/// Whether tables that participate, or the store's own, are in one of these schemas.
 pub(super) fn holds_tables(schema: &str, client: &mut impl GenericClient) -> Result<bool, SqlError> {
     let query = "SELECT to_regnamespace($1) IN (SELECT current_schema()::regnamespace UNION ALL
         SELECT c.relnamespace FROM pares_tables t JOIN pg_class c ON c.oid = to_regclass(t.name))";

@@ -12,10 +12,9 @@
 
 use postgres::GenericClient;
 
-use super::capture::own_function;
 use super::deltas::literal;
 use super::failed;
-use super::tables::Table;
+use super::tables::{Table, own_function};
 use crate::error::StoreError;
 
 /// A query for why rows of a table cannot be written again as they are; null if they can. `$1` are keys and `$2` rows, both as [`super::Writes::rows`] gives them;
@@ -25,7 +24,7 @@ pub fn rehearsal(table: &str) -> String {
     format!("SELECT PARES.{}($1::text::text[], $2::text::text[])", own_function("rehearses", table))
 }
 
-/// SQL for the function of a table. On a connection that is the writer's, or set as that is ([`super::store::OWN`]): its settings are taken from there.
+/// SQL for the function of a table. On a connection that is the writer's, or set as that is ([`super::idle::OWN`]): its settings are taken from there.
 pub(super) fn function(table: &Table, schema: &str) -> String {
     format!(
         "CREATE OR REPLACE FUNCTION {schema}.{function}(text[], text[]) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
@@ -64,7 +63,7 @@ pub(super) fn function(table: &Table, schema: &str) -> String {
     )
 }
 
-/// Makes the functions of all tables that take part: an older release has made tables without.
+/// Makes the functions of all tables that participate: an older release has made tables without.
 pub(super) fn provide(client: &mut impl GenericClient) -> Result<(), StoreError> {
     let names =
         "SELECT name, quote_ident(current_schema()) FROM pares_tables WHERE to_regclass(name) IS NOT NULL";

@@ -5,8 +5,8 @@
 //! to be ordered; it is ordered only if nothing was written to any table meanwhile, and so it finds at every site what it
 //! found there. What would give another result at each site is refused: a statement that writes rows, or new values by a clock.
 //!
-//! Statements are numbered. A site remembers those it has carried out, beside its store: a store that is removed and sent anew finds
-//! its tables as they were, and goes on behind the last one it knows.
+//! Statements are numbered. A site remembers those it has carried out, beside its store: a store that is removed and sent again finds
+//! its tables as they were, and continues behind the last one it knows.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +17,12 @@ use postgres::{Client, GenericClient};
 use super::capture::{Captured, FORM, take_part};
 use super::deltas::{DELTA, Delta, row_item, whole_row};
 use super::faults::{Faults, dropped_schemas, holds_tables};
-use super::session::{SqlError, sql};
+use super::idle::OWN;
 use super::sessions::Wanted;
+use super::snapshot::{READ_MARK, mark_of};
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::times::brings_time;
-use super::{Options, failed, store};
+use super::{Options, SqlError, failed, sql};
 use crate::engine::Changes;
 use crate::error::StoreError;
 
@@ -32,7 +33,7 @@ const TABLES: &str = "
         AND n.nspname NOT LIKE 'pg_temp%'
         AND c.relname NOT IN ('pares_items', 'pares_applied', 'pares_owner', 'pares_tables', 'pares_schema', 'pares_open') ORDER BY 1";
 
-/// Tables that take part, and the files they are in: another one if a statement has written the rows anew.
+/// Tables that participate, and the files they are in: another one if a statement has written the rows again.
 const FILES: &str = "SELECT name, pg_relation_filenode(to_regclass(name)), to_regclass(name)::oid FROM pares_tables ORDER BY name";
 
 /// What a table is called now, and whether rows can say what it was called.
@@ -47,7 +48,7 @@ const ADDED: &str = r#"
         !~ $re$^('([^']|'')*'|-?[0-9.]+|true|false)(::[a-z0-9_ "(),.\[\]]+)?$$re$
     FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.atthasmissing"#;
 
-/// Tables that take part and are not captured any more.
+/// Tables that participate and are not captured any more.
 const UNCAPTURED: &str = "
     SELECT name FROM pares_tables WHERE 4 > (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(name) AND tgenabled = 'O'
         AND tgname IN ('pares_insert', 'pares_update', 'pares_delete', 'pares_truncate')) LIMIT 1";
@@ -56,7 +57,7 @@ const UNCAPTURED: &str = "
 const TRIAL: &str =
     "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '100ms'; SET LOCAL jit = off";
 
-/// What the schema is: tables that take part, as they are at the moment.
+/// What the schema is: tables that participate, as they are at the moment.
 pub struct Schema {
     options: Options,
     known: Mutex<Known>,
@@ -106,7 +107,7 @@ impl Schema {
         Self { options, known: Mutex::new(known) }
     }
 
-    /// A table that takes part, by its quoted name with its schema.
+    /// A table that participates, by its quoted name with its schema.
     ///
     /// # Errors
     /// [`StoreError::Table`] if there is none, or what the server says.
@@ -129,12 +130,12 @@ impl Schema {
     /// [`SqlError::Refused`] with what the server says, or what would differ between sites; [`SqlError::Again`] if somebody is in the way.
     pub fn propose(&self, statement: &str, has_way: bool) -> Result<SchemaChange, SqlError> {
         let mut client = self.options.connect()?;
-        client.batch_execute(store::OWN).map_err(sql)?;
+        client.batch_execute(OWN).map_err(sql)?;
         if has_way {
             self.options.sessions.clear(&mut client, Wanted::Schema, true)?;
         }
         client.batch_execute(TRIAL).map_err(sql)?;
-        let snapshot = store::mark_of(&client.query_one(store::READ_MARK, &[]).map_err(sql)?)?.version;
+        let snapshot = mark_of(&client.query_one(READ_MARK, &[]).map_err(sql)?)?.version;
         let number = last_number(&mut client)? + 1;
         let done = try_out(statement, &mut client);
         client.batch_execute("ROLLBACK").map_err(sql)?;
@@ -219,7 +220,7 @@ fn in_the_way(statement: &str, why: &str) -> StoreError {
     StoreError::Schema { statement: statement.to_owned(), why: why.to_owned() }
 }
 
-/// Tables that take part: their keys and forms before a statement, and their numbers at this server.
+/// Tables that participate: their keys and forms before a statement, and their numbers at this server.
 type Before = BTreeMap<String, (Table, Option<u32>, u32)>;
 
 fn before(client: &mut impl GenericClient) -> Result<Before, SqlError> {

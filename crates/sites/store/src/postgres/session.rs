@@ -10,17 +10,15 @@
 //! ([`pares_wice::Isolation::Snapshot`]) and a session's `reads` are empty.
 
 use std::collections::BTreeMap;
-use std::error::Error as _;
 
 use pares_wice::{TRANSACTION_BYTES_MAX, Transaction, TransactionId, Version, Write};
-use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Row, Statement};
 
 use super::capture::{BACK, CAPTURED, CHECK, Captured, FIRST, FORM, Image, Writes};
-use super::store::READ_MARK;
+use super::snapshot::{READ_MARK, mark_of};
 use super::tables::Table;
-use super::{Options, failed, store};
+use super::{Options, SqlError, failed, sql};
 use crate::error::StoreError;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ";
@@ -38,36 +36,6 @@ pub struct SqlWork<'a> {
     session: &'a mut Session,
     version: Version,
     ended: bool,
-}
-
-/// Why a step of an application's transaction failed. The transaction is at its end: drop it.
-#[derive(Debug, thiserror::Error)]
-pub enum SqlError {
-    /// Somebody else changed the same, or needed it sooner.
-    #[error("a concurrent transaction came first ({0}): run this one again from its beginning")]
-    Again(String),
-    /// The statement is wrong, or a constraint refused it.
-    #[error("{why}")]
-    Refused {
-        /// SQLSTATE.
-        code: String,
-        /// What the server says.
-        why: String,
-        /// More of it; may be empty.
-        detail: String,
-        /// What to do; may be empty.
-        hint: String,
-    },
-    /// The server failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl SqlError {
-    pub(super) fn refused(code: &str, why: impl ToString) -> Self {
-        let (detail, hint) = (String::new(), String::new());
-        Self::Refused { code: code.to_owned(), why: why.to_string(), detail, hint }
-    }
 }
 
 impl Session {
@@ -91,7 +59,7 @@ impl Session {
         self.client.batch_execute(BEGIN).map_err(failed)?;
         let mut work = SqlWork { session: self, version: Version(0), ended: false };
         let row = work.session.client.query_one(READ_MARK, &[]).map_err(failed)?;
-        work.version = store::mark_of(&row)?.version;
+        work.version = mark_of(&row)?.version;
         work.session.client.batch_execute(FIRST).map_err(failed)?;
         Ok(work)
     }
@@ -207,29 +175,4 @@ impl Drop for SqlWork<'_> {
 
 fn cells(row: &Row) -> Vec<Option<&str>> {
     (0..row.len()).map(|column| row.get(column)).collect()
-}
-
-/// What a failed statement means to the application.
-pub(super) fn sql(error: postgres::Error) -> SqlError {
-    let again = [
-        SqlState::T_R_SERIALIZATION_FAILURE,
-        SqlState::T_R_DEADLOCK_DETECTED,
-        SqlState::LOCK_NOT_AVAILABLE,
-        SqlState::ADMIN_SHUTDOWN,
-    ];
-    match error.as_db_error() {
-        Some(reason) if again.contains(reason.code()) => SqlError::Again(reason.message().into()),
-        Some(reason) if reason.severity() == "ERROR" => SqlError::Refused {
-            code: reason.code().code().to_owned(),
-            why: reason.message().to_owned(),
-            detail: reason.detail().unwrap_or_default().to_owned(),
-            hint: reason.hint().unwrap_or_default().to_owned(),
-        },
-        // The writer ended the session; if it is the server that ended, the next attempt says so.
-        _ if error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>()) => {
-            SqlError::Again("the connection was ended".into())
-        }
-        None => SqlError::refused(SqlState::INTERNAL_ERROR.code(), error),
-        Some(_) => SqlError::Store(failed(error)),
-    }
 }

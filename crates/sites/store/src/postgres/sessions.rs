@@ -14,11 +14,14 @@ use postgres::error::SqlState;
 use super::failed;
 use crate::error::StoreError;
 
-/// Whether a lock `l` is that of the store's writer ([`super::store::lock`]), as `pg_locks` shows it.
+/// Whether a lock `l` is that of the store's writer ([`super::idle::lock`]), as `pg_locks` shows it.
 pub(super) const WRITER: &str = "l.locktype = 'advisory' AND l.objsubid = 2
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND l.classid::bigint = hashtext('pares_items')::bigint & 4294967295
     AND l.objid::bigint = hashtext(current_schema())::bigint & 4294967295";
+
+/// How often the writer asks for the way before it concludes that it gets nowhere.
+pub(super) const TRIES: usize = 250;
 
 /// What is wanted of those who are in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,7 @@ pub(super) enum Wanted {
     All,
 }
 
-/// Processes that hold rows of tables that take part or are the store's own, or such a table, and have not ended within the time that the writer waited. What they hold is what
+/// Processes that hold rows of tables that participate or are the store's own, or such a table, and have not ended within the time that the writer waited. What they hold is what
 /// the commit order needs, and what they could still do is to lose against it. Who changes tables (`$1`) needs also that nobody reads what he changes, which may be a view; of the store's
 /// own tables nothing but rows is ever changed, until it is removed (`$2`).
 const OBSTACLES: &str = "
@@ -144,6 +147,13 @@ impl Sessions {
         }
         Ok(pids)
     }
+}
+
+/// These processes do not give way.
+pub(super) fn is_held(held: &[i32]) -> StoreError {
+    StoreError::Io(format!(
+        "processes {held:?} of its server hold locks that the store needs and could not be ended: end them (pg_terminate_backend), or roll back prepared transactions"
+    ))
 }
 
 impl fmt::Debug for Sessions {

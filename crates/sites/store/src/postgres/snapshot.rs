@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pares_wice::{Key, KeyRange, Value, Version};
 use postgres::{Client, Row, Statement};
 
-use super::store::{READ_MARK, mark_of};
 use super::{Options, failed};
 use crate::error::StoreError;
-use crate::mark::Mark;
+use crate::mark::{Mark, check_form};
 use crate::store::{Reads, StoreSnapshot, Visit, is_empty, successor};
 
+pub(super) const READ_MARK: &str = "SELECT form, whole, version, meta FROM pares_applied";
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 const GET: &str = "SELECT value FROM pares_items WHERE key = $1";
 const PAGE: &str = "SELECT key, value FROM pares_items WHERE key >= $1 ORDER BY key LIMIT $2";
@@ -119,6 +119,14 @@ pub(super) fn open(pool: &Arc<Pool>) -> Result<Box<dyn StoreSnapshot>, StoreErro
     }
 }
 
+pub(super) fn mark_of(row: &Row) -> Result<Mark, StoreError> {
+    let (form, version): (i64, i64) = (row.get(0), row.get(2));
+    check_form(u32::try_from(form).unwrap_or(u32::MAX))?;
+    let version =
+        u64::try_from(version).map_err(|_| StoreError::Damaged(format!("it is at version {version}")))?;
+    Ok(Mark { whole: row.get(1), version: Version(version), meta: row.get(3) })
+}
+
 struct PostgresSnapshot {
     mark: Mark,
     /// Present until the snapshot ends.
@@ -180,12 +188,8 @@ impl Reads for PostgresSnapshot {
 }
 
 impl StoreSnapshot for PostgresSnapshot {
-    fn version(&self) -> Version {
-        self.mark.version
-    }
-
-    fn meta(&self) -> &[u8] {
-        &self.mark.meta
+    fn mark(&self) -> &Mark {
+        &self.mark
     }
 }
 

@@ -8,112 +8,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pares_wice::Version;
-use postgres::error::SqlState;
-use postgres::{Client, GenericClient, Row};
+use postgres::{Client, GenericClient};
 
+use super::Options;
 use super::deltas::write_sums;
 use super::idle::Idle;
-use super::rehearsal;
 use super::schema;
-use super::sessions::{Sessions, WRITER, Wanted};
-use super::snapshot::{self, Pool};
+use super::sessions::{Sessions, TRIES, Wanted, is_held};
+use super::snapshot::{self, Pool, READ_MARK, mark_of};
 use super::tables::{Failure, Table, has_rows, write_rows};
-use super::{Options, failed};
 use crate::engine::{Changes, EngineStore, StorageEngine};
 use crate::error::StoreError;
-use crate::mark::{FORM, Mark, check_form};
+use crate::mark::{FORM, Mark};
 use crate::store::StoreSnapshot;
-
-/// The store's own connections write and change what captures and guards keep from others: these rest for them. Only a superuser can have that, and who was granted to
-/// set this parameter. And values are read and computed the same at every site, whatever its server's settings are; nor do these end what the store does.
-pub(super) const OWN: &str = "
-    SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
-    SET session_replication_role = replica; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';
-    SET extra_float_digits = 1; SET bytea_output = 'hex'; SET lc_monetary = 'C'; SET xmlbinary = 'base64'; SET xmloption = 'content'";
-
-/// What the store needs in its database. After [`OWN`].
-pub(super) const TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS pares_items (key bytea PRIMARY KEY, value bytea NOT NULL);
-    CREATE TABLE IF NOT EXISTS pares_applied (
-        one boolean PRIMARY KEY DEFAULT true CHECK (one),
-        form bigint NOT NULL, whole boolean NOT NULL, version bigint NOT NULL, meta bytea NOT NULL);
-    CREATE TABLE IF NOT EXISTS pares_owner (one boolean PRIMARY KEY DEFAULT true CHECK (one), owner text NOT NULL);
-    CREATE TABLE IF NOT EXISTS pares_tables (name text PRIMARY KEY);
-    CREATE TABLE IF NOT EXISTS pares_schema (number bigint PRIMARY KEY, statement text NOT NULL);
-    CREATE TABLE IF NOT EXISTS pares_open (at timestamptz NOT NULL DEFAULT now());
-    CREATE OR REPLACE FUNCTION pares_never_commits() RETURNS trigger LANGUAGE plpgsql AS $pares$ BEGIN
-        IF coalesce(current_setting('pares.ending', true), '') <> 'yes' THEN
-            RAISE EXCEPTION 'replicated tables can be written only through the site''s SQL port: nothing was written'
-                USING ERRCODE = 'feature_not_supported';
-        END IF;
-        RETURN NULL;
-    END $pares$;
-    DO $pares$ BEGIN
-        IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgname = 'pares_never' AND tgrelid = 'pares_open'::regclass) THEN
-            CREATE CONSTRAINT TRIGGER pares_never AFTER INSERT ON pares_open DEFERRABLE INITIALLY DEFERRED
-                FOR EACH ROW EXECUTE FUNCTION pares_never_commits();
-        END IF;
-    END $pares$;
-    CREATE OR REPLACE FUNCTION pares_members() RETURNS event_trigger LANGUAGE plpgsql AS $pares$ BEGIN
-        PERFORM set_config('pares.members', (
-            WITH members AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e')
-            SELECT string_agg(classid || ':' || objid, ',') FROM (
-                SELECT * FROM members UNION SELECT d.classid, d.objid FROM pg_depend d
-                    JOIN members m ON d.refclassid = m.classid AND d.refobjid = m.objid WHERE d.deptype IN ('a', 'i')) parts), true);
-    END $pares$;
-    CREATE OR REPLACE FUNCTION pares_guards() RETURNS event_trigger LANGUAGE plpgsql AS $pares$ DECLARE
-        what text;
-        is_own boolean := TG_TAG ~ '^(GRANT|REVOKE|REINDEX|REFRESH|ALTER DEFAULT|DROP SUBSCRIPTION)|EXTENSION|SEQUENCE|PUBLICATION|STATISTICS|POLICY';
-    BEGIN
-        IF TG_EVENT = 'sql_drop' THEN
-            -- What goes with something that is a server's own (CASCADE) is not, but for the parts of an extension.
-            SELECT object_identity INTO what FROM pg_event_trigger_dropped_objects() WHERE NOT is_temporary
-                AND CASE WHEN is_own THEN normal AND NOT original AND classid || ':' || objid
-                    <> ALL (string_to_array(coalesce(current_setting('pares.members', true), ''), ',')) ELSE original END;
-        ELSIF NOT is_own THEN
-            SELECT object_identity INTO what FROM pg_event_trigger_ddl_commands()
-                WHERE schema_name IS DISTINCT FROM 'pg_temp' AND NOT in_extension;
-        END IF;
-        IF what IS NOT NULL THEN
-            RAISE EXCEPTION '% of % would take effect at this site only: nothing was done', TG_TAG, what
-                USING ERRCODE = 'feature_not_supported', HINT = 'Send it to a site''s SQL port as a single statement, outside any block or function. '
-                    'To change this server only, first SET session_replication_role = replica, which needs the privilege.';
-        END IF;
-    END $pares$;
-    DO $pares$ BEGIN
-        IF NOT EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'pares_changes') THEN
-            CREATE EVENT TRIGGER pares_changes ON ddl_command_end EXECUTE FUNCTION pares_guards();
-            CREATE EVENT TRIGGER pares_drops ON sql_drop EXECUTE FUNCTION pares_guards();
-        END IF;
-        IF NOT EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'pares_begins') THEN
-            CREATE EVENT TRIGGER pares_begins ON ddl_command_start WHEN TAG IN ('DROP EXTENSION') EXECUTE FUNCTION pares_members();
-        END IF;
-    END $pares$;
-    GRANT SELECT ON pares_applied, pares_tables TO PUBLIC;
-    GRANT INSERT ON pares_open TO PUBLIC;
-    SET synchronous_commit = off";
-
-/// Only one writer for each schema; released when its connection ends, however it ends, which a server notices within
-/// moments: so a site that is restarted waits for that.
-const LOCK: &str = "
-    SET lock_timeout = '1s';
-    SELECT pg_advisory_lock(hashtext('pares_items'), hashtext(current_schema()));
-    RESET lock_timeout";
-/// How often a lock is asked for that somebody held who has nothing to do with it.
-const LOCK_TRIES: usize = 3;
-
-/// Ends processes of other roles that hold that lock or wait for it: to lock a number takes no right. The store's own role is believed.
-const STRANGERS: &str = "
-    SELECT pg_terminate_backend(a.pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-    WHERE WRITER AND a.usename <> current_user";
-
-/// Whose it is: who asks first.
-const CLAIM: &str = "
-    WITH new AS (INSERT INTO pares_owner (owner) VALUES ($1) ON CONFLICT DO NOTHING RETURNING owner)
-    SELECT owner FROM new UNION ALL SELECT owner FROM pares_owner LIMIT 1";
-
-pub(super) const READ_MARK: &str = "SELECT form, whole, version, meta FROM pares_applied";
 
 const CHANGE: &str = "
     WITH gone AS (DELETE FROM pares_items WHERE key = ANY($3::bytea[]))
@@ -133,10 +40,6 @@ const CHANGE_AND_MARK: &str = "
 /// One text is one transaction.
 const SYNC: &str = "SET LOCAL synchronous_commit = on; UPDATE pares_applied SET version = version";
 
-/// Nobody is waited for long.
-pub(super) const IMPATIENT: &str = "SET lock_timeout = '20ms'";
-/// How often the writer asks for the way before it concludes that it gets nowhere.
-pub(super) const TRIES: usize = 250;
 /// How often it asks politely.
 const POLITE_TRIES: usize = 100;
 
@@ -172,62 +75,10 @@ impl PostgresStore {
     }
 }
 
-/// Makes what the store needs in its database, on a connection of its own.
-///
-/// # Errors
-/// [`StoreError::Owned`] if it is somebody else's, or what the server says.
-pub(super) fn make(client: &mut impl GenericClient, options: &Options) -> Result<(), StoreError> {
-    let must_be_own = |owner: String| match &options.owner {
-        Some(expected) if *expected != owner => Err(StoreError::Owned(owner)),
-        _ => Ok(()),
-    };
-    // Before anything is changed.
-    owner_of(client)?.map_or(Ok(()), must_be_own)?;
-    client.batch_execute(OWN).and_then(|()| client.batch_execute(TABLES)).map_err(failed)?;
-    rehearsal::provide(client)?;
-    if let Some(expected) = &options.owner {
-        must_be_own(client.query_one(CLAIM, &[expected]).map_err(failed)?.get(0))?;
-    }
-    client.batch_execute(options.views).map_err(failed)
-}
-
-/// Whose database it is, if anybody has asked for it.
-pub(super) fn owner_of(client: &mut impl GenericClient) -> Result<Option<String>, StoreError> {
-    let there = client.query_one("SELECT to_regclass('pares_owner') IS NOT NULL", &[]).map_err(failed)?;
-    if !there.get::<_, bool>(0) {
-        return Ok(None);
-    }
-    let owner = client.query_opt("SELECT owner FROM pares_owner", &[]).map_err(failed)?;
-    Ok(owner.map(|row| row.get(0)))
-}
-
-/// Makes this connection the one that writes the store.
-pub(super) fn lock(client: &mut Client) -> Result<(), StoreError> {
-    for _ in 0..LOCK_TRIES {
-        match client.batch_execute(LOCK) {
-            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {}
-            locked => return locked.map_err(failed),
-        }
-        // Without the right to end them there is nobody that can be ended.
-        let strangers = STRANGERS.replace("WRITER", WRITER);
-        if !client.query(&strangers, &[]).is_ok_and(|ended| !ended.is_empty()) {
-            break;
-        }
-    }
-    Err(StoreError::InUse("the database".into()))
-}
-
 impl Postgres {
     fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// These processes do not give way.
-pub(super) fn is_held(held: &[i32]) -> StoreError {
-    StoreError::Io(format!(
-        "processes {held:?} of its server hold locks that the store needs and could not be ended: end them (pg_terminate_backend), or roll back prepared transactions"
-    ))
 }
 
 impl Writer {
@@ -379,12 +230,4 @@ impl Piece<'_> {
             )
             .map(drop)
     }
-}
-
-pub(super) fn mark_of(row: &Row) -> Result<Mark, StoreError> {
-    let (form, version): (i64, i64) = (row.get(0), row.get(2));
-    check_form(u32::try_from(form).unwrap_or(u32::MAX))?;
-    let version =
-        u64::try_from(version).map_err(|_| StoreError::Damaged(format!("it is at version {version}")))?;
-    Ok(Mark { whole: row.get(1), version: Version(version), meta: row.get(3) })
 }

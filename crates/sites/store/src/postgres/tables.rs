@@ -182,6 +182,12 @@ pub(super) fn object<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>, alia
     format!("jsonb_build_object({})", parts.join(", "))
 }
 
+/// The name of a function of one table. Names are cut by the server, so the number tells two from each other.
+pub(super) fn own_function(what: &str, table: &str) -> String {
+    let word = table.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    format!("pares_{what}_{word:.30}_{:08x}", crc32c::crc32c(table.as_bytes()))
+}
+
 /// An identifier as it is written inside a string.
 pub(super) fn unquoted(name: &str) -> String {
     match name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) {
@@ -239,7 +245,7 @@ struct Rows<'a> {
     rows: Vec<&'a str>,
 }
 
-/// Writes the rows among `changes` to their tables. Constraints and triggers do not take part: they did where the rows
+/// Writes the rows among `changes` to their tables. Constraints and triggers do not participate: they did where the rows
 /// were made.
 pub(super) fn write_rows(
     changes: &Changes<'_>,

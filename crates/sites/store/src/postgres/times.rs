@@ -7,7 +7,7 @@
 use postgres::GenericClient;
 
 use super::lexer::{SqlToken, split};
-use super::session::{SqlError, sql};
+use super::{SqlError, sql};
 
 /// Words for times that are others later.
 const TIMES: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];

@@ -60,21 +60,9 @@ fn state_brings_statements_then_rows() {
     write(&mut giver, &mut certifier, "INSERT INTO person VALUES (1, DEFAULT), (2, 'calm')");
     // It was away behind the first: what a type gets later cannot be used where it gets it.
     let (taker, _) = ordered(server, &statements[..1]);
-    let taker = filled(taker, &giver);
+    let taker = taker.cleared();
+    taker.take(&giver, 1 << 20);
     assert_eq!(taker.rows("person"), ["(1,glad)", "(2,calm)"]);
-}
-
-/// A site that is sent the state of another one.
-fn filled(Site { address, store, session }: Site, giver: &Site) -> Site {
-    drop((store, session));
-    let options = Options::new(address.as_str());
-    clear(&options).unwrap();
-    let store = PostgresStore::open(options.clone()).unwrap();
-    let mut import = Import::new(&store).unwrap();
-    for chunk in Export::new(giver.store.snapshot().unwrap(), 1 << 20) {
-        import.take(&chunk.unwrap()).unwrap();
-    }
-    Site { address, store, session: Session::connect(options).unwrap() }
 }
 
 #[test]
@@ -106,7 +94,8 @@ fn renamed_table_keeps_rows_and_additions() {
     ] {
         write(&mut site, &mut certifier, statement);
     }
-    let taker = filled(taker, &site);
+    let taker = taker.cleared();
+    taker.take(&site, 1 << 20);
     for site in [&site, &taker] {
         assert_eq!(
             (site.rows("old.tills"), site.rows("till")),
@@ -158,7 +147,7 @@ fn only_readers_own_rows_are_rehearsed() {
     );
     let refused = owner.batch_execute(&asks).unwrap_err();
     assert_eq!(refused.code().unwrap().code(), "42501", "{refused}");
-    // A row that somebody else wrote stays untouched, so that key is taken.
+    // A row that another wrote stays untouched, so that key is taken.
     let taken = told(&mut as_role("trusted"), key, row).unwrap().unwrap();
     assert!(taken.contains("duplicate key"), "{taken}");
     owner.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM person; SAVEPOINT a; UPDATE person SET name = 'Eva'; RELEASE a").unwrap();

@@ -3,7 +3,7 @@
 //!
 //! A cluster is a log that nothing but its loss can harm, and the sites that read it. What a delegate proposes is committed one entry after
 //! the other; a new delegate finds any number of the entries that the old one had proposed, the rest are gone; the old one may
-//! go on for a while and not know. Messages wait for any time and overtake each other (of statuses between two sites only
+//! continue for a while and not know. Messages wait for any time and overtake each other (of statuses between two sites only
 //! the newest waits). Sites crash and come back, with their stores or with their log alone. Operators decide what
 //! they like when they like, also that a cluster is lost that is not.
 //!
@@ -34,6 +34,10 @@ const A1: SiteId = SiteId::new(0, 1);
 const B0: SiteId = SiteId::new(1, 0);
 const C0: SiteId = SiteId::new(2, 0);
 
+fn election() -> Faults {
+    Faults { elections: 1, ..NONE }
+}
+
 /// A site in each cluster; one transaction at each, on one item.
 fn two(faults: Faults) -> World {
     let scripts = vec![Script::new(A0, 0), Script::new(B0, 0)];
@@ -41,8 +45,8 @@ fn two(faults: Faults) -> World {
 }
 
 /// With one transaction only.
-fn alone(site: SiteId, world: &World) -> World {
-    World { scripts: vec![Script::new(site, 0)], ..world.clone() }
+fn alone(site: SiteId, world: World) -> World {
+    World { scripts: vec![Script::new(site, 0)], ..world }
 }
 
 fn lost(cluster: ClusterId) -> Command {
@@ -69,10 +73,10 @@ fn prove(world: &World, sometimes: &[&'static str]) {
     }
 }
 
-/// Explores until one of `properties` is refuted, and demands that it is.
-fn refute(world: &World, properties: &[&'static str]) {
+/// Explores, with a rule broken, until one of `properties` is refuted, and demands that it is.
+fn refute(broken: Broken, world: World, properties: &[&'static str]) {
     let stop = HasDiscoveries::AnyOf(properties.iter().copied().collect());
-    let checker = world.clone().checker().threads(2).finish_when(stop).spawn_bfs().join();
+    let checker = World { broken, ..world }.checker().threads(2).finish_when(stop).spawn_bfs().join();
     assert!(properties.iter().any(|property| checker.discovery(property).is_some()), "not found");
 }
 
@@ -92,21 +96,18 @@ fn shortest(world: &World, property: &'static str, mut found: Vec<steps::Action>
 
 #[test]
 fn certifier_changes_with_any_part_of_its_proposals() {
-    let world = World { sites: vec![2, 1], ..two(Faults { elections: 1, ..NONE }) };
-    prove(&world, &[ALL_COMMIT]);
+    prove(&World { sites: vec![2, 1], ..two(election()) }, &[ALL_COMMIT]);
 }
 
 #[test]
 fn the_certifier_crashes_and_returns() {
     let scripts = vec![Script::new(A1, 0), Script::new(B0, 0)];
-    let world = World { sites: vec![2, 1], scripts, ..two(Faults { crashes: 1, ..NONE }) };
-    prove(&world, &[ALL_COMMIT]);
+    prove(&World { sites: vec![2, 1], scripts, ..two(Faults { crashes: 1, ..NONE }) }, &[ALL_COMMIT]);
 }
 
 #[test]
 fn a_delegate_changes() {
-    let world = World { sites: vec![1, 2], ..two(Faults { elections: 1, ..NONE }) };
-    prove(&world, &[ALL_COMMIT]);
+    prove(&World { sites: vec![1, 2], ..two(election()) }, &[ALL_COMMIT]);
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn client_repeats_at_other_site_after_crash() {
 fn what_a_transaction_has_read_is_given_up_while_it_is_executed() {
     let slow = Script { slow: true, ..Script::new(A0, 1) };
     let scripts = vec![Script::new(A0, 0), slow, Script::new(B0, 1)];
-    prove(&World { scripts, ..two(Faults { elections: 1, ..NONE }) }, &[ALL_COMMIT]);
+    prove(&World { scripts, ..two(election()) }, &[ALL_COMMIT]);
 }
 
 #[test]
@@ -175,54 +176,49 @@ fn request_under_way(state: &State) -> u64 {
 
 #[test]
 fn the_certifiers_cluster_is_lost_or_only_said_to_be() {
-    let world = two(Faults { loss: Some(A), ..commands(&[(B, lost(A))]) });
-    prove(&world, &[ALL_COMMIT, MOVED, DISCARDED]);
+    prove(&two(Faults { loss: Some(A), ..commands(&[(B, lost(A))]) }), &[ALL_COMMIT, MOVED, DISCARDED]);
 }
 
 #[test]
 fn the_other_cluster_is_lost_or_only_said_to_be() {
-    let world = two(Faults { loss: Some(B), ..commands(&[(A, lost(B))]) });
-    prove(&world, &[ALL_COMMIT]);
+    prove(&two(Faults { loss: Some(B), ..commands(&[(A, lost(B))]) }), &[ALL_COMMIT]);
 }
 
 #[test]
 fn a_cluster_wrongly_declared_lost_is_admitted_again() {
     let world = two(commands(&[(B, lost(A)), (B, Command::Admit(A))]));
-    prove(&alone(A0, &world), &[ALL_COMMIT, MOVED, DISCARDED]);
+    prove(&alone(A0, world), &[ALL_COMMIT, MOVED, DISCARDED]);
     prove(&two(commands(&[(A, lost(B)), (A, Command::Admit(B))])), &[ALL_COMMIT]);
 }
 
 #[test]
 #[ignore = "by hand: minutes; cargo test --release -p pares-wice --test model -- --ignored"]
 fn wrongly_lost_cluster_readmitted_with_conflicts() {
-    let world = two(commands(&[(B, lost(A)), (B, Command::Admit(A))]));
-    prove(&world, &[ALL_COMMIT, MOVED, DISCARDED]);
+    prove(&two(commands(&[(B, lost(A)), (B, Command::Admit(A))])), &[ALL_COMMIT, MOVED, DISCARDED]);
 }
 
 #[test]
 #[ignore = "all: two moves; the gate proves one, beside elections and beside a loss"]
 fn the_certifier_moves_there_and_back() {
-    let world = two(commands(&[(A, Command::Migrate(B)), (B, Command::Migrate(A))]));
-    prove(&world, &[ALL_COMMIT, MOVED]);
+    prove(&two(commands(&[(A, Command::Migrate(B)), (B, Command::Migrate(A))])), &[ALL_COMMIT, MOVED]);
 }
 
 #[test]
 fn the_certifier_moves_while_delegates_change() {
-    let world = two(Faults { elections: 1, ..commands(&[(A, Command::Migrate(B))]) });
-    prove(&world, &[ALL_COMMIT, MOVED]);
+    prove(&two(Faults { elections: 1, ..commands(&[(A, Command::Migrate(B))]) }), &[ALL_COMMIT, MOVED]);
 }
 
 #[test]
 fn the_certifier_moves_while_its_cluster_is_declared_lost() {
     let world = two(commands(&[(A, Command::Migrate(B)), (B, lost(A))]));
-    prove(&alone(A0, &world), &[ALL_COMMIT, MOVED, DISCARDED]);
+    prove(&alone(A0, world), &[ALL_COMMIT, MOVED, DISCARDED]);
 }
 
 /// Of two eras begun at once, the one that is doomed is the higher.
 #[test]
 fn a_doomed_era_outbids_the_one_that_goes_on() {
     let world = two(commands(&[(B, Command::Migrate(A)), (A, lost(B))]));
-    prove(&World { certifier: B, ..alone(B0, &world) }, &[ALL_COMMIT, MOVED, DISCARDED]);
+    prove(&World { certifier: B, ..alone(B0, world) }, &[ALL_COMMIT, MOVED, DISCARDED]);
 }
 
 #[test]
@@ -234,8 +230,7 @@ fn certifier_moves_while_its_cluster_is_declared_lost() {
 #[test]
 fn a_cluster_returns_from_nothing_and_is_admitted() {
     let faults = commands(&[(B, lost(A)), (B, Command::Admit(A))]);
-    let world = two(Faults { loss: Some(A), returns: true, ..faults });
-    prove(&alone(B0, &world), &[ALL_COMMIT, MOVED]);
+    prove(&alone(B0, two(Faults { loss: Some(A), returns: true, ..faults })), &[ALL_COMMIT, MOVED]);
 }
 
 /// Of three, the certifier's; with a tick, since who has written down its promise is asked again.
@@ -260,123 +255,111 @@ fn the_certifiers_cluster_of_three_is_lost_with_conflicts() {
 fn two_clusters_take_over_at_once() {
     let both = commands(&[(B, lost(A)), (C, lost(A))]);
     let faults = Faults { loss: Some(A), honest: true, ticks: 1, ticking: Some(C0), ..both };
-    prove(&alone(C0, &World { sites: vec![1, 1, 1], ..two(faults) }), &[ALL_COMMIT, MOVED]);
+    prove(&alone(C0, World { sites: vec![1, 1, 1], ..two(faults) }), &[ALL_COMMIT, MOVED]);
 }
 
 #[test]
 fn the_certifiers_cluster_of_three_is_said_to_be_lost() {
     let world = two(commands(&[(B, lost(A))]));
-    prove(&alone(C0, &World { sites: vec![1, 1, 1], ..world }), &[ALL_COMMIT]);
+    prove(&alone(C0, World { sites: vec![1, 1, 1], ..world }), &[ALL_COMMIT]);
 }
 
 #[test]
 fn delegates_change_while_certifier_cluster_is_lost() {
     let world = two(Faults { elections: 1, ..commands(&[(B, lost(A))]) });
-    prove(&alone(A0, &world), &[ALL_COMMIT, MOVED, DISCARDED]);
+    prove(&alone(A0, world), &[ALL_COMMIT, MOVED, DISCARDED]);
 }
 
 #[test]
 fn sites_crash_while_the_certifiers_cluster_is_declared_lost() {
     let world = two(Faults { crashes: 1, ..commands(&[(B, lost(A))]) });
-    prove(&alone(A0, &world), &[ALL_COMMIT, MOVED, DISCARDED]);
+    prove(&alone(A0, world), &[ALL_COMMIT, MOVED, DISCARDED]);
 }
 
 // Both operators declare the other's cluster lost, and there is a witness.
 
-fn with_witness(certifier: ClusterId, told: &[(ClusterId, Command)]) -> World {
-    let faults = Faults { witness: true, ..commands(told) };
-    World { certifier, ..alone(A0, &two(faults)) }
+fn with_witness(certifier: ClusterId, faults: Faults) -> World {
+    World { certifier, ..alone(A0, two(Faults { witness: true, ..faults })) }
 }
 
 #[test]
 fn witness_allows_mutual_lost_declarations() {
     for certifier in [A, B] {
-        prove(&with_witness(certifier, &[(A, lost(B)), (B, lost(A))]), &[ALL_COMMIT]);
+        prove(&with_witness(certifier, commands(&[(A, lost(B)), (B, lost(A))])), &[ALL_COMMIT]);
     }
 }
 
 #[test]
 fn witness_allows_certifier_move_during_declarations() {
-    prove(&with_witness(A, &[(A, Command::Migrate(B)), (A, lost(B)), (B, lost(A))]), &[ALL_COMMIT]);
+    let told = commands(&[(A, Command::Migrate(B)), (A, lost(B)), (B, lost(A))]);
+    prove(&with_witness(A, told), &[ALL_COMMIT]);
 }
 
 #[test]
 fn with_a_witness_delegates_change_while_each_is_declared_lost() {
-    let world = with_witness(A, &[(A, lost(B)), (B, lost(A))]);
-    let faults = Faults { elections: 1, ..world.faults.clone() };
-    prove(&World { faults, ..world }, &[ALL_COMMIT]);
+    let faults = Faults { elections: 1, ..commands(&[(A, lost(B)), (B, lost(A))]) };
+    prove(&with_witness(A, faults), &[ALL_COMMIT]);
 }
 
 /// In any order: the disk is lost, either operator declares the other's cluster lost, and the certifier's renews.
 #[test]
 fn witness_with_lost_disk_is_renewed_after_declarations() {
     for certifier in [A, B] {
-        let world = with_witness(certifier, &[(certifier, Command::Renew), (A, lost(B)), (B, lost(A))]);
-        let faults = Faults { forgets: true, ..world.faults.clone() };
-        prove(&World { faults, ..world }, &[ALL_COMMIT]);
+        let told = commands(&[(certifier, Command::Renew), (A, lost(B)), (B, lost(A))]);
+        prove(&with_witness(certifier, Faults { forgets: true, ..told }), &[ALL_COMMIT]);
     }
 }
 
 #[test]
 #[ignore = "by hand: minutes; cargo test --release -p pares-wice --test model -- --ignored"]
 fn with_a_witness_that_loses_its_disk_both_renew() {
-    let told = [(A, Command::Renew), (B, lost(A)), (B, Command::Renew), (A, lost(B))];
-    let world = with_witness(A, &told);
-    let faults = Faults { forgets: true, ..world.faults.clone() };
-    prove(&World { faults, ..world }, &[ALL_COMMIT]);
+    let told = commands(&[(A, Command::Renew), (B, lost(A)), (B, Command::Renew), (A, lost(B))]);
+    prove(&with_witness(A, Faults { forgets: true, ..told }), &[ALL_COMMIT]);
 }
 
 // A rule broken, to see that silence means something.
 
-fn broken(broken: Broken, world: World) -> World {
-    World { broken, ..world }
-}
-
 #[test]
 fn checker_finds_why_only_what_is_committed_leaves_the_cluster() {
-    let world = two(Faults { elections: 1, ..NONE });
-    refute(&broken(Broken::StreamsAtOnce, world), &[SAME_PREFIX, STABLE_TWICE]);
+    refute(Broken::StreamsAtOnce, two(election()), &[SAME_PREFIX, STABLE_TWICE]);
 }
 
 #[test]
 fn checker_finds_why_only_what_is_committed_is_acknowledged() {
-    let world = two(Faults { elections: 1, ..NONE });
-    refute(&broken(Broken::AcknowledgesEarly, world), &[SURVIVES]);
+    refute(Broken::AcknowledgesEarly, two(election()), &[SURVIVES]);
 }
 
 #[test]
 fn checker_finds_what_the_fence_prevents() {
     let scripts = vec![Script::new(A0, 0)];
     let world = World { sites: vec![1, 1, 1], scripts, ..two(commands(&[(B, lost(A))])) };
-    refute(&broken(Broken::BelievesOldEras, world), &[PROGRESS]);
+    refute(Broken::BelievesOldEras, world, &[PROGRESS]);
 }
 
 #[test]
 fn checker_finds_why_watermarks_need_their_eras() {
-    let world = two(commands(&[(B, lost(A))]));
-    refute(&broken(Broken::NumbersAlone, world), &[STABLE_TWICE, SURVIVES, ASSERTED]);
+    refute(Broken::NumbersAlone, two(commands(&[(B, lost(A))])), &[STABLE_TWICE, SURVIVES, ASSERTED]);
 }
 
 #[test]
 fn checker_finds_why_a_request_is_meant_for_one_reign() {
     let scripts = vec![Script::new(B0, 0), Script::new(B0, 0)];
     let world = World { scripts, ..two(Faults { elections: 1, repeats: 1, ..NONE }) };
-    refute(&broken(Broken::AnswersForOthers, world), &[ABORTED_IS_ABORTED]);
+    refute(Broken::AnswersForOthers, world, &[ABORTED_IS_ABORTED]);
 }
 
 #[test]
 fn checker_finds_why_a_returning_cluster_discards() {
-    let world = two(commands(&[(B, lost(A))]));
-    refute(&broken(Broken::NeverDiscards, world), &[PROGRESS]);
+    refute(Broken::NeverDiscards, two(commands(&[(B, lost(A))])), &[PROGRESS]);
 }
 
 #[test]
 fn checker_finds_mutual_lost_declarations_unsafe() {
-    refute(&two(commands(&[(A, lost(B)), (B, lost(A))])), &[SURVIVES, STABLE_TWICE]);
+    refute(Broken::Nothing, two(commands(&[(A, lost(B)), (B, lost(A))])), &[SURVIVES, STABLE_TWICE]);
 }
 
 #[test]
 fn checker_finds_why_a_witness_must_not_forget() {
     let world = two(Faults { witness: true, ..commands(&[(A, lost(B)), (B, lost(A))]) });
-    refute(&broken(Broken::WitnessForgets, world), &[SURVIVES, STABLE_TWICE]);
+    refute(Broken::WitnessForgets, world, &[SURVIVES, STABLE_TWICE]);
 }

@@ -3,16 +3,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use pares_wice::site::Stored;
 use pares_wice::{
     Command, Declaration, LogEntry, Message, Notice, Outcome, Register, Site, SiteId, Snapshot, Term,
-    TransactionId, Version,
+    TransactionId, Version, Wanted,
 };
 
 use crate::shared::Shared;
 use crate::world::{
-    Broken, Client, Cluster, Execution, Member, Out, Phase, State, World, attempt_of, number, place,
-    script_of,
+    Broken, Client, Cluster, Execution, Member, Phase, State, World, attempt_of, number, place, script_of,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,23 +74,8 @@ pub const SITES_DIFFER: &str = "sites of one cluster make different things of it
 impl World {
     /// All up, cluster 0's first site certifying, and everybody knows.
     pub fn initial(&self) -> State {
-        let member = |id| Member {
-            site: Some(Shared::new(Site::new(self.settings(id), self.certifier))),
-            applied: 0,
-            stored: Stored::default(),
-            leads: false,
-        };
-        let cluster = |cluster: usize| Cluster {
-            members: (0..self.sites[cluster])
-                .map(|number| member(SiteId::new(cluster as u8, number)))
-                .collect(),
-            log: vec![],
-            committed: 0,
-            leader: Some(0),
-            term: 1,
-            lost: false,
-            history: vec![],
-        };
+        let member = |id| Member::of(Site::new(self.settings(id), self.certifier));
+        let cluster = |cluster| Cluster::of(self.ids_of(cluster).map(member));
         let client = |script: &crate::world::Script| Client {
             at: script.site,
             phase: Phase::Idle,
@@ -133,9 +116,9 @@ impl World {
         &self,
         state: &mut State,
         id: SiteId,
-        input: impl FnOnce(&mut Site, &mut Out) -> R,
+        input: impl FnOnce(&mut Site, &mut Wanted) -> R,
     ) -> Option<R> {
-        let mut out = Out::default();
+        let mut out = Wanted::default();
         let site = state.member_mut(id).site.take().expect("only a site that is up is given anything");
         let mut site = site.into_inner();
         let given = catch_unwind(AssertUnwindSafe(|| {
@@ -244,7 +227,7 @@ impl World {
         }
     }
 
-    fn look_at_notices(&self, state: &mut State, id: SiteId, out: &Out) {
+    fn look_at_notices(&self, state: &mut State, id: SiteId, out: &Wanted) {
         for notice in &out.notices {
             match notice {
                 Notice::Split(_) => state.split = true,

@@ -74,7 +74,7 @@ impl World {
     }
 
     pub fn lose(&self, state: &mut State, cluster: usize) {
-        for id in self.ids().into_iter().filter(|id| number(id.cluster) == cluster) {
+        for id in self.ids_of(cluster) {
             if state.site(id).is_some() {
                 self.crash(state, id);
             }
@@ -84,25 +84,16 @@ impl World {
 
     /// A lost cluster begins again with empty disks. Nothing that it said before is under way any more: connections are new.
     pub fn come_back(&self, state: &mut State, cluster: usize) {
-        let ids = || self.ids().into_iter().filter(|id| number(id.cluster) == cluster);
+        let ids = || self.ids_of(cluster);
         let eras = state.sites().map(|site| site.configuration().era);
         let without_it = eras.max().expect("a cluster returns to others");
         state.post.retain(|(from, _, _), _| number(from.cluster) != cluster);
         let members = ids().map(|id| {
             let settings = self.settings(id);
             let base = Base::returning(&settings, without_it);
-            let site = Shared::new(Site::restore(settings, base, Stored::default()));
-            Member { site: Some(site), applied: 0, stored: Stored::default(), leads: false }
+            Member::of(Site::restore(settings, base, Stored::default()))
         });
-        state.clusters[cluster] = Cluster {
-            members: members.collect(),
-            log: vec![],
-            committed: 0,
-            leader: Some(0),
-            term: 1,
-            lost: false,
-            history: vec![],
-        };
+        state.clusters[cluster] = Cluster::of(members);
         for other in self.ids().into_iter().filter(|id| number(id.cluster) != cluster) {
             if state.site(other).is_some() {
                 self.at(state, other, |site, _| ids().for_each(|id| site.connected(id)));

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_wice::site::Stored;
 use pares_wice::{
-    Change, ClusterId, ClusterSet, Command, Effects, Era, Key, LogEntry, Message, Notice, Outcome, Register,
-    Settings, Site, SiteId, Snapshot, Transaction, TransactionId, Value, Version, Write,
+    Change, ClusterId, ClusterSet, Command, Era, Key, LogEntry, Message, Register, Settings, Site, SiteId,
+    Snapshot, Transaction, TransactionId, Value, Version, Write,
 };
 
 use crate::shared::Shared;
@@ -157,6 +157,28 @@ pub struct Cluster {
     pub history: Vec<Code>,
 }
 
+impl Cluster {
+    /// With nothing in its log.
+    pub fn of(members: impl Iterator<Item = Member>) -> Self {
+        Self {
+            members: members.collect(),
+            log: vec![],
+            committed: 0,
+            leader: Some(0),
+            term: 1,
+            lost: false,
+            history: vec![],
+        }
+    }
+}
+
+impl Member {
+    /// Given nothing yet.
+    pub fn of(site: Site) -> Self {
+        Self { site: Some(Shared::new(site)), applied: 0, stored: Stored::default(), leads: false }
+    }
+}
+
 /// What a client knew when it executed an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Execution {
@@ -206,30 +228,6 @@ pub struct State {
     pub renewing: Option<(ClusterId, u32)>,
     /// Ghost: two clusters that have answered different things have met.
     pub split: bool,
-}
-
-/// What a site gives out in one step.
-#[derive(Default)]
-pub struct Out {
-    pub proposals: Vec<LogEntry>,
-    pub messages: Vec<(SiteId, Message)>,
-    pub outcomes: Vec<(TransactionId, Outcome)>,
-    pub notices: Vec<Notice>,
-}
-
-impl Effects for Out {
-    fn propose(&mut self, entry: LogEntry) {
-        self.proposals.push(entry);
-    }
-    fn send(&mut self, to: SiteId, message: Message) {
-        self.messages.push((to, message));
-    }
-    fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
-        self.outcomes.push((id, outcome));
-    }
-    fn notice(&mut self, notice: Notice) {
-        self.notices.push(notice);
-    }
 }
 
 pub fn number(cluster: ClusterId) -> usize {
@@ -310,6 +308,10 @@ impl World {
             (0..count).map(move |number| SiteId::new(cluster as u8, number))
         };
         self.sites.iter().enumerate().flat_map(of).collect()
+    }
+
+    pub fn ids_of(&self, cluster: usize) -> impl Iterator<Item = SiteId> + use<> {
+        self.ids().into_iter().filter(move |id| number(id.cluster) == cluster)
     }
 
     pub fn settings(&self, site: SiteId) -> Settings {

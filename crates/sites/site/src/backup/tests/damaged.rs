@@ -85,8 +85,7 @@ fn overlong_record_length_is_damage_and_file_is_kept() {
 #[test]
 fn crash_while_setting_log_aside_keeps_old_or_intact() {
     let scene = Scene::new();
-    let path = scene.folder.log_path(Version(25));
-    let right = fs::read(&path).unwrap();
+    let (path, right) = scene.growing();
     let mut changed = right.clone();
     changed[records(&right)[2]] ^= 1;
     fs::write(&path, &changed).unwrap();
@@ -117,13 +116,12 @@ fn crash_while_setting_log_aside_keeps_old_or_intact() {
 #[test]
 fn new_log_keeps_intact_part_of_damaged_one() {
     let scene = Scene::new();
-    let path = scene.folder.log_path(Version(25));
-    let right = fs::read(&path).unwrap();
+    let (path, right) = scene.growing();
     let mut changed = right.clone();
     changed[records(&right)[2] + 9] ^= 1;
     for first in [27, 33] {
         fs::write(&path, &changed).unwrap();
-        let (mut damaged, stored) = (Vec::new(), at(first, scene.digests[first as usize - 1]));
+        let (mut damaged, stored) = (Vec::new(), scene.stored(first));
         let begun =
             Following::begin(&scene.folder, IDENTITY, stored, 0, |found| damaged.push(found)).unwrap();
         assert_eq!(
@@ -140,8 +138,7 @@ fn new_log_keeps_intact_part_of_damaged_one() {
 #[test]
 fn zeroed_last_record_is_reported_and_kept_on_follow() {
     let scene = Scene::new();
-    let path = scene.folder.log_path(Version(25));
-    let right = fs::read(&path).unwrap();
+    let (path, right) = scene.growing();
     let last = *records(&right).last().unwrap();
     // Pages reach the disk in any order: any of them may be missing, the one with the record's head too.
     for zeros in [last + 20..right.len(), last + 8..last + 30, last + 2..last + 10] {

@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn a_gap_ends_what_can_be_restored_from_the_base_before_it() {
-    let scene = Scene::new();
-    fs::remove_file(scene.folder.log_path(Version(25))).unwrap();
+    let scene = Scene::without_growing();
     scene.base(30);
     scene.log(30, NEWEST, false);
     for until in [Until::Version(Version(27)), Until::Moment(25_000), Until::Moment(29_999)] {
@@ -49,8 +48,7 @@ fn log_after_gap_without_copy_restores_nothing_silently() {
 
 /// A scene whose follower was away for too long, and died before the copy behind the gap was whole.
 fn with_an_orphan() -> Scene {
-    let scene = Scene::new();
-    fs::remove_file(scene.folder.log_path(Version(25))).unwrap();
+    let scene = Scene::without_growing();
     scene.log(30, 35, true);
     scene.log(35, NEWEST, false);
     scene
@@ -68,8 +66,7 @@ fn log_without_copy_not_continued_and_blocks_no_copy() {
     fs::remove_file(scene.folder.copy_path(Version(BASE))).unwrap();
     assert!(resumed(&scene).unwrap().is_none());
     scene.base(BASE);
-    let stored = at(BASE, scene.digests[BASE as usize - 1]);
-    let mut following = Following::begin(&scene.folder, IDENTITY, stored, 0, nothing_is_damaged).unwrap();
+    let mut following = scene.begin(scene.stored(BASE)).unwrap();
     following.keep(&vec![kept(BASE + 1, &scene.digests)]).unwrap();
     assert_eq!(scene.restore(Until::Newest).unwrap().0.version, Version(BASE + 1));
 }
@@ -83,8 +80,7 @@ fn log_continued_if_copy_is_in_unbroken_run() {
         assert_eq!(resumed(&scene).unwrap().unwrap().last(), Version(NEWEST), "{base}");
     }
     // A log that has no version yet, behind a gap: its beginning is not the end of the one before.
-    let scene = Scene::new();
-    fs::remove_file(scene.folder.log_path(Version(25))).unwrap();
+    let scene = Scene::without_growing();
     scene.log(30, 30, false);
     assert_eq!(resumed(&scene).unwrap().unwrap().last(), Version(25));
 }
@@ -177,8 +173,7 @@ fn a_file_that_is_missing_is_found_though_all_others_are_whole() {
 fn files_that_meet_must_be_of_one_history() {
     let right = Scene::new().digests;
     let another = |change: &dyn Fn(&mut Scene)| {
-        let mut scene = Scene::new();
-        fs::remove_file(scene.folder.log_path(Version(25))).unwrap();
+        let mut scene = Scene::without_growing();
         change(&mut scene);
         scene.digests.clone_from(&right);
         scene.folder.verify()
@@ -208,8 +203,7 @@ fn copy_of_followed_version_continues_existing_log() {
         let scene = Scene::new();
         resumed(&scene).unwrap().unwrap().end().unwrap();
         scene.log(NEWEST, NEWEST, true);
-        let stored = at(copied, scene.digests[copied as usize - 1]);
-        let following = Following::begin(&scene.folder, IDENTITY, stored, 0, nothing_is_damaged).unwrap();
+        let following = scene.begin(scene.stored(copied)).unwrap();
         assert_eq!(following.last(), Version(NEWEST), "behind {copied}");
         scene.folder.verify().unwrap();
     }
@@ -222,7 +216,7 @@ fn copy_of_other_history_does_not_join_the_log() {
         let scene = Scene::new();
         let before: Vec<_> = scene.files().iter().map(|path| fs::read(path).unwrap()).collect();
         let stored = at(copied, scene.digests[copied as usize - 1] ^ 1);
-        let begun = Following::begin(&scene.folder, IDENTITY, stored, 0, nothing_is_damaged).map(|_| ());
+        let begun = scene.begin(stored).map(|_| ());
         assert!(matches!(begun, Err(BackupError::Another(_))), "{copied}: {begun:?}");
         fs::remove_file(scene.dir.path().join("following")).unwrap();
         let behind: Vec<_> = scene.files().iter().map(|path| fs::read(path).unwrap()).collect();
@@ -238,8 +232,7 @@ fn a_damaged_log_before_the_last_is_no_reason_to_take_no_copy() {
     let middle = changed.len() / 2;
     changed[middle] ^= 1;
     fs::write(&path, changed).unwrap();
-    let stored = at(24, scene.digests[23]);
-    let begun = Following::begin(&scene.folder, IDENTITY, stored, 0, nothing_is_damaged).unwrap();
+    let begun = scene.begin(scene.stored(24)).unwrap();
     assert_eq!(begun.last(), Version(NEWEST));
 }
 

@@ -17,10 +17,10 @@ fn read_seeing(seen: Horizon) -> Ask {
 }
 
 /// A site whose item `a` is 5, at version 1.
-fn begun(machine: &Machine, clusters: &[u8]) -> TestSite {
-    let mut site = machine.begin(clusters).unwrap();
+fn begun() -> (Machine, TestSite) {
+    let (machine, mut site) = Machine::with_site(&[1]);
     assert_eq!(machine.ask(&mut site, &execute(1, "put a 5")), done("a is 5", 1));
-    site
+    (machine, site)
 }
 
 /// What a client is told, and how far that goes.
@@ -30,8 +30,7 @@ fn told(machine: &Machine) -> Option<(Code, u64)> {
 
 #[test]
 fn lagging_site_answers_client_once_caught_up() {
-    let machine = Machine::default();
-    let mut site = begun(&machine, &[1]);
+    let (machine, mut site) = begun();
     let later = [read_seeing(seen(3)), execute_seeing(2, seen(2), "get a")];
     assert_eq!(later.map(|ask| machine.ask(&mut site, &ask)), [None, None]);
     machine.client_sent(&execute(3, "put a 6").to_bytes());
@@ -45,8 +44,7 @@ fn lagging_site_answers_client_once_caught_up() {
 
 #[test]
 fn client_ahead_of_all_is_redirected_and_holds_place() {
-    let machine = Machine::default();
-    let mut site = begun(&machine, &[1]);
+    let (machine, mut site) = begun();
     let lie = seen(1 << 63);
     for ask in [read_seeing(lie), execute_seeing(2, lie, "put a 6")] {
         assert_eq!(machine.ask(&mut site, &ask), None);
@@ -61,8 +59,7 @@ fn client_ahead_of_all_is_redirected_and_holds_place() {
 
 #[test]
 fn what_was_seen_of_another_database_is_told_so() {
-    let machine = Machine::default();
-    let mut site = begun(&machine, &[1]);
+    let (machine, mut site) = begun();
     let other = Horizon::of("another", Version(1));
     let latest = Ask::Latest(1, other, b"get a".to_vec());
     for ask in [read_seeing(other), latest, execute_seeing(2, other, "put a 6")] {
@@ -70,11 +67,10 @@ fn what_was_seen_of_another_database_is_told_so() {
     }
 }
 
-/// A database that was begun anew under its old identity has none of the versions that the client was told of.
+/// A database that was begun again under its old identity has none of the versions that the client was told of.
 #[test]
 fn a_database_begun_anew_is_behind_all_that_was_seen_of_it() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1]);
     machine.client_sent(&read_seeing(seen(1)).to_bytes());
     machine.pass(&mut site, PATIENCE_TICKS);
     assert_eq!(told(&machine), Some((Code::Elsewhere, 0)));
@@ -82,8 +78,7 @@ fn a_database_begun_anew_is_behind_all_that_was_seen_of_it() {
 
 #[test]
 fn an_answer_that_another_site_gave_says_how_far_that_site_was() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1, 1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1, 1]);
     machine.ask(&mut site, &execute(1, "put a 5"));
     site.cycle().requests.open.get_mut(&ID).unwrap().state = crate::requests::State::Forwarded { ticks: 0 };
     machine.site_sent(&Between::Forwarded(ID, Code::Done, Version(77), b"done"));
@@ -93,8 +88,7 @@ fn an_answer_that_another_site_gave_says_how_far_that_site_was() {
 
 #[test]
 fn forwarded_request_runs_on_seen_version_or_not() {
-    let machine = Machine::default();
-    let mut site = begun(&machine, &[1]);
+    let (machine, mut site) = begun();
     machine.site_sent(&Between::Forward(TransactionId { client: 2, sequence: 1 }, Version(9), b"put a 6"));
     machine.pass(&mut site, PATIENCE_TICKS);
     assert_eq!((site.report().open, site.report().delivered), (0, 1));
@@ -102,8 +96,7 @@ fn forwarded_request_runs_on_seen_version_or_not() {
 
 #[test]
 fn the_latest_is_read_behind_an_empty_transaction() {
-    let machine = Machine::default();
-    let mut site = begun(&machine, &[1]);
+    let (machine, mut site) = begun();
     let latest = Ask::Latest(1, Horizon::default(), b"get a".to_vec());
     assert_eq!(machine.ask(&mut site, &latest), done("5", 2));
     assert_eq!(machine.ask(&mut site, &latest), done("5", 3));
@@ -114,8 +107,7 @@ fn the_latest_is_read_behind_an_empty_transaction() {
 /// Its number of an earlier life, before its disk was lost: it is committed already, and lies before what was answered since.
 #[test]
 fn a_barrier_of_an_earlier_life_is_not_taken_for_a_later_one() {
-    let machine = Machine::default();
-    let mut site = begun(&machine, &[1]);
+    let (machine, mut site) = begun();
     let latest = Ask::Latest(1, Horizon::default(), b"get a".to_vec());
     assert_eq!(machine.ask(&mut site, &latest), done("5", 2));
     drop(site);
@@ -127,8 +119,7 @@ fn a_barrier_of_an_earlier_life_is_not_taken_for_a_later_one() {
 
 #[test]
 fn the_latest_is_not_known_while_a_cluster_does_not_answer() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1, 1]).unwrap();
+    let (machine, mut site) = Machine::with_site(&[1, 1]);
     for round in 1..=3 {
         machine.client_sent(&Ask::Latest(round, Horizon::default(), b"sum".to_vec()).to_bytes());
         machine.pass(&mut site, PATIENCE_TICKS);
@@ -186,8 +177,7 @@ fn two_that_expect_what_the_other_changes_do_not_both_commit() {
 
 #[test]
 fn several_items_are_compared_and_set_at_once_or_nothing_is() {
-    let machine = Machine::default();
-    let mut site = begun(&machine, &[1]);
+    let (machine, mut site) = begun();
     let told = |site: &mut TestSite, sequence, request: &str| {
         let reply = machine.ask(site, &execute(sequence, request)).unwrap();
         (reply.code, String::from_utf8(reply.body).unwrap())

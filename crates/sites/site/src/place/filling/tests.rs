@@ -20,15 +20,15 @@ fn giver() -> Standing {
 }
 
 /// One that has heard of who gives, and that its copy begins.
-fn begun(machine: &mut Machine) -> Filling<()> {
+fn begun(mut machine: Machine) -> (Machine, Filling<()>) {
     let mut filling = Filling::new(SiteId::new(0, 0), Lack::Items(STORED));
     filling.heard(FROM, giver());
     let asked = (0..AGAIN_TICKS).find_map(|_| filling.tick());
     assert!(asked.is_some_and(|(to, _)| to == FROM));
     let links = machine.wire.clone();
     let head = Head { copy: 3, log: None, stored: STORED };
-    filling.begins(FROM, head, machine, &links).unwrap();
-    filling
+    filling.begins(FROM, head, &mut machine, &links).unwrap();
+    (machine, filling)
 }
 
 fn piece(number: u32, is_last: bool) -> Piece {
@@ -38,8 +38,7 @@ fn piece(number: u32, is_last: bool) -> Piece {
 
 #[test]
 fn a_slow_disk_is_waited_for_and_no_more_is_asked_for_meanwhile() {
-    let mut machine = Machine::default();
-    let mut filling = begun(&mut machine);
+    let (machine, mut filling) = begun(Machine::default());
     let mut number = 0;
     while number < filling.asked {
         filling.piece(FROM, piece(number, false));
@@ -58,8 +57,7 @@ fn a_slow_disk_is_waited_for_and_no_more_is_asked_for_meanwhile() {
 
 #[test]
 fn a_copy_is_done_when_all_of_it_is_on_the_disk() {
-    let mut machine = Machine::default();
-    let mut filling = begun(&mut machine);
+    let (machine, mut filling) = begun(Machine::default());
     for number in 0..40 {
         filling.piece(FROM, piece(number, number == 39));
     }
@@ -75,8 +73,7 @@ fn a_copy_is_done_when_all_of_it_is_on_the_disk() {
 
 #[test]
 fn missing_piece_requested_again_then_elsewhere() {
-    let mut machine = Machine::default();
-    let mut filling = begun(&mut machine);
+    let (_machine, mut filling) = begun(Machine::default());
     filling.piece(FROM, piece(0, false));
     filling.piece(FROM, piece(2, false));
     let Some((FROM, Word::Lack(request))) = (0..AGAIN_TICKS).find_map(|_| filling.tick()) else {
@@ -89,9 +86,9 @@ fn missing_piece_requested_again_then_elsewhere() {
 
 #[test]
 fn the_duty_cycle_does_not_empty_the_store() {
-    let mut machine = Machine::default();
+    let machine = Machine::default();
     machine.fill_store(&STORED);
-    let _filling = begun(&mut machine);
+    let (mut machine, _filling) = begun(machine);
     let applied = |machine: &mut Machine| machine.open_store().unwrap().applied();
     assert_eq!(applied(&mut machine), STORED.version, "it is as it was");
     assert!(machine.load(), "the task does it");
@@ -100,8 +97,7 @@ fn the_duty_cycle_does_not_empty_the_store() {
 
 #[test]
 fn no_second_copy_while_disk_writes_abandoned_one() {
-    let mut machine = Machine::default();
-    let mut filling = begun(&mut machine);
+    let (mut machine, mut filling) = begun(Machine::default());
     assert!(machine.load(), "the store is emptied");
     (0..40).for_each(|number| drop(filling.piece(FROM, piece(number, false))));
     let (head, links) = (Head { copy: 4, log: None, stored: STORED }, machine.wire.clone());
@@ -123,8 +119,7 @@ fn no_second_copy_while_disk_writes_abandoned_one() {
 
 #[test]
 fn store_rejecting_copy_is_reported_and_backed_off() {
-    let mut machine = Machine::default();
-    let mut filling = begun(&mut machine);
+    let (mut machine, mut filling) = begun(Machine::default());
     let links = machine.wire.clone();
     for time in 1..=3 {
         drop(machine.loader.borrow_mut().take()); // what writes it ends in the middle
