@@ -84,7 +84,7 @@ pub struct AuditRecord {
     pub time_ms: u64,
     /// The command, if the request was one. A refused one: `errorEvent`.
     pub command: Option<UserCommand>,
-    /// The reply: who repeats the request is told the same.
+    /// The reply: a repeat of the request gets the same.
     pub reply: BrokerReply,
     /// What happened.
     pub notes: Vec<AuditNote>,

@@ -1,12 +1,12 @@
-//! Buys: held at once, committed or cancelled within 60 seconds.
+//! Buys and sells at quotes: held at once, committed or cancelled within 60 seconds.
 
 use crate::audit::AuditNote;
-use crate::command::{UserName, Verb};
+use crate::command::{TradeWay, UserName, Verb};
 use crate::execute::{Stopped, Subject, Turn};
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::request::{Asked, TradeWay, WINDOW_MS};
+use crate::request::{Asked, WINDOW_MS};
 use crate::rows::{self, Account, PENDING_MAX, Pending};
 
 impl<L: Ledger> Turn<'_, L> {
@@ -23,20 +23,35 @@ impl<L: Ledger> Turn<'_, L> {
         Ok(self.push(Verb::Buy, of.user, account, pending))
     }
 
-    pub(crate) fn commit_buy(&mut self, user: &UserName) -> Stopped<BrokerReply, L> {
-        let (account, pending) = self.pop(TradeWay::Buy, user)?;
-        self.receive(user, pending.symbol, pending.shares)?;
-        Ok(self.unstack(TradeWay::Buy, user, account, pending))
+    /// Holds the shares; the price is that of the sell, whenever it is committed.
+    pub(crate) fn sell(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
+        let mut account = self.account()?;
+        let pending = self.dealt(of)?;
+        let has = self.shares(of.user, of.symbol)?;
+        let left = has.checked_sub(pending.shares).ok_or(Refusal::InsufficientShares)?;
+        self.has_room(&mut account, TradeWay::Sell)?;
+        self.put_shares(of.user, of.symbol, left);
+        Ok(self.push(Verb::Sell, of.user, account, pending))
     }
 
-    pub(crate) fn cancel_buy(&mut self, user: &UserName) -> Stopped<BrokerReply, L> {
-        let (mut account, pending) = self.pop(TradeWay::Buy, user)?;
-        self.credit(&mut account, self.request.number, pending.cents)?;
-        Ok(self.unstack(TradeWay::Buy, user, account, pending))
+    /// Commits or cancels the newest: a buy that is committed and a sell that is cancelled bring shares, the others cash.
+    pub(crate) fn settle(
+        &mut self,
+        way: TradeWay,
+        is_commit: bool,
+        user: &UserName,
+    ) -> Stopped<BrokerReply, L> {
+        let (mut account, pending) = self.pop(way, user)?;
+        if is_commit == (way == TradeWay::Buy) {
+            self.receive(user, pending.symbol, pending.shares)?;
+        } else {
+            self.credit(&mut account, self.request.number, pending.cents)?;
+        }
+        Ok(self.unstack(way, user, account, pending))
     }
 
     /// What an amount comes to at the quote: whole shares, at least one.
-    pub(crate) fn dealt(&self, of: Subject<'_>) -> Result<Pending, Refusal> {
+    fn dealt(&self, of: Subject<'_>) -> Result<Pending, Refusal> {
         let quote = self.quote(of.symbol)?;
         let shares = of.cents / quote.price_cents;
         if shares == 0 {
@@ -46,18 +61,12 @@ impl<L: Ledger> Turn<'_, L> {
         Ok(Pending { number: self.request.number, symbol: of.symbol, shares, cents, placed_ms: self.time_ms })
     }
 
-    pub(crate) fn has_room(&self, account: &mut Account, way: TradeWay) -> Result<(), Refusal> {
+    fn has_room(&self, account: &mut Account, way: TradeWay) -> Result<(), Refusal> {
         if account.stack(way).count() < PENDING_MAX { Ok(()) } else { Err(Refusal::TooManyPending) }
     }
 
     /// Puts it on top of its stack.
-    pub(crate) fn push(
-        &mut self,
-        verb: Verb,
-        user: &UserName,
-        mut account: Account,
-        pending: Pending,
-    ) -> BrokerReply {
+    fn push(&mut self, verb: Verb, user: &UserName, mut account: Account, pending: Pending) -> BrokerReply {
         let way = if verb == Verb::Buy { TradeWay::Buy } else { TradeWay::Sell };
         let Pending { number: origin, symbol, shares, cents, placed_ms } = pending;
         let price_cents = cents / shares;
@@ -73,7 +82,7 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// The newest, if it has not lapsed, and is the one that the request is about where it says so; it stays until [`Turn::unstack`].
-    pub(crate) fn pop(&mut self, way: TradeWay, user: &UserName) -> Stopped<(Account, Pending), L> {
+    fn pop(&mut self, way: TradeWay, user: &UserName) -> Stopped<(Account, Pending), L> {
         let mut account = self.account()?;
         let stack = account.stack(way);
         if stack.count() == 0 {
@@ -94,7 +103,7 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// It is no longer pending.
-    pub(crate) fn unstack(
+    fn unstack(
         &mut self,
         way: TradeWay,
         user: &UserName,

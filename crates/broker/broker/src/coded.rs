@@ -18,6 +18,7 @@ macro_rules! fields {
 pub(crate) use fields;
 
 /// An enum is a byte for its kind, then the fields of that kind.
+#[macro_export]
 macro_rules! kinds {
     ($name:ident, $what:literal { $($kind:literal => $variant:ident $({ $($field:ident),* })?),* $(,)? }) => {
         impl pares_wice::codec::Coded for $name {
@@ -30,7 +31,7 @@ macro_rules! kinds {
                 }
             }
             fn decode(from: &mut &[u8]) -> Result<Self, pares_wice::codec::DecodeError> {
-                Ok(match u8::decode(from)? {
+                Ok(match <u8 as pares_wice::codec::Coded>::decode(from)? {
                     $($kind => Self::$variant $({ $($field: pares_wice::codec::Coded::decode(from)?),* })?,)*
                     other => return Err(pares_wice::codec::DecodeError::Kind(other, $what)),
                 })

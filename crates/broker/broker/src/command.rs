@@ -7,7 +7,7 @@ use core::fmt;
 
 use pares_wice::codec::{Coded, DecodeError};
 
-use crate::coded::{Text, encode_text};
+use crate::coded::{Text, encode_text, kinds};
 use crate::refusal::Refusal;
 
 macro_rules! verbs {
@@ -34,6 +34,8 @@ macro_rules! verbs {
                 match self { $(Self::$variant => [$user, $symbol, $cents, $file]),* }
             }
         }
+
+        kinds!(Verb, "command" { $($number => $variant),* });
     };
 }
 verbs! {
@@ -75,17 +77,6 @@ impl Verb {
     }
 }
 
-impl Coded for Verb {
-    fn encode(&self, to: &mut Vec<u8>) {
-        to.push(*self as u8);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let number = u8::decode(from)?;
-        let found = Self::ALL.into_iter().find(|verb| *verb as u8 == number);
-        found.ok_or(DecodeError::Kind(number, "command"))
-    }
-}
-
 /// Longest name of a user, bytes.
 pub const USER_BYTES_MAX: usize = 32;
 
@@ -123,6 +114,17 @@ impl Coded for UserName {
         Self::new(&Text::decode(from)?.0).ok_or(DecodeError::Kind(0, "user"))
     }
 }
+
+/// Which of a user's two stacks, or of a stock's two triggers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TradeWay {
+    /// Cash becomes shares.
+    Buy,
+    /// Shares become cash.
+    Sell,
+}
+
+kinds!(TradeWay, "way" { 1 => Buy, 2 => Sell });
 
 /// A stock's symbol: 1 to 3 upper-case letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

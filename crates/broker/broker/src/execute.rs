@@ -5,19 +5,18 @@
 use pares_wice::Value;
 
 use crate::audit::{AuditNote, AuditRecord};
-use crate::command::{StockSymbol, UserCommand, UserName, Verb, file_name};
+use crate::command::{StockSymbol, TradeWay, UserCommand, UserName, Verb, file_name};
 use crate::draft::Draft;
-use crate::ledger::{BrokerError, Ledger};
+use crate::ledger::{BrokerError, Executed, Ledger};
 use crate::money::CENTS_MAX;
-use crate::names::FRONT_MAX;
+use crate::names::{FRONT_MAX, is_order};
 use crate::people;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::request::{Asked, BrokerRequest, QuoteBrought, TIME_MAX_MS, TradeWay, WINDOW_MS};
-use crate::rows::{self, Account, HOLDING, Named, UserRow};
-use crate::sessions::is_order;
+use crate::request::{Asked, BrokerRequest, Named, QuoteBrought, WINDOW_MS};
+use crate::rows::{self, Account, HOLDING, TIME_MAX_MS, UserRow};
 
-/// Why a command does not go on.
+/// Why a command ends.
 pub(crate) enum Stop<E> {
     /// It is refused.
     Refused(Refusal),
@@ -43,10 +42,7 @@ pub(crate) type Stopped<T, L> = Result<T, Stop<<L as Ledger>::Error>>;
 ///
 /// # Errors
 /// If it cannot be executed; nothing may be committed of it then.
-pub fn execute<L: Ledger>(
-    request: &BrokerRequest,
-    ledger: &mut L,
-) -> Result<BrokerReply, BrokerError<L::Error>> {
+pub fn execute<L: Ledger>(request: &BrokerRequest, ledger: &mut L) -> Executed<BrokerReply, L> {
     if request.time_ms > TIME_MAX_MS {
         return Err(BrokerError::Time(request.time_ms));
     }
@@ -60,10 +56,7 @@ pub fn execute<L: Ledger>(
     }
 }
 
-fn execute_numbered<L: Ledger>(
-    request: &BrokerRequest,
-    ledger: &mut L,
-) -> Result<BrokerReply, BrokerError<L::Error>> {
+fn execute_numbered<L: Ledger>(request: &BrokerRequest, ledger: &mut L) -> Executed<BrokerReply, L> {
     let mut draft = Draft::of(ledger);
     let mut turn = Turn::begin(request, &mut draft)?;
     let before = turn.reply_before()?;
@@ -80,7 +73,7 @@ fn execute_numbered<L: Ledger>(
 }
 
 /// The next number of a front. Who repeats the request gets another: there are enough.
-fn begin_front<L: Ledger>(ledger: &mut L) -> Result<BrokerReply, BrokerError<L::Error>> {
+fn begin_front<L: Ledger>(ledger: &mut L) -> Executed<BrokerReply, L> {
     let latest: u64 = rows::take(ledger, &rows::front())?.unwrap_or_default();
     if latest >= FRONT_MAX {
         return Ok(BrokerReply::Refused { refusal: Refusal::FrontsSpent });
@@ -136,7 +129,7 @@ pub(crate) struct Subject<'a> {
 
 impl<L: Ledger> Turn<'_, Draft<'_, L>> {
     /// Answers. Of what is refused nothing stays, but that it was asked for: a command's entry says so itself.
-    fn answer_or_undo(&mut self) -> Result<BrokerReply, BrokerError<L::Error>> {
+    fn answer_or_undo(&mut self) -> Executed<BrokerReply, L> {
         self.ledger.keep();
         let (row, has_advanced, notes) = (self.row.clone(), self.has_advanced, self.notes.len());
         let reply = self.answer()?;
@@ -155,7 +148,7 @@ impl<L: Ledger> Turn<'_, Draft<'_, L>> {
 }
 
 impl<'a, L: Ledger> Turn<'a, L> {
-    fn begin(request: &'a BrokerRequest, ledger: &'a mut L) -> Result<Self, BrokerError<L::Error>> {
+    fn begin(request: &'a BrokerRequest, ledger: &'a mut L) -> Executed<Self, L> {
         let user = whose(&request.asked);
         let row = match user {
             Some(user) => rows::take(ledger, &rows::account(user))?.unwrap_or_default(),
@@ -175,7 +168,7 @@ impl<'a, L: Ledger> Turn<'a, L> {
     }
 
     /// The log has a hit once, however many bring it.
-    fn note_hit(&mut self) -> Result<(), BrokerError<L::Error>> {
+    fn note_hit(&mut self) -> Executed<(), L> {
         let Some(QuoteBrought { quote, hit: Some(hit) }) = &self.request.quote else { return Ok(()) };
         let key = rows::hit(*hit);
         if self.ledger.get(&key).map_err(BrokerError::Items)?.is_none() {
@@ -211,7 +204,7 @@ impl<'a, L: Ledger> Turn<'a, L> {
         }
     }
 
-    fn answer(&mut self) -> Result<BrokerReply, BrokerError<L::Error>> {
+    fn answer(&mut self) -> Executed<BrokerReply, L> {
         let request = self.request;
         let answered = match &request.asked {
             Asked::Command { command, fault } => {
@@ -252,11 +245,11 @@ impl<'a, L: Ledger> Turn<'a, L> {
                 Ok(BrokerReply::Price { price_cents: quote.price_cents, server_ms: quote.server_ms })
             }
             Verb::Buy => self.buy(of),
-            Verb::CommitBuy => self.commit_buy(user),
-            Verb::CancelBuy => self.cancel_buy(user),
+            Verb::CommitBuy => self.settle(TradeWay::Buy, true, user),
+            Verb::CancelBuy => self.settle(TradeWay::Buy, false, user),
             Verb::Sell => self.sell(of),
-            Verb::CommitSell => self.commit_sell(user),
-            Verb::CancelSell => self.cancel_sell(user),
+            Verb::CommitSell => self.settle(TradeWay::Sell, true, user),
+            Verb::CancelSell => self.settle(TradeWay::Sell, false, user),
             Verb::SetBuyAmount => self.set_buy_amount(of),
             Verb::CancelSetBuy => self.cancel_set_buy(of),
             Verb::SetBuyTrigger => self.set_buy_trigger(of),

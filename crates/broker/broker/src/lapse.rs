@@ -4,11 +4,10 @@
 //! transaction reads what it releases, so one of them commits, and the others find nothing.
 
 use crate::audit::AuditNote;
-use crate::command::{UserName, Verb};
+use crate::command::{TradeWay, UserName, Verb};
 use crate::execute::{Stop, Stopped, Turn};
 use crate::ledger::Ledger;
 use crate::reply::BrokerReply;
-use crate::request::TradeWay;
 use crate::rows::{self, Account, Pending};
 
 /// Most that one request releases, so that no transaction is long.

@@ -91,3 +91,9 @@ pub enum BrokerError<E> {
     #[error("no request is made {0} ms after 1970: set the front's clock")]
     Time(u64),
 }
+
+/// What a transaction gives, or why it is not executed.
+pub(crate) type Executed<T, L> = Result<T, BrokerError<<L as Ledger>::Error>>;
+
+/// What is found in a snapshot, or why it cannot be read.
+pub(crate) type Found<T, S> = Result<T, BrokerError<<S as Shelf>::Error>>;

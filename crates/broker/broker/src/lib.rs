@@ -9,7 +9,7 @@
 //! | `command`, `workload`, `money` | the sixteen commands, and how they are written |
 //! | `request`, `reply`, `refusal` | requests and answers as bytes |
 //! | `rows`, `ledger` | what lies in which item, and what the rules need of a transaction |
-//! | `execute` | one request; `buying`, `selling`, `triggers`, `lapse` are its parts |
+//! | `execute` | one request; `buying`, `triggers`, `lapse` are its parts |
 //! | `names`, `sessions` | numbers and names, and what was executed before under them |
 //! | `reads`, `summary`, `pages` | what can be read: what a user has; the log, armed triggers, what will lapse |
 //! | `orders` | orders on the exchange |
@@ -35,7 +35,6 @@ mod refusal;
 mod reply;
 mod request;
 mod rows;
-mod selling;
 mod sessions;
 mod summary;
 mod triggers;
@@ -45,16 +44,16 @@ mod xml;
 
 pub use audit::{AuditNote, AuditRecord};
 pub use command::{
-    DUMPS_OF_USERS, FILE_BYTES_MAX, StockSymbol, USER_BYTES_MAX, UserCommand, UserName, Verb, dump_path,
-    file_name,
+    DUMPS_OF_USERS, FILE_BYTES_MAX, StockSymbol, TradeWay, USER_BYTES_MAX, UserCommand, UserName, Verb,
+    dump_path, file_name,
 };
 pub use execute::execute;
 pub use lapse::RELEASED_MAX;
 pub use ledger::{BrokerError, Ledger, Shelf};
 pub use money::{CENTS_MAX, cents_of, dollars};
 pub use names::{
-    COMMANDS_OF_SESSION, CommandName, FRONT_MAX, HitName, NAME_BYTES_MAX, SESSIONS_OF_FRONT, is_session,
-    number_in_session, session_of, session_of_front,
+    COMMANDS_OF_SESSION, CommandName, FRONT_MAX, HitName, NAME_BYTES_MAX, SESSIONS_OF_FRONT, is_order,
+    is_session, number_in_session, session_of, session_of_front,
 };
 pub use orders::{
     Customer, CustomerLimits, CustomerOrderId, Exposure, OPEN_ORDERS_MAX, ORDERS_PAGE_MAX, Order, OrderAsked,
@@ -73,9 +72,8 @@ pub use people::{
 pub use reads::{BrokerRead, NamedCommand, answer};
 pub use refusal::Refusal;
 pub use reply::BrokerReply;
-pub use request::{Asked, BrokerRequest, QuoteBrought, StockQuote, TradeWay, WINDOW_MS};
+pub use request::{Asked, BrokerRequest, QuoteBrought, StockQuote, WINDOW_MS};
 pub use rows::{Account, Armed, BuyTrigger, PENDING_MAX, Pending, SellTrigger, Stack};
-pub use sessions::is_order;
 pub use summary::{AccountSummary, summary};
 pub use verify::{AuditFault, AuditReplay, AuditReport, ReplayedAccount};
 pub use workload::WorkloadLine;

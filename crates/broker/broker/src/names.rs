@@ -6,7 +6,7 @@
 //! ```text
 //!   number   62 .. front .. 42 | 41 .. session of the front .. 24 | 23 .. command of the session .. 0
 //! ```
-//! A front asks for its number when it starts ([`Asked::BeginFront`](crate::Asked)), makes sessions of it without asking anybody, and a session goes on through any other front.
+//! A front asks for its number when it starts ([`Asked::BeginFront`](crate::Asked)), makes sessions of it without asking again, and a session continues through any other front.
 
 use pares_wice::codec::{Coded, DecodeError};
 
@@ -44,6 +44,12 @@ pub fn number_in_session(session: u64, count: u64) -> u64 {
 #[must_use]
 pub fn session_of(number: u64) -> u64 {
     number / COMMANDS_OF_SESSION
+}
+
+/// Whether a command of this number may say that it comes after that one.
+#[must_use]
+pub fn is_order(number: u64, after: u64) -> bool {
+    after == 0 || (after < number && session_of(after) == session_of(number))
 }
 
 /// Longest name of a command, bytes.

@@ -5,10 +5,9 @@ use pares_wice::{Key, KeyRange, Value};
 
 use crate::audit::AuditRecord;
 use crate::coded::{Text, encode_text, fields};
-use crate::command::{StockSymbol, UserName};
-use crate::ledger::{BrokerError, Shelf};
-use crate::request::{TIME_MAX_MS, TradeWay};
-use crate::rows;
+use crate::command::{StockSymbol, TradeWay, UserName};
+use crate::ledger::{BrokerError, Found, Shelf};
+use crate::rows::{self, TIME_MAX_MS};
 use crate::summary::user_row;
 
 /// Most entries in a page of the log: it fits into a reply.
@@ -82,11 +81,7 @@ pub struct LapsingPage {
 ///
 /// # Errors
 /// If the items cannot be read, or are damaged.
-pub fn audit_page<S: Shelf>(
-    shelf: &S,
-    user: Option<&UserName>,
-    from: Option<&Key>,
-) -> Result<AuditPage, BrokerError<S::Error>> {
+pub fn audit_page<S: Shelf>(shelf: &S, user: Option<&UserName>, from: Option<&Key>) -> Found<AuditPage, S> {
     let all = user.map_or_else(rows::all_audit, |user| rows::all_of(rows::AUDIT, user.as_str()));
     let (entries, next) = page(shelf, all, from, AUDIT_PAGE_MAX, entry)?;
     Ok(AuditPage { entries, next })
@@ -96,11 +91,7 @@ pub fn audit_page<S: Shelf>(
 ///
 /// # Errors
 /// If the items cannot be read, or are damaged.
-pub(crate) fn newest_page<S: Shelf>(
-    shelf: &S,
-    user: &UserName,
-    before: Option<u64>,
-) -> Result<AuditPage, BrokerError<S::Error>> {
+pub(crate) fn newest_page<S: Shelf>(shelf: &S, user: &UserName, before: Option<u64>) -> Found<AuditPage, S> {
     let end = user_row(shelf, user.as_str())?.map_or(0, |row| row.place);
     let to = before.map_or(end, |before| before.min(end));
     let range = rows::audit_between(user, to.saturating_sub(AUDIT_PAGE_MAX as u64), to);
@@ -119,10 +110,7 @@ pub fn audit_place(user: &UserName, place: u64) -> Key {
 ///
 /// # Errors
 /// If the items cannot be read, or are damaged.
-pub(crate) fn armed_page<S: Shelf>(
-    shelf: &S,
-    from: Option<&Key>,
-) -> Result<ArmedPage, BrokerError<S::Error>> {
+pub(crate) fn armed_page<S: Shelf>(shelf: &S, from: Option<&Key>) -> Found<ArmedPage, S> {
     let (triggers, next) = page(shelf, rows::all_armed(), from, WATCH_PAGE_MAX, |key, value| {
         let (letters, rest) = key.get(2..)?.split_first_chunk()?;
         let (way, user) = way_first(rest)?;
@@ -136,10 +124,7 @@ pub(crate) fn armed_page<S: Shelf>(
 ///
 /// # Errors
 /// If the items cannot be read, or are damaged.
-pub(crate) fn lapsing_page<S: Shelf>(
-    shelf: &S,
-    from: Option<&Key>,
-) -> Result<LapsingPage, BrokerError<S::Error>> {
+pub(crate) fn lapsing_page<S: Shelf>(shelf: &S, from: Option<&Key>) -> Found<LapsingPage, S> {
     let (stacks, next) = page(shelf, rows::all_lapsing(), from, WATCH_PAGE_MAX, |key, value| {
         let (way, user) = key.get(3..)?.split_last()?;
         let (way, user) = (way_of(*way)?, user_of(user)?);
@@ -149,9 +134,6 @@ pub(crate) fn lapsing_page<S: Shelf>(
     Ok(LapsingPage { stacks, next })
 }
 
-/// Rows, and where the next page begins.
-type Found<T, E> = Result<(Vec<T>, Option<Key>), BrokerError<E>>;
-
 /// What `row` makes of the first `limit` items of `all` that do not lie before `from`, and where the next page begins.
 fn page<T, S: Shelf>(
     shelf: &S,
@@ -159,7 +141,7 @@ fn page<T, S: Shelf>(
     from: Option<&Key>,
     limit: usize,
     row: impl Fn(&[u8], &Value) -> Option<T>,
-) -> Found<T, S::Error> {
+) -> Found<(Vec<T>, Option<Key>), S> {
     let first = from.filter(|from| **from > all.from).unwrap_or(&all.from).clone();
     let range = KeyRange { from: first, to: all.to };
     let items = shelf.first(&range, limit).map_err(BrokerError::Items)?;

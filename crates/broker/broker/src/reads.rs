@@ -6,14 +6,14 @@ use pares_wice::codec::Coded;
 use crate::audit::AuditRecord;
 use crate::coded::{fields, kinds};
 use crate::command::UserName;
-use crate::ledger::{BrokerError, Shelf};
+use crate::ledger::{Found, Shelf};
 use crate::names::CommandName;
 use crate::orders::{self, OrderRead};
 use crate::pages::{armed_page, audit_page, lapsing_page, newest_page};
 use crate::people::{self, PersonRead};
 use crate::reply::BrokerReply;
-use crate::request::Asked;
-use crate::rows::{self, Named};
+use crate::request::{Asked, Named};
+use crate::rows;
 use crate::summary::summary;
 
 /// What can be read.
@@ -82,7 +82,7 @@ kinds!(BrokerRead, "read" {
 ///
 /// # Errors
 /// If the items cannot be read, or are damaged.
-pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Result<Vec<u8>, BrokerError<S::Error>> {
+pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Found<Vec<u8>, S> {
     match read {
         BrokerRead::Summary { user } => summary(shelf, user).map(|found| found.to_bytes()),
         BrokerRead::Log { user, from } => {
@@ -110,11 +110,7 @@ fields! {
     NamedCommand { asked, reply }
 }
 
-fn named<S: Shelf>(
-    shelf: &S,
-    user: &UserName,
-    name: &CommandName,
-) -> Result<Option<NamedCommand>, BrokerError<S::Error>> {
+fn named<S: Shelf>(shelf: &S, user: &UserName, name: &CommandName) -> Found<Option<NamedCommand>, S> {
     let Some(Named { place, asked }) = rows::one(shelf, &rows::named(user.as_str(), name))? else {
         return Ok(None);
     };

@@ -1,7 +1,5 @@
 //! Why a command is refused.
 
-use pares_wice::codec::{Coded, DecodeError};
-
 macro_rules! refusals {
     ($($number:literal $variant:ident $words:literal)*) => {
         /// Why a command changes nothing. Told to the user, and written to the log in the same words.
@@ -12,9 +10,7 @@ macro_rules! refusals {
             $variant = $number,
         )* }
 
-        impl Refusal {
-            const ALL: &[Self] = &[$(Self::$variant),*];
-        }
+        crate::coded::kinds!(Refusal, "refusal" { $($number => $variant),* });
     };
 }
 refusals! {
@@ -61,15 +57,4 @@ refusals! {
     44 PersonChanged "the person's data changed in the meantime: try again"
     45 NoRight "this needs the right supervisor"
     46 OwnLimits "another supervisor must change your own limits"
-}
-
-impl Coded for Refusal {
-    fn encode(&self, to: &mut Vec<u8>) {
-        to.push(*self as u8);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let number = u8::decode(from)?;
-        let found = Self::ALL.iter().copied().find(|refusal| *refusal as u8 == number);
-        found.ok_or(DecodeError::Kind(number, "refusal"))
-    }
 }

@@ -76,7 +76,7 @@ pub enum BrokerReply {
         /// What.
         reply: OrderReply,
     },
-    /// Somebody who is about to sign in.
+    /// A person who is about to sign in.
     Person {
         /// The person, this try included.
         person: Person,

@@ -3,7 +3,7 @@
 use pares_wice::codec::{Coded, DecodeError};
 
 use crate::coded::{Text, encode_text, fields, kinds};
-use crate::command::{StockSymbol, UserCommand, UserName};
+use crate::command::{StockSymbol, TradeWay, UserCommand, UserName};
 use crate::names::{CommandName, HitName};
 use crate::orders::OrderAsked;
 use crate::people::PersonAsked;
@@ -11,8 +11,6 @@ use crate::refusal::Refusal;
 
 /// How long a quote may be used after its server's stamp, and a pending buy or sell be committed, ms.
 pub const WINDOW_MS: u64 = 60_000;
-/// The end of the year 9999: an account's time never goes back, so one made later would have all lapse for good.
-pub(crate) const TIME_MAX_MS: u64 = 253_402_300_799_999;
 
 /// A quote as the legacy server returned it: nothing in it is ever changed, since its key is made of the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,15 +48,6 @@ pub struct QuoteBrought {
     pub quote: StockQuote,
     /// The question that brought it, until the log has that: the first request to bring it has it in its entry.
     pub hit: Option<HitName>,
-}
-
-/// Which of a user's two stacks, or of a stock's two triggers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TradeWay {
-    /// Cash becomes shares.
-    Buy,
-    /// Shares become cash.
-    Sell,
 }
 
 /// What a request asks for.
@@ -146,7 +135,14 @@ pub struct BrokerRequest {
     pub asked: Asked,
 }
 
-kinds!(TradeWay, "way" { 1 => Buy, 2 => Sell });
+/// A command that its sender has named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// Where its entry lies.
+    pub(crate) place: u64,
+    pub(crate) asked: Asked,
+}
+
 kinds!(Asked, "request" {
     1 => Command { command, fault },
     2 => Fire { way, user, symbol },
@@ -158,6 +154,7 @@ kinds!(Asked, "request" {
     10 => Person { asked },
 });
 fields! {
+    Named { place, asked }
     QuoteBrought { quote, hit }
     BrokerRequest { number, after, name, time_ms, quote, asked }
 }

@@ -24,13 +24,14 @@ use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, KeyRange, Value};
 
 use crate::coded::fields;
-use crate::command::{StockSymbol, UserName};
-use crate::ledger::{BrokerError, Ledger, Shelf};
+use crate::command::{StockSymbol, TradeWay, UserName};
+use crate::ledger::{BrokerError, Executed, Found, Ledger, Shelf};
 use crate::names::{CommandName, HitName};
-use crate::request::{Asked, TIME_MAX_MS, TradeWay};
 
 /// Most buys, and most sells, that a user may have pending.
 pub const PENDING_MAX: u64 = 10_000;
+/// The end of the year 9999: an account's time never goes back, so one made later would have all lapse for good.
+pub(crate) const TIME_MAX_MS: u64 = 253_402_300_799_999;
 
 /// A stack of pending buys or sells: places `bottom` (in) to `top` (out). The newest is on top; the oldest lapses first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,14 +86,6 @@ pub(crate) struct UserRow {
     pub(crate) is_in_debt: bool,
 }
 
-/// A command that its sender has named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
-    /// Where its entry lies.
-    pub(crate) place: u64,
-    pub(crate) asked: Asked,
-}
-
 /// A pending buy, which holds `cents`, or sell, which holds `shares`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
@@ -139,7 +132,6 @@ pub struct SellTrigger {
 
 fields! {
     Account { is_open, cash_cents, latest_ms, buys, sells }
-    Named { place, asked }
     Pending { number, symbol, shares, cents, placed_ms }
     Armed { price_cents, shares, number }
     BuyTrigger { reserve_cents, armed }
@@ -271,25 +263,19 @@ pub(crate) fn row<T: Coded, E>(value: &Value) -> Result<T, BrokerError<E>> {
 }
 
 /// The row under `key`, if there is one.
-pub(crate) fn take<T: Coded, L: Ledger>(
-    ledger: &mut L,
-    key: &Key,
-) -> Result<Option<T>, BrokerError<L::Error>> {
+pub(crate) fn take<T: Coded, L: Ledger>(ledger: &mut L, key: &Key) -> Executed<Option<T>, L> {
     let value = ledger.get(key).map_err(BrokerError::Items)?;
     value.as_ref().map(row).transpose()
 }
 
 /// The row under `key`, if there is one, as it is until this transaction has committed: see [`Ledger::hold`].
-pub(crate) fn hold<T: Coded, L: Ledger>(
-    ledger: &mut L,
-    key: &Key,
-) -> Result<Option<T>, BrokerError<L::Error>> {
+pub(crate) fn hold<T: Coded, L: Ledger>(ledger: &mut L, key: &Key) -> Executed<Option<T>, L> {
     let value = ledger.hold(key).map_err(BrokerError::Items)?;
     value.as_ref().map(row).transpose()
 }
 
 /// The row under `key` of a snapshot, if there is one.
-pub(crate) fn one<T: Coded, S: Shelf>(shelf: &S, key: &Key) -> Result<Option<T>, BrokerError<S::Error>> {
+pub(crate) fn one<T: Coded, S: Shelf>(shelf: &S, key: &Key) -> Found<Option<T>, S> {
     let range = KeyRange { from: key.clone(), to: Some(behind(key)) };
     let items = shelf.first(&range, 1).map_err(BrokerError::Items)?;
     items.first().map(|(_, value)| row(value)).transpose()

@@ -7,25 +7,20 @@
 use crate::audit::AuditRecord;
 use crate::command::UserName;
 use crate::execute::{Turn, logged};
-use crate::ledger::{BrokerError, Ledger};
+use crate::ledger::{BrokerError, Executed, Ledger};
 use crate::names::{number_in_session, session_of};
 use crate::reply::BrokerReply;
-use crate::rows::{self, Named};
+use crate::request::Named;
+use crate::rows;
 
 /// So many sessions of a user have room in his row.
 pub(crate) const SESSIONS_MAX: usize = 8;
 /// So many entries are looked through for the reply to a command that is repeated.
 pub(crate) const ENTRIES_SEARCHED_MAX: u64 = 4_096;
 
-/// Whether a command of this number may say that it comes after that one.
-#[must_use]
-pub fn is_order(number: u64, after: u64) -> bool {
-    after == 0 || (after < number && session_of(after) == session_of(number))
-}
-
 impl<L: Ledger> Turn<'_, L> {
     /// The reply, if it is decided already; else the request is to be executed now, and its session is where it says.
-    pub(crate) fn reply_before(&mut self) -> Result<Option<BrokerReply>, BrokerError<L::Error>> {
+    pub(crate) fn reply_before(&mut self) -> Executed<Option<BrokerReply>, L> {
         let (number, after) = (self.request.number, self.request.after);
         if self.request.asked.is_moment() {
             return Ok(None);
@@ -51,7 +46,7 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// The number of the user's latest command in a session; that of the session with 0 behind it if there is none.
-    fn latest(&mut self, user: &UserName, session: u64) -> Result<u64, BrokerError<L::Error>> {
+    fn latest(&mut self, user: &UserName, session: u64) -> Executed<u64, L> {
         let none = number_in_session(session, 0);
         if let Some(latest) = self.row.latest.iter().find(|latest| session_of(**latest) == session) {
             return Ok(*latest);
@@ -76,7 +71,7 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// The reply to a command that is not above the latest: it lies the less far back the sooner it is repeated. One that is in no entry was overtaken.
-    fn first_reply(&mut self, user: &UserName) -> Result<BrokerReply, BrokerError<L::Error>> {
+    fn first_reply(&mut self, user: &UserName) -> Executed<BrokerReply, L> {
         let end = self.row.place;
         let begin = end.saturating_sub(ENTRIES_SEARCHED_MAX);
         for place in (begin..end).rev() {
@@ -94,14 +89,14 @@ impl<L: Ledger> Turn<'_, L> {
         Ok(if begin == 0 { BrokerReply::Overtaken } else { BrokerReply::Repeated })
     }
 
-    /// The reply of the entry of this number, if it is this command's. A session is no secret: who goes on with that of another must not take the other's reply for his own.
+    /// The reply of the entry of this number, if it is this command's. A session is no secret: a client that continues another's must not take the other's reply for his own.
     /// Of requests about orders an entry keeps none, so they are not compared: no session that was given out has any.
     fn reply_of_same(&self, first: AuditRecord) -> BrokerReply {
         if first.command == logged(self.request) { first.reply } else { BrokerReply::NameTaken }
     }
 
     /// If a command of this name was executed: its reply, or that the name is taken.
-    fn reply_of_name(&mut self) -> Result<Option<BrokerReply>, BrokerError<L::Error>> {
+    fn reply_of_name(&mut self) -> Executed<Option<BrokerReply>, L> {
         let Some(name) = &self.request.name else { return Ok(None) };
         let user = self.user.map_or("", UserName::as_str);
         let Some(Named { place, asked }) = rows::take(self.ledger, &rows::named(user, name))? else {

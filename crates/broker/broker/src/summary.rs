@@ -4,10 +4,9 @@ use pares_wice::codec::Coded;
 use pares_wice::{Key, KeyRange};
 
 use crate::coded::fields;
-use crate::command::{StockSymbol, UserName};
-use crate::ledger::{BrokerError, Shelf};
+use crate::command::{StockSymbol, TradeWay, UserName};
+use crate::ledger::{BrokerError, Found, Shelf};
 use crate::orders;
-use crate::request::TradeWay;
 use crate::rows::{
     self, ACCOUNT, Account, BUY_TRIGGER, BuyTrigger, HOLDING, PENDING, Pending, SELL_TRIGGER, SellTrigger,
     UserRow,
@@ -38,10 +37,7 @@ pub struct AccountSummary {
 ///
 /// # Errors
 /// If the items cannot be read, or are damaged.
-pub fn summary<S: Shelf>(
-    shelf: &S,
-    user: &UserName,
-) -> Result<Option<AccountSummary>, BrokerError<S::Error>> {
+pub fn summary<S: Shelf>(shelf: &S, user: &UserName) -> Found<Option<AccountSummary>, S> {
     let name = user.as_str();
     let Some(account) = user_row(shelf, name)?.map(|row| row.account).filter(|account| account.is_open)
     else {
@@ -67,21 +63,17 @@ pub fn summary<S: Shelf>(
 }
 
 /// What is kept of a user.
-pub(crate) fn user_row<S: Shelf>(shelf: &S, name: &str) -> Result<Option<UserRow>, BrokerError<S::Error>> {
+pub(crate) fn user_row<S: Shelf>(shelf: &S, name: &str) -> Found<Option<UserRow>, S> {
     let found = rows_of::<UserRow, S>(shelf, &rows::all_of(ACCOUNT, name))?;
     Ok(found.into_iter().next().map(|(_, row)| row))
 }
 
-fn rows_of<T: Coded, S: Shelf>(shelf: &S, range: &KeyRange) -> Result<Vec<(Key, T)>, BrokerError<S::Error>> {
+fn rows_of<T: Coded, S: Shelf>(shelf: &S, range: &KeyRange) -> Found<Vec<(Key, T)>, S> {
     let items = shelf.first(range, usize::MAX).map_err(BrokerError::Items)?;
     items.into_iter().map(|(key, value)| Ok((key, rows::row(&value)?))).collect()
 }
 
-fn by_symbol<T: Coded, S: Shelf>(
-    shelf: &S,
-    kind: u8,
-    user: &str,
-) -> Result<Vec<(StockSymbol, T)>, BrokerError<S::Error>> {
+fn by_symbol<T: Coded, S: Shelf>(shelf: &S, kind: u8, user: &str) -> Found<Vec<(StockSymbol, T)>, S> {
     let found = rows_of::<T, S>(shelf, &rows::all_of(kind, user))?;
     let symbol = |key: &Key| key.as_bytes().last_chunk().and_then(|letters| StockSymbol::of_padded(*letters));
     Ok(found.into_iter().filter_map(|(key, row)| Some((symbol(&key)?, row))).collect())

@@ -4,12 +4,11 @@
 //! armed trigger: of all fronts that try, one commits.
 
 use crate::audit::AuditNote;
-use crate::command::{StockSymbol, UserName, Verb};
+use crate::command::{StockSymbol, TradeWay, UserName, Verb};
 use crate::execute::{Stop, Stopped, Subject, Turn};
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::request::TradeWay;
 use crate::rows::{self, Armed, BUY_TRIGGER, BuyTrigger, SELL_TRIGGER, SellTrigger};
 
 impl<L: Ledger> Turn<'_, L> {

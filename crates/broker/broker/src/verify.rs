@@ -1,6 +1,6 @@
 //! The log alone, replayed.
 //!
-//! A log that lists what was done proves nothing unless what it lists adds up. So here the accounts are made anew from its elements, by other code than that which wrote
+//! A log that lists what was done proves nothing unless what it lists adds up. So here the accounts are rebuilt from its elements, by other code than that which wrote
 //! them. Every movement of cash must be the one that its command makes. No cash and no share may be spent that was not there. In the end
 //! each user has, or has spent, as much as he put in.
 

@@ -5,13 +5,13 @@ use core::fmt::Write as _;
 use pares_wice::Key;
 
 use crate::audit::AuditNote;
-use crate::command::{StockSymbol, UserCommand, Verb};
+use crate::command::{StockSymbol, TradeWay, UserCommand, Verb};
 use crate::money::dollars;
 use crate::orders::{CustomerLimits, OrderAsked, OrderNote, OrderTerms};
 use crate::pages::{AuditEntry, AuditPage};
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::request::{StockQuote, TradeWay};
+use crate::request::StockQuote;
 
 /// What a log begins with.
 pub const LOG_BEGIN: &str = "<?xml version=\"1.0\"?>\n<log>\n";

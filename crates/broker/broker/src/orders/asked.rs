@@ -1,42 +1,9 @@
 //! What is asked of orders, and answered, as bytes.
 
 use super::rows::{CustomerLimits, Order};
+use super::terms::{CustomerOrderId, OrderTerms};
 use crate::coded::{fields, kinds};
-use crate::command::{StockSymbol, UserName};
-use crate::request::TradeWay;
-
-/// How long an order stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OrderLife {
-    /// Until the exchange's day ends.
-    Day,
-    /// What does not trade at once is cancelled: a market order that has a limit.
-    Immediate,
-}
-
-/// What a customer wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrderTerms {
-    /// Which stock.
-    pub symbol: StockSymbol,
-    /// Buy or sell.
-    pub way: TradeWay,
-    /// How many shares, from 1.
-    pub shares: u64,
-    /// The most, or the least, for a share: cents, from 1.
-    pub limit_cents: u64,
-    /// How long.
-    pub life: OrderLife,
-}
-
-/// An order: whose, and the number of the request that placed it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CustomerOrderId {
-    /// Whose.
-    pub user: UserName,
-    /// The number.
-    pub number: u64,
-}
+use crate::command::UserName;
 
 /// What the exchange tells of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +92,7 @@ pub enum OrderAsked {
         router: u64,
         /// As which member it signs on at the exchange: once an order has a name, no other will do.
         member: u32,
-        /// So many claims it has seen counted ([`OrderRead::Router`](super::OrderRead::Router)): another router's seat is taken if none has come since. Of the router at work it is not looked at.
+        /// So many claims it has seen counted ([`OrderRead::Router`](super::OrderRead::Router)): another router's seat is taken if none has come since. Of the active router it is not looked at.
         seen: u64,
     },
     /// Give names on the exchange to those of these that wait.
@@ -222,7 +189,6 @@ pub enum OrderReply {
     },
 }
 
-kinds!(OrderLife, "life of an order" { 1 => Day, 2 => Immediate });
 kinds!(OrderEvent, "message of the exchange" {
     1 => Accepted,
     2 => Refused { reason },
@@ -249,8 +215,4 @@ kinds!(OrderReply, "reply of orders" {
     5 => Named { names },
     6 => Passed { next },
 });
-fields! {
-    OrderTerms { symbol, way, shares, limit_cents, life }
-    CustomerOrderId { user, number }
-    Settlement { term, shard, number, of, event }
-}
+fields! { Settlement { term, shard, number, of, event } }

@@ -1,66 +1,63 @@
 //! What customers ask, and supervisors about them.
 
 use super::OrderHappened;
-use super::asked::{CustomerOrderId, OrderReply, OrderTerms};
+use super::asked::OrderReply;
 use super::rows::{self as order_rows, CustomerLimits, Order, OrderStage, Queue};
-use super::standing::Standing;
+use super::standing::{Standing, Touched};
+use super::terms::{CustomerOrderId, OrderTerms};
 use crate::audit::AuditNote;
-use crate::command::UserName;
+use crate::command::{TradeWay, UserName};
 use crate::execute::{Stopped, Turn};
 use crate::ledger::Ledger;
 use crate::money::CENTS_MAX;
 use crate::people::is_supervisor;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::request::TradeWay;
 use crate::rows;
 
 impl<L: Ledger> Turn<'_, L> {
     /// Holds for an order. Nothing leaves before that has committed.
     pub(super) fn place(&mut self, user: &UserName, terms: OrderTerms) -> Stopped<BrokerReply, L> {
-        let mut standing = self.standing(user, terms.symbol)?;
+        let standing = self.standing(user, terms.symbol)?;
         let cents = checked_cost(&standing, terms)?;
         if terms.way == TradeWay::Buy {
             self.within_position(&standing, terms)?;
         }
         may_hold(&standing, terms, cents)?;
-        let of = CustomerOrderId { user: user.clone(), number: self.request.number };
-        let (order, OrderTerms { way, shares, .. }) = (Order::placed(terms, self.time_ms), terms);
-        self.note_of(&of, &order, shares, OrderHappened::Placed);
+        let (number, OrderTerms { way, shares, .. }) = (self.request.number, terms);
+        let of = CustomerOrderId { user: user.clone(), number };
+        self.ledger.put(&order_rows::waiting(&of), order_rows::mark());
+        let mut at = Touched { of, order: Order::placed(terms, self.time_ms), standing };
+        self.note_of(&at, shares, OrderHappened::Placed);
+        let standing = &mut at.standing;
         match way {
-            TradeWay::Buy => self.take_cash(&mut standing.account, of.number, cents),
+            TradeWay::Buy => self.take_cash(&mut standing.account, number, cents),
             TradeWay::Sell => standing.shares -= shares,
         }
         *standing.exposure.working(way) += shares;
-        standing.customer.open.push(of.number);
-        rows::put(self.ledger, &order_rows::place(user, standing.customer.placed), &of.number);
+        standing.customer.open.push(number);
+        rows::put(self.ledger, &order_rows::place(user, standing.customer.placed), &number);
         standing.customer.placed += 1;
-        self.put_order(&of, &order);
-        self.ledger.put(&order_rows::waiting(&of), order_rows::mark());
-        self.put_standing(standing);
-        Ok(BrokerReply::Order { reply: OrderReply::Placed { order: of.number } })
+        self.put_touched(at);
+        Ok(BrokerReply::Order { reply: OrderReply::Placed { order: number } })
     }
 
     /// One that waits has ended with this; of one that is named the exchange has the last word.
     pub(super) fn cancel_order(&mut self, of: &CustomerOrderId) -> Stopped<BrokerReply, L> {
-        let mut order = self.find_order(of)?;
+        let order = self.find_order(of)?;
         if order.has_ended() {
             return Err(Refusal::OrderEnded.into());
         }
-        let mut standing = self.standing(&of.user, order.terms.symbol)?;
-        let reply = if order.state == OrderStage::Waiting {
-            let left = order.left;
-            self.release_order(of, &mut order, &mut standing, left)?;
-            self.end_order(of, &mut order, &mut standing, OrderStage::Cancelled);
-            OrderReply::Now { order }
-        } else {
-            order.is_unwanted = true;
-            self.ledger.put(&order_rows::queued(Queue::Unwanted, order.name), order_rows::mark());
-            OrderReply::Cancelling
-        };
-        self.put_order(of, &order);
-        self.put_standing(standing);
-        Ok(BrokerReply::Order { reply })
+        let mut at = self.touch(of, order)?;
+        if order.state == OrderStage::Waiting {
+            self.release_order(&mut at, order.left)?;
+            self.end_order(&mut at, OrderStage::Cancelled);
+            return Ok(self.put_touched(at));
+        }
+        at.order.is_unwanted = true;
+        self.ledger.put(&order_rows::queued(Queue::Unwanted, order.name), order_rows::mark());
+        self.put_touched(at);
+        Ok(BrokerReply::Order { reply: OrderReply::Cancelling })
     }
 
     pub(super) fn limit(

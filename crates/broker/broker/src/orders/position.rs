@@ -1,14 +1,14 @@
 //! How many shares of a stock a customer has, or will have when all that is open comes to its end.
 //!
 //! Free shares and orders are not all of it: a sell at a quote that is cancelled gives its shares back, a pending buy brings some, and so do triggers. A limit that overlooks them is exceeded without
-//! anybody placing an order. So all of it counts, wherever the shares lie, and what is owed of the stock counts against it.
+//! an order. So all of it counts, wherever the shares lie, and what is owed of the stock counts against it.
 
-use super::asked::OrderTerms;
 use super::standing::Standing;
+use super::terms::OrderTerms;
+use crate::command::TradeWay;
 use crate::execute::{Stopped, Turn};
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
-use crate::request::TradeWay;
 use crate::rows::{self, Pending};
 
 /// So many pending buys and sells at quotes are counted; who has more of them places no order to buy.

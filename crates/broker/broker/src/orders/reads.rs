@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{Key, KeyRange};
+use pares_wice::{Key, KeyRange, Value};
 
-use super::asked::CustomerOrderId;
 use super::rows::{self as order_rows, Customer, Order, Queue};
+use super::terms::CustomerOrderId;
 use crate::coded::{fields, kinds};
-use crate::command::{StockSymbol, UserName};
-use crate::ledger::{BrokerError, Shelf};
-use crate::request::TradeWay;
+use crate::command::{StockSymbol, TradeWay, UserName};
+use crate::ledger::{BrokerError, Found, Shelf};
 use crate::rows::{self, behind, one};
 
 /// Most orders in an answer.
@@ -64,7 +63,7 @@ pub enum OrderRead {
     },
     /// How far each shard's stream is applied: `Vec<(u32, u64)>`, shards and numbers of the next message.
     Told,
-    /// Which router is at work: `Option<RouterSeat>`.
+    /// Which router is active: `Option<RouterSeat>`.
     Router,
 }
 
@@ -79,7 +78,7 @@ pub struct OrderListed {
     pub order: Order,
 }
 
-/// Which router is at work.
+/// Which router is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterSeat {
     /// Its number.
@@ -107,7 +106,7 @@ kinds!(OrderRead, "read of orders" {
     10 => One { of },
 });
 
-pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, BrokerError<S::Error>> {
+pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Found<Vec<u8>, S> {
     Ok(match read {
         OrderRead::Mine { user, before } => mine(shelf, user, *before)?.to_bytes(),
         OrderRead::Working { user } => working(shelf, user)?.to_bytes(),
@@ -145,14 +144,12 @@ pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, B
     })
 }
 
-type Found = Vec<(Key, pares_wice::Value)>;
-
-fn first<S: Shelf>(shelf: &S, range: &KeyRange) -> Result<Found, BrokerError<S::Error>> {
+fn first<S: Shelf>(shelf: &S, range: &KeyRange) -> Found<Vec<(Key, Value)>, S> {
     shelf.first(range, ORDERS_PAGE_MAX).map_err(BrokerError::Items)
 }
 
 /// Cash, and shares of each stock, that a customer's orders hold.
-pub(crate) fn held<S: Shelf>(shelf: &S, user: &UserName) -> Result<HeldByOrders, BrokerError<S::Error>> {
+pub(crate) fn held<S: Shelf>(shelf: &S, user: &UserName) -> Found<HeldByOrders, S> {
     let mut held = HeldByOrders::default();
     for (_, order) in working(shelf, user)? {
         held.cents = held.cents.saturating_add(order.held_cents());
@@ -171,10 +168,7 @@ pub(crate) struct HeldByOrders {
     pub(crate) shares: BTreeMap<StockSymbol, u64>,
 }
 
-fn with_orders<S: Shelf>(
-    shelf: &S,
-    orders: Vec<CustomerOrderId>,
-) -> Result<Vec<(CustomerOrderId, Order)>, BrokerError<S::Error>> {
+fn with_orders<S: Shelf>(shelf: &S, orders: Vec<CustomerOrderId>) -> Found<Vec<(CustomerOrderId, Order)>, S> {
     let mut found = Vec::with_capacity(orders.len());
     for of in orders {
         let order = known(shelf, &of)?;
@@ -184,25 +178,21 @@ fn with_orders<S: Shelf>(
 }
 
 /// An order that must be there.
-fn known<S: Shelf>(shelf: &S, of: &CustomerOrderId) -> Result<Order, BrokerError<S::Error>> {
+fn known<S: Shelf>(shelf: &S, of: &CustomerOrderId) -> Found<Order, S> {
     one(shelf, &order_rows::order(of))?.ok_or(BrokerError::Damaged(DecodeError::Length))
 }
 
-fn customer<S: Shelf>(shelf: &S, user: &UserName) -> Result<Customer, BrokerError<S::Error>> {
+fn customer<S: Shelf>(shelf: &S, user: &UserName) -> Found<Customer, S> {
     Ok(one(shelf, &order_rows::customer(user))?.unwrap_or_default())
 }
 
-fn working<S: Shelf>(shelf: &S, user: &UserName) -> Result<Vec<(u64, Order)>, BrokerError<S::Error>> {
+fn working<S: Shelf>(shelf: &S, user: &UserName) -> Found<Vec<(u64, Order)>, S> {
     let open = customer(shelf, user)?.open.into_iter().rev();
     open.map(|number| Ok((number, known(shelf, &CustomerOrderId { user: user.clone(), number })?))).collect()
 }
 
 /// Ranges are read upwards. Places have no gaps, so the page is known before it is read: a customer's first order is as far as his latest.
-fn mine<S: Shelf>(
-    shelf: &S,
-    user: &UserName,
-    before: Option<u64>,
-) -> Result<Vec<OrderListed>, BrokerError<S::Error>> {
+fn mine<S: Shelf>(shelf: &S, user: &UserName, before: Option<u64>) -> Found<Vec<OrderListed>, S> {
     let end = customer(shelf, user)?.placed;
     let end = before.map_or(end, |before| before.min(end));
     let begin = end.saturating_sub(ORDERS_PAGE_MAX as u64);
@@ -220,11 +210,11 @@ fn mine<S: Shelf>(
     listed.collect()
 }
 
-fn told<S: Shelf>(shelf: &S) -> Result<Vec<(u32, u64)>, BrokerError<S::Error>> {
+fn told<S: Shelf>(shelf: &S) -> Found<Vec<(u32, u64)>, S> {
     let seat = order_rows::seat();
     let found = first(shelf, &KeyRange::prefix(seat.as_bytes()))?;
     let shards = found.iter().filter(|(key, _)| *key != seat);
-    let of = |(key, value): &(Key, pares_wice::Value)| {
+    let of = |(key, value): &(Key, Value)| {
         let shard = key.as_bytes().last_chunk().ok_or(BrokerError::Damaged(DecodeError::Length))?;
         Ok((u32::from_be_bytes(*shard), rows::row(value)?))
     };

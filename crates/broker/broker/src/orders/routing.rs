@@ -1,10 +1,11 @@
 //! One router at a time, and the names that it gives.
 //!
 //! That a router is silent is no matter of times here: clocks differ, and one that is an hour ahead would keep its seat for an hour after its death. So claims are counted, and whether the
-//! count stands still is seen by who waits, with his own clock.
+//! count stalls is seen by the router that waits, with his own clock.
 
-use super::asked::{CustomerOrderId, OrderReply};
+use super::asked::OrderReply;
 use super::rows::{self as order_rows, OrderStage, Queue, Seat};
+use super::terms::CustomerOrderId;
 use crate::execute::{Stopped, Turn};
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
@@ -40,7 +41,7 @@ impl<L: Ledger> Turn<'_, L> {
         Ok(rows::take(self.ledger, &order_rows::seat())?.unwrap_or_default())
     }
 
-    /// The router at work, if `term` is its.
+    /// The active router, if `term` is its.
     pub(super) fn of_term(&mut self, term: u64) -> Stopped<Seat, L> {
         let seat = self.seat()?;
         if seat.term == term && term > 0 { Ok(seat) } else { Err(Refusal::NotRouter.into()) }
@@ -74,17 +75,12 @@ impl<L: Ledger> Turn<'_, L> {
         reason: u8,
     ) -> Stopped<BrokerReply, L> {
         self.of_term(term)?;
-        let mut order = self.find_order(of)?;
+        let order = self.find_order(of)?;
         if order.state > OrderStage::Routed || order.name != name {
             return Ok(BrokerReply::Unchanged);
         }
-        let mut standing = self.standing(&of.user, order.terms.symbol)?;
-        let left = order.left;
-        self.release_order(of, &mut order, &mut standing, left)?;
-        order.why = reason;
-        self.end_order(of, &mut order, &mut standing, OrderStage::Refused);
-        self.put_order(of, &order);
-        self.put_standing(standing);
-        Ok(BrokerReply::Order { reply: OrderReply::Now { order } })
+        let mut at = self.touch(of, order)?;
+        self.refused(&mut at, reason)?;
+        Ok(self.put_touched(at))
     }
 }

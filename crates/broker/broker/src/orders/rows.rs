@@ -9,17 +9,16 @@
 //!   bq o name           CustomerOrderId        order that is named and has not ended
 //!   bq n name           CustomerOrderId        order that was ever named
 //!   bq c name           -              cancel that is wished
-//!   br                  Seat           the router at work
+//!   br                  Seat           the active router
 //!   br shard            u64            the number of the next message of a shard
 //! ```
 //! What a customer's own requests write is his. Only routers write `bq o`, `bq n` and `br`.
 
 use pares_wice::{Key, KeyRange, Value};
 
-use super::asked::{CustomerOrderId, OrderTerms};
+use super::terms::{CustomerOrderId, OrderTerms};
 use crate::coded::{fields, kinds};
-use crate::command::{StockSymbol, UserName};
-use crate::request::TradeWay;
+use crate::command::{StockSymbol, TradeWay, UserName};
 use crate::rows::of_user;
 
 /// Most orders that a customer may have open, whatever the limits say: they are listed in one item.
@@ -147,7 +146,7 @@ pub struct Customer {
 }
 
 impl Customer {
-    /// On a later day the result begins anew. A day that was before is none: the clock of who asks is behind.
+    /// On a later day the result begins at zero. A day that was before is none: the clock of who asks is behind.
     pub(super) fn on(&mut self, day: u64) {
         if self.day < day {
             (self.day, self.result_cents) = (day, 0);
@@ -196,7 +195,7 @@ impl Exposure {
     }
 }
 
-/// The router at work.
+/// The active router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seat {
     pub(super) router: u64,

@@ -1,18 +1,26 @@
 //! All of a customer that an order touches, read before anything is decided and written when all is.
 
-use super::asked::CustomerOrderId;
+use super::asked::OrderReply;
 use super::rows::{self as order_rows, Customer, Exposure, Order, OrderStage, Queue};
+use super::terms::CustomerOrderId;
 use super::{OrderHappened, OrderNote};
 use crate::audit::AuditNote;
-use crate::command::{StockSymbol, UserName};
+use crate::command::{StockSymbol, TradeWay, UserName};
 use crate::execute::{Stopped, Turn};
 use crate::ledger::Ledger;
 use crate::money::CENTS_MAX;
 use crate::refusal::Refusal;
-use crate::request::TradeWay;
+use crate::reply::BrokerReply;
 use crate::rows::{self, Account};
 
 const DAY_MS: u64 = 86_400_000;
+
+/// An order, and all of its customer that it touches.
+pub(super) struct Touched {
+    pub(super) of: CustomerOrderId,
+    pub(super) order: Order,
+    pub(super) standing: Standing,
+}
 
 /// See the [module](self).
 pub(super) struct Standing {
@@ -26,13 +34,19 @@ pub(super) struct Standing {
 }
 
 impl Standing {
+    /// More free shares.
+    pub(super) fn receive(&mut self, shares: u64) -> Result<(), Refusal> {
+        self.shares = self.shares.checked_add(shares).ok_or(Refusal::TooMuch)?;
+        Ok(())
+    }
+
     /// Shares of an order stop working, because they traded or will not.
     pub(super) fn ends(&mut self, way: TradeWay, shares: u64) {
         let working = self.exposure.working(way);
         *working = working.saturating_sub(shares);
     }
 
-    /// Counts a trade for the day, or one that is void with the sign turned: for the day on which that is told, since an order does not keep the days of its trades.
+    /// Counts a trade for the day, or one that is void with the sign turned: for the day on which the exchange reports that, since an order does not keep the days of its trades.
     pub(super) fn count_trade(&mut self, way: TradeWay, price: u64, shares: u64, cents: u64, is_void: bool) {
         let before = self.exposure.result_cents();
         let sign = if (way == TradeWay::Buy) == is_void { -1 } else { 1 };
@@ -101,15 +115,9 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// Something happened to so many shares of an order, at its limit.
-    pub(super) fn note_of(
-        &mut self,
-        of: &CustomerOrderId,
-        order: &Order,
-        shares: u64,
-        happened: OrderHappened,
-    ) {
-        let crate::OrderTerms { symbol, way, limit_cents, .. } = order.terms;
-        self.note(OrderNote { order: of.number, way, symbol, shares, cents: limit_cents, happened });
+    pub(super) fn note_of(&mut self, at: &Touched, shares: u64, happened: OrderHappened) {
+        let crate::OrderTerms { symbol, way, limit_cents, .. } = at.order.terms;
+        self.note(OrderNote { order: at.of.number, way, symbol, shares, cents: limit_cents, happened });
     }
 
     /// Cash goes that is known to be there.
@@ -143,39 +151,41 @@ impl<L: Ledger> Turn<'_, L> {
         rows::put(self.ledger, &order_rows::order(of), order);
     }
 
+    /// The order with all that it touches.
+    pub(super) fn touch(&mut self, of: &CustomerOrderId, order: Order) -> Stopped<Touched, L> {
+        let standing = self.standing(&of.user, order.terms.symbol)?;
+        Ok(Touched { of: of.clone(), order, standing })
+    }
+
+    /// Writes all of it; the reply shows the order as it is now.
+    pub(super) fn put_touched(&mut self, at: Touched) -> BrokerReply {
+        let Touched { of, order, standing } = at;
+        self.put_order(&of, &order);
+        self.put_standing(standing);
+        BrokerReply::Order { reply: OrderReply::Now { order } }
+    }
+
     /// So many of its shares will not trade: what was held for them is free.
-    pub(super) fn release_order(
-        &mut self,
-        of: &CustomerOrderId,
-        order: &mut Order,
-        standing: &mut Standing,
-        shares: u64,
-    ) -> Result<(), Refusal> {
-        let crate::OrderTerms { way, limit_cents, .. } = order.terms;
-        self.note_of(of, order, shares, OrderHappened::Released);
+    pub(super) fn release_order(&mut self, at: &mut Touched, shares: u64) -> Result<(), Refusal> {
+        let crate::OrderTerms { way, limit_cents, .. } = at.order.terms;
+        self.note_of(at, shares, OrderHappened::Released);
         match way {
-            TradeWay::Buy => self.give_cash(&mut standing.account, of.number, limit_cents * shares)?,
-            TradeWay::Sell => {
-                standing.shares = standing.shares.checked_add(shares).ok_or(Refusal::TooMuch)?;
+            TradeWay::Buy => {
+                self.give_cash(&mut at.standing.account, at.of.number, limit_cents * shares)?;
             }
+            TradeWay::Sell => at.standing.receive(shares)?,
         }
-        order.left -= shares;
-        standing.ends(way, shares);
+        at.order.left -= shares;
+        at.standing.ends(way, shares);
         Ok(())
     }
 
     /// It has ended so: no list has it any more.
-    pub(super) fn end_order(
-        &mut self,
-        of: &CustomerOrderId,
-        order: &mut Order,
-        standing: &mut Standing,
-        state: OrderStage,
-    ) {
-        order.state = state;
-        standing.customer.open.retain(|open| *open != of.number);
-        match order.name {
-            0 => self.ledger.delete(&order_rows::waiting(of)),
+    pub(super) fn end_order(&mut self, at: &mut Touched, state: OrderStage) {
+        at.order.state = state;
+        at.standing.customer.open.retain(|open| *open != at.of.number);
+        match at.order.name {
+            0 => self.ledger.delete(&order_rows::waiting(&at.of)),
             name => {
                 self.ledger.delete(&order_rows::queued(Queue::Open, name));
                 self.ledger.delete(&order_rows::queued(Queue::Unwanted, name));

@@ -1,12 +1,10 @@
 //! What is asked about people.
 
-use pares_wice::codec::{Coded, DecodeError};
-
-use crate::coded::{Text, encode_text, kinds};
+use crate::coded::kinds;
 use crate::command::UserName;
-use crate::people::row::{PersonRight, SessionDigest};
+use crate::people::row::{PasswordString, PersonRight, SessionDigest};
 
-/// A request about a person. It has no place in anybody's log, and no number.
+/// A request about a person. It has no place in a log, and no number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PersonAsked {
     /// There is a new person. Refused if the name is taken.
@@ -20,7 +18,7 @@ pub enum PersonAsked {
         /// Whether an account of this name may be there already: it is this person's then. Never so for who signs up alone.
         takes_account: bool,
     },
-    /// Somebody is about to try to sign in: the try is counted, and the reply is the person. Refused before the wait is over.
+    /// A person is about to try to sign in: the try is counted, and the reply is the person. Refused before the wait is over.
     Try {
         /// As whom.
         name: UserName,
@@ -61,7 +59,7 @@ pub enum PersonAsked {
         secret: Vec<u8>,
         /// The 30 seconds of the code.
         step: u64,
-        /// The session that goes on.
+        /// The session that continues.
         session: SessionDigest,
     },
     /// There is no second factor any more. No try counts any more.
@@ -95,7 +93,7 @@ pub enum PersonAsked {
         before: PasswordString,
         /// The string of argon2id that the password fits.
         password: PasswordString,
-        /// The session that goes on.
+        /// The session that continues.
         session: SessionDigest,
     },
     /// All sessions end.
@@ -110,19 +108,6 @@ pub enum PersonAsked {
         /// The string of argon2id that the password fits.
         password: PasswordString,
     },
-}
-
-/// A string of argon2id (PHC form), 256 bytes at most.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PasswordString(pub String);
-
-impl Coded for PasswordString {
-    fn encode(&self, to: &mut Vec<u8>) {
-        encode_text(&self.0, to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        Ok(Self(Text::decode(from)?.0))
-    }
 }
 
 kinds!(PersonAsked, "request about a person" {

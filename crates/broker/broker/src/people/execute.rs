@@ -1,10 +1,10 @@
 //! One request about a person.
 
 use crate::command::UserName;
-use crate::ledger::{BrokerError, Ledger};
-use crate::people::asked::{PasswordString, PersonAsked};
+use crate::ledger::{BrokerError, Executed, Ledger};
+use crate::people::asked::PersonAsked;
 use crate::people::row::{
-    self, OneTimeCode, PERSON_SESSIONS_MAX, Person, PersonRight, SessionDigest, SessionRow,
+    self, OneTimeCode, PERSON_SESSIONS_MAX, PasswordString, Person, PersonRight, SessionDigest, SessionRow,
 };
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
@@ -18,7 +18,7 @@ pub(crate) fn execute<L: Ledger>(
     asked: &PersonAsked,
     now_ms: u64,
     ledger: &mut L,
-) -> Result<BrokerReply, BrokerError<L::Error>> {
+) -> Executed<BrokerReply, L> {
     let mut registry = Registry { ledger, now_ms };
     match asked {
         PersonAsked::SignOut { session } => registry.sign_out(session),
@@ -43,11 +43,8 @@ pub(crate) fn execute<L: Ledger>(
     }
 }
 
-/// Whether somebody is a supervisor, and is one still when this transaction commits.
-pub(crate) fn is_supervisor<L: Ledger>(
-    ledger: &mut L,
-    name: &UserName,
-) -> Result<bool, BrokerError<L::Error>> {
+/// Whether a person is a supervisor, and is one still when this transaction commits.
+pub(crate) fn is_supervisor<L: Ledger>(ledger: &mut L, name: &UserName) -> Executed<bool, L> {
     let person = rows::hold::<Person, L>(ledger, &row::person(name))?;
     Ok(person.is_some_and(|person| person.rights.contains(&PersonRight::Supervisor)))
 }
@@ -62,12 +59,7 @@ struct Registry<'a, L> {
 }
 
 impl<L: Ledger> Registry<'_, L> {
-    fn add(
-        &mut self,
-        name: &UserName,
-        person: &Person,
-        takes_account: bool,
-    ) -> Result<BrokerReply, BrokerError<L::Error>> {
+    fn add(&mut self, name: &UserName, person: &Person, takes_account: bool) -> Executed<BrokerReply, L> {
         let key = row::person(name);
         let is_known = self.ledger.get(&key).map_err(BrokerError::Items)?.is_some();
         if is_known || (!takes_account && self.has_account(name)?) {
@@ -78,12 +70,12 @@ impl<L: Ledger> Registry<'_, L> {
     }
 
     /// Whether there is an account; if there is none, none is opened beside this. A row alone is no account: a refused command leaves one.
-    fn has_account(&mut self, name: &UserName) -> Result<bool, BrokerError<L::Error>> {
+    fn has_account(&mut self, name: &UserName) -> Executed<bool, L> {
         let row = rows::hold::<UserRow, L>(self.ledger, &rows::account(name))?;
         Ok(row.is_some_and(|row| row.account.is_open))
     }
 
-    fn sign_out(&mut self, session: &SessionDigest) -> Result<BrokerReply, BrokerError<L::Error>> {
+    fn sign_out(&mut self, session: &SessionDigest) -> Executed<BrokerReply, L> {
         let key = row::session(session);
         let Some(found) = rows::take::<SessionRow, L>(self.ledger, &key)? else {
             return Ok(BrokerReply::Unchanged);
@@ -98,7 +90,7 @@ impl<L: Ledger> Registry<'_, L> {
     }
 
     /// Fronts' clocks differ: it is never seen earlier than before.
-    fn seen(&mut self, session: &SessionDigest) -> Result<BrokerReply, BrokerError<L::Error>> {
+    fn seen(&mut self, session: &SessionDigest) -> Executed<BrokerReply, L> {
         let key = row::session(session);
         let Some(found) = rows::take::<SessionRow, L>(self.ledger, &key)? else {
             return Ok(BrokerReply::Unchanged);
@@ -111,7 +103,7 @@ impl<L: Ledger> Registry<'_, L> {
     }
 
     /// Changes a person who is there.
-    fn change(&mut self, name: &UserName, asked: &PersonAsked) -> Result<BrokerReply, BrokerError<L::Error>> {
+    fn change(&mut self, name: &UserName, asked: &PersonAsked) -> Executed<BrokerReply, L> {
         let key = row::person(name);
         let Some(mut person) = rows::take::<Person, L>(self.ledger, &key)? else {
             return Ok(BrokerReply::Refused { refusal: Refusal::NoPerson });

@@ -7,7 +7,7 @@ use pares_wice::{Key, KeyRange};
 
 use crate::coded::{fields, kinds};
 use crate::command::UserName;
-use crate::ledger::{BrokerError, Shelf};
+use crate::ledger::{BrokerError, Found, Shelf};
 use crate::people::row::{self, PERSON, Person, PersonRight, SessionDigest, SessionRow};
 use crate::rows::{self, ACCOUNT, UserRow, one};
 
@@ -49,7 +49,7 @@ pub struct SessionFound {
     pub expires_ms: u64,
 }
 
-/// Somebody who can sign in, or has an account, or both.
+/// A person who can sign in, or has an account, or both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserListed {
     /// Who.
@@ -84,7 +84,7 @@ kinds!(PersonRead, "read about people" {
 ///
 /// # Errors
 /// If the items cannot be read, or are damaged.
-pub(crate) fn answer<S: Shelf>(read: &PersonRead, shelf: &S) -> Result<Vec<u8>, BrokerError<S::Error>> {
+pub(crate) fn answer<S: Shelf>(read: &PersonRead, shelf: &S) -> Found<Vec<u8>, S> {
     match read {
         PersonRead::Session { session, now_ms } => {
             found(shelf, session, *now_ms).map(|found| found.to_bytes())
@@ -96,11 +96,7 @@ pub(crate) fn answer<S: Shelf>(read: &PersonRead, shelf: &S) -> Result<Vec<u8>, 
     }
 }
 
-fn found<S: Shelf>(
-    shelf: &S,
-    session: &SessionDigest,
-    now_ms: u64,
-) -> Result<Option<SessionFound>, BrokerError<S::Error>> {
+fn found<S: Shelf>(shelf: &S, session: &SessionDigest, now_ms: u64) -> Found<Option<SessionFound>, S> {
     let Some(of) = one::<SessionRow, S>(shelf, &row::session(session))? else { return Ok(None) };
     let expires_ms = of.expires_ms();
     if now_ms >= expires_ms {
@@ -116,7 +112,7 @@ fn found<S: Shelf>(
     }))
 }
 
-fn users<S: Shelf>(shelf: &S, after: Option<&UserName>) -> Result<UsersPage, BrokerError<S::Error>> {
+fn users<S: Shelf>(shelf: &S, after: Option<&UserName>) -> Found<UsersPage, S> {
     let mut listed = BTreeMap::new();
     for (name, person) in named::<Person, S>(shelf, PERSON, after)? {
         list(&mut listed, name).rights = Some(person.rights);
@@ -134,11 +130,7 @@ fn list(listed: &mut BTreeMap<(usize, UserName), UserListed>, name: UserName) ->
 }
 
 /// One more than a page of the items of a kind whose key is a user's name, behind `after`.
-fn named<T: Coded, S: Shelf>(
-    shelf: &S,
-    kind: u8,
-    after: Option<&UserName>,
-) -> Result<Vec<(UserName, T)>, BrokerError<S::Error>> {
+fn named<T: Coded, S: Shelf>(shelf: &S, kind: u8, after: Option<&UserName>) -> Found<Vec<(UserName, T)>, S> {
     let all = KeyRange::prefix(&[b'b', kind]);
     let from = after.map(|name| Key::new(rows::of_user(kind, name.as_str(), &[0])));
     let range = KeyRange { from: from.unwrap_or(all.from), to: all.to };

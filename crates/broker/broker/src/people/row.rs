@@ -11,9 +11,8 @@
 use pares_wice::Key;
 use pares_wice::codec::{Coded, DecodeError};
 
-use crate::coded::fields;
+use crate::coded::{Text, encode_text, fields, kinds};
 use crate::command::UserName;
-use crate::people::asked::PasswordString;
 use crate::rows::of_user;
 
 /// How long a session lasts, ms.
@@ -30,12 +29,25 @@ const FREE_TRIES: u64 = 5;
 pub(crate) const PERSON: u8 = b'u';
 const SESSION: u8 = b'w';
 
+/// A string of argon2id (PHC form), 256 bytes at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PasswordString(pub String);
+
+impl Coded for PasswordString {
+    fn encode(&self, to: &mut Vec<u8>) {
+        encode_text(&self.0, to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        Ok(Self(Text::decode(from)?.0))
+    }
+}
+
 /// What a person may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PersonRight {
     /// Trade, on the account of this name.
     Trader = 1,
-    /// See everybody's log, and say what others may do.
+    /// See the log of all, and say what others may do.
     Supervisor = 2,
 }
 
@@ -50,17 +62,6 @@ impl PersonRight {
             Self::Trader => "trader",
             Self::Supervisor => "supervisor",
         }
-    }
-}
-
-impl Coded for PersonRight {
-    fn encode(&self, to: &mut Vec<u8>) {
-        to.push(*self as u8);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let number = u8::decode(from)?;
-        let found = Self::ALL.into_iter().find(|right| *right as u8 == number);
-        found.ok_or(DecodeError::Kind(number, "right"))
     }
 }
 
@@ -110,7 +111,7 @@ pub struct Person {
 }
 
 impl Person {
-    /// Somebody new, without a second factor.
+    /// A new person, without a second factor.
     pub(crate) fn new(password: PasswordString, rights: Vec<PersonRight>, made_ms: u64) -> Self {
         let (code, sessions) = (None, Vec::new());
         Self { password, rights, code, tries: 0, wait_until_ms: 0, made_ms, sessions }
@@ -150,6 +151,7 @@ impl SessionRow {
     }
 }
 
+kinds!(PersonRight, "right" { 1 => Trader, 2 => Supervisor });
 fields! {
     Person { password, rights, code, tries, wait_until_ms, made_ms, sessions }
     OneTimeCode { secret, is_confirmed, last_step }

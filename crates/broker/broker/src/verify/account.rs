@@ -8,6 +8,9 @@ use crate::command::{StockSymbol, Verb};
 use crate::summary::AccountSummary;
 use crate::xml::SUPERVISED;
 
+/// Nothing is wrong, or what is.
+pub(super) type Checked = Result<(), String>;
+
 /// What a command, or an event of the system, and the elements behind it say together.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -45,7 +48,7 @@ impl Step {
     }
 
     /// An element that belongs to it.
-    pub(super) fn more(&mut self, element: &Element) -> Result<(), String> {
+    pub(super) fn more(&mut self, element: &Element) -> Checked {
         if element.number()? != self.number || element.field("username") != self.user.as_deref() {
             return Err(format!("{} belongs to another command", element.name));
         }
@@ -69,11 +72,11 @@ impl Step {
         Ok(())
     }
 
-    pub(super) fn moves_nothing(&self) -> Result<(), String> {
+    pub(super) fn moves_nothing(&self) -> Checked {
         self.moves(0)
     }
 
-    pub(super) fn moves(&self, cents: i128) -> Result<(), String> {
+    pub(super) fn moves(&self, cents: i128) -> Checked {
         let (verb, number, moved) = (self.verb.name(), self.number, self.moved);
         if moved == cents { Ok(()) } else { Err(format!("{verb} {number} moves {moved} cents, not {cents}")) }
     }
@@ -178,7 +181,7 @@ impl ReplayedAccount {
             && self.is_conserved()
     }
 
-    pub(super) fn apply(&mut self, step: &Step) -> Result<(), String> {
+    pub(super) fn apply(&mut self, step: &Step) -> Checked {
         if step.is_refused {
             return if step.deal.is_none() { step.moves(0) } else { step.wrong("refused, and dealt") };
         }
@@ -192,7 +195,7 @@ impl ReplayedAccount {
         if step.is_system { self.happened(step) } else { self.commanded(step) }
     }
 
-    fn happened(&mut self, step: &Step) -> Result<(), String> {
+    fn happened(&mut self, step: &Step) -> Checked {
         match step.verb {
             Verb::Buy => {
                 let held = lapsed(&mut self.buys, step)?;
@@ -209,7 +212,7 @@ impl ReplayedAccount {
         }
     }
 
-    fn fired(&mut self, step: &Step, symbol: String, (shares, price): (u64, u64)) -> Result<(), String> {
+    fn fired(&mut self, step: &Step, symbol: String, (shares, price): (u64, u64)) -> Checked {
         let worth = i128::from(shares) * i128::from(price);
         let is_sell = step.verb == Verb::SetSellTrigger;
         let triggers = if is_sell { &mut self.sales } else { &mut self.reserves };
@@ -232,7 +235,7 @@ impl ReplayedAccount {
         step.moves(i128::from(amount) - worth)
     }
 
-    fn commanded(&mut self, step: &Step) -> Result<(), String> {
+    fn commanded(&mut self, step: &Step) -> Checked {
         if step.deal.is_some() && !matches!(step.verb, Verb::Buy | Verb::Sell) {
             return step.wrong("deals in no share");
         }
@@ -264,7 +267,7 @@ impl ReplayedAccount {
         }
     }
 
-    fn close_buy(&mut self, step: &Step) -> Result<(), String> {
+    fn close_buy(&mut self, step: &Step) -> Checked {
         let held = self.buys.pop().map_or_else(|| step.wrong("nothing was pending"), Ok)?;
         if step.verb == Verb::CancelBuy {
             return step.moves(held.cents.into());
@@ -274,7 +277,7 @@ impl ReplayedAccount {
         step.moves(0)
     }
 
-    fn close_sell(&mut self, step: &Step) -> Result<(), String> {
+    fn close_sell(&mut self, step: &Step) -> Checked {
         let held = self.sells.pop().map_or_else(|| step.wrong("nothing was pending"), Ok)?;
         if step.verb == Verb::CancelSell {
             self.receive(&held.symbol, held.shares);
@@ -284,7 +287,7 @@ impl ReplayedAccount {
         step.moves(held.cents.into())
     }
 
-    fn buy_trigger(&mut self, step: &Step) -> Result<(), String> {
+    fn buy_trigger(&mut self, step: &Step) -> Checked {
         let symbol = step.stock()?;
         let before = self.reserves.get(&symbol).copied();
         match (step.verb, before) {
@@ -305,7 +308,7 @@ impl ReplayedAccount {
         }
     }
 
-    fn sell_trigger(&mut self, step: &Step) -> Result<(), String> {
+    fn sell_trigger(&mut self, step: &Step) -> Checked {
         let symbol = step.stock()?;
         let sale = self.sales.remove(&symbol);
         self.receive(&symbol, sale.map_or(0, |sale| sale.shares));
@@ -333,7 +336,7 @@ impl ReplayedAccount {
         }
     }
 
-    pub(super) fn give(&mut self, step: &Step, symbol: &str, shares: u64) -> Result<(), String> {
+    pub(super) fn give(&mut self, step: &Step, symbol: &str, shares: u64) -> Checked {
         let has = self.shares.get(symbol).copied().unwrap_or_default();
         match has.checked_sub(shares) {
             Some(0) => drop(self.shares.remove(symbol)),

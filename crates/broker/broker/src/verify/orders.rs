@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::account::{ReplayedAccount, Step};
+use super::account::{Checked, ReplayedAccount, Step};
 use super::element::cents;
 use crate::command::Verb;
 use crate::orders::OrderHappened;
@@ -46,7 +46,7 @@ impl ReplayedAccount {
         held
     }
 
-    pub(super) fn order_happened(&mut self, step: &Step, order: OrderStep) -> Result<(), String> {
+    pub(super) fn order_happened(&mut self, step: &Step, order: OrderStep) -> Checked {
         let (happened, shares, cents) = order;
         match happened {
             OrderHappened::Placed => self.order_placed(step, shares, cents),
@@ -73,7 +73,7 @@ impl ReplayedAccount {
         }
     }
 
-    fn order_placed(&mut self, step: &Step, shares: u64, limit: u64) -> Result<(), String> {
+    fn order_placed(&mut self, step: &Step, shares: u64, limit: u64) -> Checked {
         let (is_buy, symbol) = (step.verb == Verb::Buy, step.stock()?);
         let placed = PlacedOrder { is_buy, symbol: symbol.clone(), limit, left: shares, filled: 0 };
         let held = placed.held_cents();
@@ -86,13 +86,7 @@ impl ReplayedAccount {
         step.moves(-held)
     }
 
-    fn order_traded(
-        &mut self,
-        step: &Step,
-        placed: &mut PlacedOrder,
-        shares: u64,
-        cents: u64,
-    ) -> Result<(), String> {
+    fn order_traded(&mut self, step: &Step, placed: &mut PlacedOrder, shares: u64, cents: u64) -> Checked {
         let at_limit = i128::from(shares) * i128::from(placed.limit);
         let is_within =
             if placed.is_buy { i128::from(cents) <= at_limit } else { i128::from(cents) >= at_limit };
@@ -110,7 +104,7 @@ impl ReplayedAccount {
         }
     }
 
-    fn order_released(&mut self, step: &Step, placed: &mut PlacedOrder, shares: u64) -> Result<(), String> {
+    fn order_released(&mut self, step: &Step, placed: &mut PlacedOrder, shares: u64) -> Checked {
         if shares > placed.left {
             return step.wrong("releases more than is held");
         }
@@ -123,13 +117,7 @@ impl ReplayedAccount {
         }
     }
 
-    fn order_void(
-        &mut self,
-        step: &Step,
-        placed: &mut PlacedOrder,
-        shares: u64,
-        cents: u64,
-    ) -> Result<(), String> {
+    fn order_void(&mut self, step: &Step, placed: &mut PlacedOrder, shares: u64, cents: u64) -> Checked {
         if shares > placed.filled {
             return step.wrong("voids a trade that did not happen");
         }
@@ -146,7 +134,7 @@ impl ReplayedAccount {
         }
     }
 
-    fn repaid(&mut self, step: &Step, shares: u64, cents: u64) -> Result<(), String> {
+    fn repaid(&mut self, step: &Step, shares: u64, cents: u64) -> Checked {
         let symbol = step.stock()?;
         let owed = self.owed_shares.get(&symbol).copied().unwrap_or_default();
         if shares > owed || i128::from(cents) > self.owed_cents {

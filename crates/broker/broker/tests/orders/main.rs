@@ -40,8 +40,7 @@ fn orders_keep_every_cent_and_every_share() {
 #[test]
 fn a_void_trade_goes_back_and_what_is_missing_is_owed() {
     let mut broker = Broker::new();
-    let sell = broker.place(TradeWay::Sell, 100, 1_000).unwrap();
-    broker.name(&sell);
+    let sell = broker.routed(TradeWay::Sell, 100, 1_000);
     broker.tell(&sell, OrderEvent::Traded { price: 100_000, shares: 100 });
     let all = broker.place(TradeWay::Buy, 1_000, 1_100).unwrap();
     assert_eq!(broker.has(), (0, 0));
@@ -71,8 +70,7 @@ fn limits_count_what_is_open() {
     // Bought at 10.00 what is worth 5.00 by the customer's own next trade: 200.00 are lost.
     broker.ask(OrderAsked::Cancel { of: second.clone() });
     broker.tell(&second, OrderEvent::Cancelled { cause: 1, shares: 40 });
-    let cheap = broker.place(TradeWay::Sell, 10, 500).unwrap();
-    broker.name(&cheap);
+    let cheap = broker.routed(TradeWay::Sell, 10, 500);
     broker.tell(&cheap, OrderEvent::Traded { price: 50_000, shares: 10 });
     assert_eq!(broker.place(TradeWay::Sell, 1, 1_000), Err(Refusal::LossLimit));
     broker.now_ms += 86_400_000;
@@ -82,8 +80,7 @@ fn limits_count_what_is_open() {
 #[test]
 fn kill_switch_cancels_waiting_and_requests_other_cancels() {
     let mut broker = Broker::new();
-    let routed = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
-    broker.name(&routed);
+    let routed = broker.routed(TradeWay::Buy, 10, 1_000);
     let waits = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
     broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: max() });
     assert_eq!(broker.has().0, PAID_IN - 10_000, "what may be there stays held");
@@ -98,8 +95,7 @@ fn kill_switch_cancels_waiting_and_requests_other_cancels() {
 #[test]
 fn an_earlier_router_is_not_heard_and_no_message_counts_twice() {
     let mut broker = Broker::new();
-    let buy = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
-    broker.name(&buy);
+    let buy = broker.routed(TradeWay::Buy, 10, 1_000);
     let event = OrderEvent::Traded { price: 100_000, shares: 5 };
     broker.tell(&buy, event);
     let settle = |term, number| {
@@ -150,8 +146,7 @@ fn daily_loss_survives_clock_going_back_a_day() {
     let limits = CustomerLimits { loss_max: 1_000, ..CustomerLimits::default() };
     broker.ask(OrderAsked::Limit { user: jo(), limits, by: max() });
     for (way, limit, price) in [(TradeWay::Buy, 1_000, 100_000), (TradeWay::Sell, 500, 50_000)] {
-        let of = broker.place(way, 10, limit).unwrap();
-        broker.name(&of);
+        let of = broker.routed(way, 10, limit);
         broker.now_ms += 86_400_000;
         broker.tell(&of, OrderEvent::Traded { price, shares: 10 });
         broker.now_ms -= 86_400_000;
@@ -200,10 +195,8 @@ fn what_an_account_cannot_hold_is_refused_as_a_whole() {
     broker.fill();
     let cash = broker.has().0;
     // The first that waits could be cancelled, the second cannot.
-    assert_eq!(
-        broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: max() }),
-        refused(Refusal::TooMuch)
-    );
+    let found = broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: max() });
+    assert_eq!(found, refused(Refusal::TooMuch));
     assert_eq!(broker.has().0, cash, "nothing was cancelled");
     broker.name(&buy);
     broker.name(&sell);
@@ -218,8 +211,7 @@ fn what_an_account_cannot_hold_is_refused_as_a_whole() {
 fn what_orders_hold_is_in_the_summary_and_in_the_log() {
     let mut broker = Broker::new();
     broker.place(TradeWay::Buy, 10, 1_000).unwrap();
-    let sell = broker.place(TradeWay::Sell, 30, 1_000).unwrap();
-    broker.name(&sell);
+    let sell = broker.routed(TradeWay::Sell, 30, 1_000);
     broker.tell(&sell, OrderEvent::Traded { price: 100_000, shares: 10 });
     let has = broker.summary();
     assert_eq!((has.orders_held_cents, has.orders_held_shares), (10_000, vec![(symbol(), 20)]));
@@ -234,8 +226,7 @@ fn what_orders_hold_is_in_the_summary_and_in_the_log() {
 #[test]
 fn cash_that_a_void_sale_left_owed_is_paid_from_whatever_comes() {
     let mut broker = Broker::new();
-    let sell = broker.place(TradeWay::Sell, 100, 1_000).unwrap();
-    broker.name(&sell);
+    let sell = broker.routed(TradeWay::Sell, 100, 1_000);
     broker.tell(&sell, OrderEvent::Traded { price: 100_000, shares: 100 });
     // All of it is reserved at quotes.
     broker.command("SET_BUY_AMOUNT,jo,ABC,11000.00");
@@ -257,8 +248,7 @@ fn cash_that_a_void_sale_left_owed_is_paid_from_whatever_comes() {
 #[test]
 fn shares_owed_for_void_purchase_are_taken_from_income() {
     let mut broker = Broker::new();
-    let buy = broker.place(TradeWay::Buy, 100, 1_000).unwrap();
-    broker.name(&buy);
+    let buy = broker.routed(TradeWay::Buy, 100, 1_000);
     broker.tell(&buy, OrderEvent::Traded { price: 100_000, shares: 100 });
     broker.command("SELL,jo,ABC,2000.00");
     broker.tell(&buy, OrderEvent::Void { price: 100_000, shares: 100 });
@@ -276,8 +266,7 @@ fn shares_owed_for_void_purchase_are_taken_from_income() {
 #[test]
 fn what_is_repaid_stands_under_the_stock_of_the_void_trade() {
     let mut broker = Broker::new();
-    let sell = broker.place(TradeWay::Sell, 100, 1_000).unwrap();
-    broker.name(&sell);
+    let sell = broker.routed(TradeWay::Sell, 100, 1_000);
     broker.tell(&sell, OrderEvent::Traded { price: 100_000, shares: 100 });
     let other = StockSymbol::new("XYZ").unwrap();
     let terms = OrderTerms {
@@ -293,8 +282,7 @@ fn what_is_repaid_stands_under_the_stock_of_the_void_trade() {
     // An order in another stock pays.
     broker.ask(OrderAsked::Cancel { of: CustomerOrderId { user: jo(), number: order } });
     assert_eq!(broker.repaid(), [(symbol(), 0, 100_000)]);
-    let buy = broker.place(TradeWay::Buy, 50, 1_000).unwrap();
-    broker.name(&buy);
+    let buy = broker.routed(TradeWay::Buy, 50, 1_000);
     broker.tell(&buy, OrderEvent::Traded { price: 100_000, shares: 50 });
     let sell = broker.place(TradeWay::Sell, 150, 1_000).unwrap();
     broker.tell(&buy, OrderEvent::Void { price: 100_000, shares: 50 });
@@ -400,8 +388,7 @@ fn newest_orders_page_first_and_reads_nothing_else() {
 #[test]
 fn that_the_exchange_has_an_order_stands_in_the_log_once() {
     let mut broker = Broker::new();
-    let buy = broker.place(TradeWay::Buy, 10, 1_001).unwrap();
-    broker.name(&buy);
+    let buy = broker.routed(TradeWay::Buy, 10, 1_001);
     assert!(!broker.log().contains("order accepted"));
     for _ in 0..2 {
         assert_eq!(broker.tell(&buy, OrderEvent::Accepted).state, OrderStage::Open);

@@ -1,4 +1,4 @@
-//! Jo, his account, and a router at work.
+//! Jo, his account, and an active router.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub(crate) fn symbol() -> StockSymbol {
 }
 
 impl Broker {
-    /// Jo with cash and shares, max who is a supervisor, and router 1 at work in term 1.
+    /// Jo with cash and shares, max who is a supervisor, and router 1 active in term 1.
     pub(crate) fn new() -> Self {
         let mut broker = Self { now_ms: NOW_MS, price_cents: 1_000, ..Self::default() };
         for line in ["ADD,jo,11000.00", "BUY,jo,ABC,1000.00", "COMMIT_BUY,jo"] {
@@ -123,6 +123,13 @@ impl Broker {
             BrokerReply::Refused { refusal } => Err(refusal),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// An order that the router has named.
+    pub(crate) fn routed(&mut self, way: TradeWay, shares: u64, limit_cents: u64) -> CustomerOrderId {
+        let of = self.place(way, shares, limit_cents).unwrap();
+        self.name(&of);
+        of
     }
 
     pub(crate) fn name(&mut self, of: &CustomerOrderId) -> u64 {

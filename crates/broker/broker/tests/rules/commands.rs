@@ -21,40 +21,24 @@ fn run(file: &[u8]) -> (Both, [u64; 2]) {
     (both, count)
 }
 
-fn a_workload(name: &str, expected: [u64; 2]) {
-    let Some(file) = workload(name) else { return };
-    let (both, count) = run(&file);
-    println!("{name}: {count:?}");
-    both.check();
-    let report = both.replay();
-    assert_eq!(report.count("userCommand"), count.iter().sum::<u64>());
-    assert_eq!(report.count("errorEvent"), count[1]);
-    assert_eq!(count, expected, "done, refused");
-}
-
 #[test]
-fn one_user_is_served_as_the_oracle_serves_him() {
-    a_workload("1userWorkLoad", [37, 63]);
-}
-
-#[test]
-fn two_users_are_served_as_the_oracle_serves_them() {
-    a_workload("2userWorkLoad", [6491, 3509]);
-}
-
-#[test]
-fn ten_users_are_served_as_the_oracle_serves_them() {
-    a_workload("10User_testWorkLoad", [5015, 4985]);
-}
-
-#[test]
-fn forty_five_users_are_served_as_the_oracle_serves_them() {
-    a_workload("45User_testWorkLoad", [4822, 5178]);
-}
-
-#[test]
-fn a_hundred_users_are_served_as_the_oracle_serves_them() {
-    a_workload("100User_testWorkLoad", [57_162, 42_838]);
+fn workloads_are_served_as_the_oracle_serves_them() {
+    for (name, expected) in [
+        ("1userWorkLoad", [37, 63]),
+        ("2userWorkLoad", [6491, 3509]),
+        ("10User_testWorkLoad", [5015, 4985]),
+        ("45User_testWorkLoad", [4822, 5178]),
+        ("100User_testWorkLoad", [57_162, 42_838]),
+    ] {
+        let Some(file) = workload(name) else { continue };
+        let (both, count) = run(&file);
+        println!("{name}: {count:?}");
+        both.check();
+        let report = both.replay();
+        assert_eq!(report.count("userCommand"), count.iter().sum::<u64>(), "{name}");
+        assert_eq!(report.count("errorEvent"), count[1], "{name}");
+        assert_eq!(count, expected, "{name}: done, refused");
+    }
 }
 
 fn symbol() -> impl Strategy<Value = StockSymbol> {

@@ -70,11 +70,8 @@ fn command_before_its_predecessor_waits_without_trace() {
     both.run(&add(1));
     assert_eq!(both.run(&add(2)), cash(1_000));
     let overtaken = request(1, 3, 1, "ADD,jo,5.00");
-    assert_eq!(
-        both.run(&overtaken),
-        BrokerReply::Overtaken,
-        "the second is executed behind the first already"
-    );
+    let found = both.run(&overtaken);
+    assert_eq!(found, BrokerReply::Overtaken, "the second is executed behind the first already");
     both.check();
 }
 
@@ -159,7 +156,7 @@ fn quote_from_two_fronts_is_logged_once() {
     both.run(&with(NOON_MS, request(2, 1, 0, "QUOTE,al,S")));
     let noted = |both: &Both| both.replay().quotes.len();
     assert_eq!(noted(&both), 1);
-    // The first front died, and its command is repeated through another that has asked anew.
+    // The first front died, and its command is repeated through another that has asked again.
     let again = both.run(&with(NOON_MS + 1, request(1, 1, 0, "QUOTE,jo,S")));
     assert_eq!(again, BrokerReply::Price { price_cents: 100, server_ms: NOON_MS });
     assert_eq!(noted(&both), 2);
