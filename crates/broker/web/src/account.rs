@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::app::Shared;
 use crate::caller::Caller;
-use crate::problem::Problem;
+use crate::problem::{Answer, Problem};
 
 /// An account. Money is dollars with two decimals.
 #[derive(Serialize, ToSchema)]
@@ -75,10 +75,7 @@ pub(crate) struct SellTriggerShown {
 /// What the caller has.
 #[utoipa::path(get, path = "/api/v1/account", responses(
     (status = 200, description = "the answer", body = AccountShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
-pub(crate) async fn account(
-    State(app): State<Shared>,
-    caller: Caller,
-) -> Result<Json<AccountShown>, Problem> {
+pub(crate) async fn account(State(app): State<Shared>, caller: Caller) -> Answer<Json<AccountShown>> {
     let user = caller.name;
     let reading = app.front.read(BrokerRead::Summary { user: user.clone() });
     let summary: Option<AccountSummary> = app.in_time(reading).await??;

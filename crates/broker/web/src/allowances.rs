@@ -1,4 +1,4 @@
-//! How much anybody may ask: a bucket of tokens for each name or address, filled as time passes.
+//! How much a caller may ask: a bucket of tokens for each name or address, filled as time passes.
 //!
 //! A bucket that is full again says nothing that a new one does not, so those are dropped when there are many: the map stays small whatever names are made up.
 

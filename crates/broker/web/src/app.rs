@@ -11,7 +11,7 @@ use crate::broker::Broker;
 use crate::follow::Follows;
 use crate::passwords::Passwords;
 use crate::points::Points;
-use crate::problem::{self, Problem};
+use crate::problem::{self, Answer};
 use crate::settings::WebSettings;
 use pares_http::connections::WebTransport;
 use pares_http::places::Places;
@@ -96,7 +96,7 @@ impl App {
     }
 
     /// Whether the user has an account.
-    pub(crate) async fn has_account(&self, user: &UserName) -> Result<bool, Problem> {
+    pub(crate) async fn has_account(&self, user: &UserName) -> Answer<bool> {
         let known = || self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         if known().contains(user) {
             return Ok(true);
@@ -118,13 +118,13 @@ impl App {
     }
 
     /// Asks about a person.
-    pub(crate) async fn person(&self, asked: PersonAsked) -> Result<BrokerReply, Problem> {
+    pub(crate) async fn person(&self, asked: PersonAsked) -> Answer<BrokerReply> {
         let asking = self.front.ask(None, None, Asked::Person { asked });
         Ok(self.in_time(asking).await??)
     }
 
     /// The answer, if it comes in time.
-    pub(crate) async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
+    pub(crate) async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Answer<T> {
         let patience = self.settings.patience;
         tokio::time::timeout(patience, answer).await.map_err(|_| problem::unavailable())
     }

@@ -8,7 +8,7 @@ use pares_http::body;
 use serde::de::DeserializeOwned;
 
 use crate::app::Shared;
-use crate::problem::Problem;
+use crate::problem::{Answer, Problem};
 
 /// Longest body, bytes.
 pub(crate) const BODY_BYTES_MAX: usize = 16 << 10;
@@ -19,7 +19,7 @@ pub(crate) struct Said<T>(pub(crate) T);
 impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
+    async fn from_request(request: Request, app: &Shared) -> Answer<Self> {
         let is_json = body::is_kind(request.headers(), "application/json");
         match body::read(request, BODY_BYTES_MAX, app.settings.patience).await?.as_slice() {
             [] => said(b"{}"),
@@ -33,11 +33,11 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
     }
 }
 
-fn said<T: DeserializeOwned>(bytes: &[u8]) -> Result<Said<T>, Problem> {
+fn said<T: DeserializeOwned>(bytes: &[u8]) -> Answer<Said<T>> {
     object(bytes).map(Said).map_err(|why| Problem::bad(format!("the body: {why}")))
 }
 
-/// An object's fields. An array is none: serde takes its values for the fields in the order in which they stand in this program, which no client is told.
+/// An object's fields. An array is none: serde takes its values for the fields in the order in which they stand in this program, which no client knows.
 pub(crate) fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     if bytes.trim_ascii_start().starts_with(b"[") {
         return Err("an array instead of an object".to_owned());

@@ -1,6 +1,6 @@
 //! What this interface needs of a front.
 //!
-//! Handlers do not know how many sites there are, nor which of them answers. They ask, and are told or are not.
+//! Handlers do not know how many sites there are, nor which of them answers. They ask, and get an answer or do not.
 
 use futures_util::future::BoxFuture;
 use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, StockQuote, StockSymbol, UserName};

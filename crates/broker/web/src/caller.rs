@@ -14,7 +14,7 @@ pub(crate) use pares_http::connections::CallerNetwork;
 use ring::digest::{SHA256, digest};
 
 use crate::app::Shared;
-use crate::problem::Problem;
+use crate::problem::{Answer, Problem};
 
 /// The session's cookie.
 pub(crate) const COOKIE: &str = "pares_session";
@@ -50,7 +50,7 @@ pub(crate) fn csrf_of(token: &str) -> String {
 impl Caller {
     /// # Errors
     /// Without this right.
-    pub(crate) fn with(self, right: PersonRight) -> Result<Self, Problem> {
+    pub(crate) fn with(self, right: PersonRight) -> Answer<Self> {
         if self.rights.contains(&right) {
             return Ok(self);
         }
@@ -61,7 +61,7 @@ impl Caller {
 impl FromRequestParts<Shared> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Answer<Self> {
         let bearer = bearer(&parts.headers);
         let is_bearer = bearer.is_some();
         let token = bearer.or_else(|| cookie(&parts.headers)).filter(|token| token.len() <= TOKEN_BYTES_MAX);
@@ -82,7 +82,7 @@ impl FromRequestParts<Shared> for Caller {
 }
 
 /// Whose a session is, if it has not ended.
-pub(crate) async fn find(app: &Shared, session: SessionDigest) -> Result<Option<SessionFound>, Problem> {
+pub(crate) async fn find(app: &Shared, session: SessionDigest) -> Answer<Option<SessionFound>> {
     let read = PersonRead::Session { session, now_ms: app.now_ms() };
     Ok(app.in_time(app.front.read(BrokerRead::Person { read })).await??)
 }
@@ -120,7 +120,7 @@ pub(crate) fn cookie(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// A request that a cookie came with: whether our own page sent it.
-fn check_site(parts: &Parts, csrf: &str) -> Result<(), Problem> {
+fn check_site(parts: &Parts, csrf: &str) -> Answer<()> {
     let refuse = |detail: &str| Err(Problem::forbidden(detail).reason("cross-site"));
     if parts.method.is_safe() {
         return Ok(());

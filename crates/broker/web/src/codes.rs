@@ -2,7 +2,7 @@
 
 use totp_rs::{Builder, Secret, Totp};
 
-use crate::problem::{self, Problem};
+use crate::problem::{self, Answer};
 
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 20;
@@ -13,7 +13,7 @@ pub(crate) fn new_secret() -> Vec<u8> {
 }
 
 /// A secret as people type it, and as a QR code shows it.
-pub(crate) fn shown(secret: &[u8], name: &str) -> Result<(String, String), Problem> {
+pub(crate) fn shown(secret: &[u8], name: &str) -> Answer<(String, String)> {
     let codes = of(secret, name)?;
     let uri = codes.to_url().map_err(|_| problem::unavailable())?;
     Ok((Secret::from(secret).to_base32(), uri))
@@ -24,7 +24,7 @@ pub(crate) fn step_of(secret: &[u8], code: &str, now_ms: u64) -> Option<u64> {
     of(secret, "code").ok()?.check(code, now_ms / 1_000)
 }
 
-fn of(secret: &[u8], name: &str) -> Result<Totp, Problem> {
+fn of(secret: &[u8], name: &str) -> Answer<Totp> {
     let builder =
         Builder::new().with_secret(Secret::from(secret)).with_account_name(name).with_issuer(Some("Pares"));
     builder.build().map_err(|_| problem::unavailable())

@@ -16,9 +16,9 @@ use utoipa::ToSchema;
 use crate::app::Shared;
 use crate::body::Said;
 use crate::caller::Caller;
-use crate::problem::{self, Problem};
+use crate::problem::{self, Answer, Problem};
 
-/// A front asks anew for a quote that has less left, ms.
+/// A front asks again for a quote that has less left, ms.
 const QUOTE_LEFT_MS: u64 = 3_000;
 
 /// A command's fields: those of its verb and no others.
@@ -86,7 +86,7 @@ pub(crate) async fn command(
     caller: Caller,
     headers: HeaderMap,
     Said(fields): Said<Fields>,
-) -> Result<Json<Told>, Problem> {
+) -> Answer<Json<Told>> {
     let verb = Verb::ALL.into_iter().find(|verb| kebab(*verb) == command);
     let verb = verb.ok_or_else(|| Problem::unknown("there is no such command").reason("no-command"))?;
     let user = caller.with(PersonRight::Trader)?.name;
@@ -101,7 +101,7 @@ pub(crate) async fn command(
     Ok(Json(Told { command, outcome: outcome(reply)? }))
 }
 
-pub(crate) fn command_name(headers: &HeaderMap) -> Result<Option<CommandName>, Problem> {
+pub(crate) fn command_name(headers: &HeaderMap) -> Answer<Option<CommandName>> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let name = key.to_str().ok().and_then(CommandName::new);
     let wrong =
@@ -115,7 +115,7 @@ async fn may_ask(
     user: &UserName,
     name: Option<&CommandName>,
     asked: &Asked,
-) -> Result<Option<BrokerReply>, Problem> {
+) -> Answer<Option<BrokerReply>> {
     let Asked::Command { command, fault: None } = asked else { return Ok(None) };
     let Some(symbol) = command.symbol.filter(|_| command.verb.needs_quote() && command.check().is_ok())
     else {
@@ -138,17 +138,13 @@ async fn may_ask(
 }
 
 /// What was done under this name, as a site knows.
-async fn done_before(
-    app: &Shared,
-    user: &UserName,
-    name: &CommandName,
-) -> Result<Option<NamedCommand>, Problem> {
+async fn done_before(app: &Shared, user: &UserName, name: &CommandName) -> Answer<Option<NamedCommand>> {
     let read = BrokerRead::Named { user: user.clone(), name: name.clone() };
     Ok(app.in_time(app.front.read(read)).await??)
 }
 
 /// The command as far as it can be read, with what is wrong of it.
-fn asked(verb: Verb, user: &UserName, fields: &Fields) -> Result<Asked, Problem> {
+fn asked(verb: Verb, user: &UserName, fields: &Fields) -> Answer<Asked> {
     let is_trigger = matches!(verb, Verb::SetBuyTrigger | Verb::SetSellTrigger);
     let (money, other) =
         if is_trigger { (&fields.price, &fields.amount) } else { (&fields.amount, &fields.price) };
@@ -180,7 +176,7 @@ fn read<T>(
     read
 }
 
-fn outcome(reply: BrokerReply) -> Result<Outcome, Problem> {
+fn outcome(reply: BrokerReply) -> Answer<Outcome> {
     Ok(match reply {
         BrokerReply::Cash { cash_cents } => Outcome::Cash { cash: dollars(cash_cents) },
         BrokerReply::Price { price_cents, server_ms } => {

@@ -17,7 +17,7 @@ use crate::body::Said;
 use crate::caller::Caller;
 use crate::commands::not_done;
 use crate::orders::read;
-use crate::problem::{self, Problem};
+use crate::problem::{self, Answer, Problem};
 
 const DAY_MS: u64 = 86_400_000;
 /// So often it is said to the sites, if others are taken first.
@@ -72,7 +72,7 @@ pub(crate) async fn limits(
     State(app): State<Shared>,
     Path(user): Path<String>,
     caller: Caller,
-) -> Result<Json<CustomerShown>, Problem> {
+) -> Answer<Json<CustomerShown>> {
     caller.with(PersonRight::Supervisor)?;
     let user = customer(&app, &user).await?;
     let customer: Customer = read(&app, OrderRead::Customer { user: user.clone() }).await?;
@@ -87,7 +87,7 @@ pub(crate) async fn set_limits(
     Path(user): Path<String>,
     caller: Caller,
     Said(said): Said<LimitsSaid>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     let (by, user) = of_another(&app, caller, &user).await?;
     let limits = limits_of(&said)?;
     done(&app, OrderAsked::Limit { user, limits, by }).await
@@ -100,7 +100,7 @@ pub(crate) async fn kill(
     State(app): State<Shared>,
     Path(user): Path<String>,
     caller: Caller,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     let (by, user) = of_another(&app, caller, &user).await?;
     done(&app, OrderAsked::Block { user, is_blocked: true, by }).await
 }
@@ -112,20 +112,20 @@ pub(crate) async fn release(
     State(app): State<Shared>,
     Path(user): Path<String>,
     caller: Caller,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     let (by, user) = of_another(&app, caller, &user).await?;
     done(&app, OrderAsked::Block { user, is_blocked: false, by }).await
 }
 
 /// Somebody who has an account.
-async fn customer(app: &App, name: &str) -> Result<UserName, Problem> {
+async fn customer(app: &App, name: &str) -> Answer<UserName> {
     let nobody = || Problem::unknown("there is no account of that name").reason("no-customer");
     let user = UserName::new(name).ok_or_else(nobody)?;
     if app.has_account(&user).await? { Ok(user) } else { Err(nobody()) }
 }
 
 /// The supervisor who asks, and about whom.
-async fn of_another(app: &App, caller: Caller, name: &str) -> Result<(UserName, UserName), Problem> {
+async fn of_another(app: &App, caller: Caller, name: &str) -> Answer<(UserName, UserName)> {
     let by = caller.with(PersonRight::Supervisor)?.name;
     if by.as_str() == name {
         return Err(problem::refused(Refusal::OwnLimits));
@@ -133,7 +133,7 @@ async fn of_another(app: &App, caller: Caller, name: &str) -> Result<(UserName, 
     Ok((by, customer(app, name).await?))
 }
 
-async fn done(app: &App, asked: OrderAsked) -> Result<StatusCode, Problem> {
+async fn done(app: &App, asked: OrderAsked) -> Answer<StatusCode> {
     let asked = Asked::Order { asked };
     let mut tries = 0;
     loop {
@@ -148,7 +148,7 @@ async fn done(app: &App, asked: OrderAsked) -> Result<StatusCode, Problem> {
     }
 }
 
-fn limits_of(said: &LimitsSaid) -> Result<CustomerLimits, Problem> {
+fn limits_of(said: &LimitsSaid) -> Answer<CustomerLimits> {
     let number = |count: Option<u64>, most: u64| match count {
         None => Ok(0),
         Some(count) if (1..=most).contains(&count) => Ok(count),

@@ -1,6 +1,6 @@
 //! What is new in users' logs, looked for once for all sockets of a user.
 //!
-//! The obvious form, in which each socket looks by itself, asks the sites as often as there are windows. Here the first socket of a user begins a look that goes on for as long as there is one; what it
+//! The obvious form, in which each socket looks by itself, asks the sites as often as there are windows. Here the first socket of a user begins a look that continues for as long as there is one; what it
 //! finds is handed to all. A socket that comes later takes what lies behind the moment at which it came.
 
 use std::collections::BTreeMap;
@@ -13,21 +13,21 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::app::{App, Shared};
 use crate::history::newest;
-use crate::problem::Problem;
+use crate::problem::Answer;
 
 /// The log is looked at so often, and at once again while there is more than a page: who has more happen to him in that time than a page holds would be told ever later.
 const LOOK_EACH: Duration = Duration::from_millis(400);
 /// So many entries wait for a socket.
 const WAITING_MAX: usize = 1_024;
 
-/// What sockets are told: an entry, or that no site answers.
-pub(crate) type News = Result<Arc<AuditEntry>, Problem>;
+/// What sockets receive: an entry, or that no site answers.
+pub(crate) type News = Answer<Arc<AuditEntry>>;
 
 /// The logs that are followed.
 #[derive(Default)]
 pub(crate) struct Follows(Mutex<BTreeMap<UserName, Weak<Follow>>>);
 
-/// A log that is followed for as long as somebody has this.
+/// A log that is followed for as long as a socket has this.
 pub(crate) struct Follow {
     user: UserName,
     /// Where it begins, once that is known.
@@ -49,7 +49,7 @@ impl Follows {
 }
 
 /// The place behind the newest entry of a user's log.
-async fn behind(app: &App, user: &UserName) -> Result<u64, Problem> {
+async fn behind(app: &App, user: &UserName) -> Answer<u64> {
     Ok(newest(app, user, None).await?.first().map_or(0, |entry| entry.place + 1))
 }
 
@@ -60,7 +60,7 @@ async fn behind(app: &App, user: &UserName) -> Result<u64, Problem> {
 pub(crate) async fn follow(
     app: &Shared,
     user: &UserName,
-) -> Result<(Arc<Follow>, broadcast::Receiver<News>, u64), Problem> {
+) -> Answer<(Arc<Follow>, broadcast::Receiver<News>, u64)> {
     let (follow, news) = joined(app, user);
     // It begins before what is read next, so nothing lies between.
     follow.start.get_or_try_init(|| behind(app, user)).await?;
@@ -113,7 +113,7 @@ impl Follow {
     }
 
     /// Hands on a page of the notices from a place on, and says where the next one begins, and whether it is there already.
-    async fn entries(&self, app: &App, from: u64) -> Result<(u64, bool), Problem> {
+    async fn entries(&self, app: &App, from: u64) -> Answer<(u64, bool)> {
         let read =
             BrokerRead::Log { user: Some(self.user.clone()), from: Some(audit_place(&self.user, from)) };
         let page: AuditPage = app.in_time(app.front.read(read)).await??;

@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::app::{App, Shared};
 use crate::caller::Caller;
 use crate::commands::kebab;
-use crate::problem::{Problem, reason_of};
+use crate::problem::{Answer, Problem, reason_of};
 
 /// Most entries in an answer.
 const ENTRIES_MAX: usize = 200;
@@ -94,7 +94,7 @@ pub(crate) async fn history(
     State(app): State<Shared>,
     caller: Caller,
     part: Result<Query<Part>, axum::extract::rejection::QueryRejection>,
-) -> Result<Json<History>, Problem> {
+) -> Answer<Json<History>> {
     let Query(part) = part.map_err(|why| Problem::bad(why.body_text()))?;
     let limit = part.limit.unwrap_or(ENTRIES);
     if !(1..=ENTRIES_MAX).contains(&limit) {
@@ -111,7 +111,7 @@ pub(crate) async fn history(
     Ok(Json(find(&app, &caller.name, &part, verb, limit).await?))
 }
 
-fn verb_of(name: &str) -> Result<Verb, Problem> {
+fn verb_of(name: &str) -> Answer<Verb> {
     Verb::ALL
         .into_iter()
         .find(|verb| kebab(*verb) == name)
@@ -119,23 +119,13 @@ fn verb_of(name: &str) -> Result<Verb, Problem> {
 }
 
 /// The newest entries before a place of the log.
-pub(crate) async fn newest(
-    app: &App,
-    user: &UserName,
-    before: Option<u64>,
-) -> Result<Vec<AuditEntry>, Problem> {
+pub(crate) async fn newest(app: &App, user: &UserName, before: Option<u64>) -> Answer<Vec<AuditEntry>> {
     let read = BrokerRead::Newest { user: user.clone(), before };
     let page: AuditPage = app.in_time(app.front.read(read)).await??;
     Ok(page.entries)
 }
 
-async fn find(
-    app: &App,
-    user: &UserName,
-    part: &Part,
-    verb: Option<Verb>,
-    limit: usize,
-) -> Result<History, Problem> {
+async fn find(app: &App, user: &UserName, part: &Part, verb: Option<Verb>, limit: usize) -> Answer<History> {
     let (mut entries, mut before) = (Vec::new(), part.before);
     for _ in 0..PAGES_MAX {
         let page = newest(app, user, before).await?;

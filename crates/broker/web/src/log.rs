@@ -26,7 +26,7 @@ pub(crate) async fn log(State(app): State<Shared>, caller: Caller) -> Response {
     streamed(app, Some(caller.name))
 }
 
-/// A user's log, or everybody's.
+/// A user's log, or that of all.
 pub(crate) fn streamed(app: Shared, user: Option<UserName>) -> Response {
     let first = Next::Page { from: None, is_first: true };
     let parts = stream::try_unfold(first, move |next| part(app.clone(), user.clone(), next));

@@ -48,7 +48,7 @@ pub(crate) struct OrderNews {
     place: u64,
 }
 
-/// What an entry says that its user is told.
+/// What an entry says that its user receives.
 pub(crate) fn of(entry: &AuditEntry) -> Vec<Notice> {
     let record = &entry.record;
     let told = record.notes.iter().filter_map(|note| match note {

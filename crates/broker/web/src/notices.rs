@@ -23,7 +23,7 @@ use crate::body::object;
 use crate::caller::{Caller, find, is_other_site};
 use crate::follow::{News, follow};
 use crate::news::{self, Happened, OrderNews};
-use crate::problem::Problem;
+use crate::problem::{Answer, Problem};
 
 /// The session is looked for so often.
 const SESSION_EACH: Duration = Duration::from_secs(10);
@@ -64,7 +64,7 @@ pub(crate) async fn notices(
     caller: Caller,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Result<Response, Problem> {
+) -> Answer<Response> {
     // A page of another site may open sockets, and its browser sends the cookie along.
     if !caller.is_bearer && (is_other_site(&headers) || !headers.contains_key(header::ORIGIN)) {
         return Err(Problem::forbidden("requests from other origins are refused").reason("cross-site"));

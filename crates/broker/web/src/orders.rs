@@ -1,6 +1,6 @@
 //! Orders on the exchange.
 //!
-//! They are not of the sixteen commands: what the exchange does with one comes later, and by itself. So the answer to placing is its number; how it goes is in the list, and is told as it happens.
+//! They are not of the sixteen commands: what the exchange does with one comes later, and by itself. So the answer to placing is its number; how it goes is in the list, and arrives as it happens.
 
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
@@ -19,7 +19,7 @@ use crate::app::{App, Shared};
 use crate::body::Said;
 use crate::caller::Caller;
 use crate::commands::{command_name, not_done};
-use crate::problem::{self, Problem};
+use crate::problem::{self, Answer, Problem};
 
 /// Buy or sell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
@@ -137,7 +137,7 @@ pub(crate) async fn place(
     caller: Caller,
     headers: HeaderMap,
     Said(wanted): Said<OrderWanted>,
-) -> Result<(StatusCode, Json<OrderPlaced>), Problem> {
+) -> Answer<(StatusCode, Json<OrderPlaced>)> {
     let user = trader(&app, caller)?;
     let name = command_name(&headers)?;
     let asked = OrderAsked::Place { user: user.clone(), terms: terms(&wanted).map_err(problem::refused)? };
@@ -156,7 +156,7 @@ pub(crate) async fn list(
     State(app): State<Shared>,
     caller: Caller,
     wanted: Result<Query<Wanted>, QueryRejection>,
-) -> Result<Json<Orders>, Problem> {
+) -> Answer<Json<Orders>> {
     let Query(Wanted { open, before, limit }) = wanted.map_err(|why| Problem::bad(why.body_text()))?;
     let limit = limit.unwrap_or(ORDERS_PAGE_MAX);
     if !(1..=ORDERS_PAGE_MAX).contains(&limit) {
@@ -178,7 +178,7 @@ pub(crate) async fn list(
     Ok(Json(Orders { orders, before: None, has_router: Some(seat.is_some()) }))
 }
 
-async fn page(app: &App, user: UserName, before: Option<u64>, limit: usize) -> Result<Orders, Problem> {
+async fn page(app: &App, user: UserName, before: Option<u64>, limit: usize) -> Answer<Orders> {
     let mut listed: Vec<OrderListed> = read(app, OrderRead::Mine { user, before }).await?;
     listed.truncate(limit);
     let before = listed.last().map(|last| last.place).filter(|place| *place > 0);
@@ -196,7 +196,7 @@ pub(crate) async fn one(
     State(app): State<Shared>,
     Path(number): Path<String>,
     caller: Caller,
-) -> Result<Json<OrderShown>, Problem> {
+) -> Answer<Json<OrderShown>> {
     now(&app, id(caller.name, &number)?).await
 }
 
@@ -207,7 +207,7 @@ pub(crate) async fn cancel(
     State(app): State<Shared>,
     Path(number): Path<String>,
     caller: Caller,
-) -> Result<Json<OrderShown>, Problem> {
+) -> Answer<Json<OrderShown>> {
     let user = trader(&app, caller)?;
     let of = id(user.clone(), &number)?;
     let asked = Asked::Order { asked: OrderAsked::Cancel { of: of.clone() } };
@@ -219,13 +219,13 @@ pub(crate) async fn cancel(
 }
 
 /// Who may trade, and not too often.
-fn trader(app: &App, caller: Caller) -> Result<UserName, Problem> {
+fn trader(app: &App, caller: Caller) -> Answer<UserName> {
     let user = caller.with(PersonRight::Trader)?.name;
     app.commands.take(user.as_str(), app.now_ms()).map_err(Problem::too_many)?;
     Ok(user)
 }
 
-fn id(user: UserName, number: &str) -> Result<CustomerOrderId, Problem> {
+fn id(user: UserName, number: &str) -> Answer<CustomerOrderId> {
     let number = number.parse().map_err(|_| problem::refused(Refusal::NoOrder))?;
     Ok(CustomerOrderId { user, number })
 }
@@ -246,11 +246,11 @@ fn terms(wanted: &OrderWanted) -> Result<OrderTerms, Refusal> {
     })
 }
 
-pub(crate) async fn read<T: pares_wice::codec::Coded>(app: &App, read: OrderRead) -> Result<T, Problem> {
+pub(crate) async fn read<T: pares_wice::codec::Coded>(app: &App, read: OrderRead) -> Answer<T> {
     Ok(app.in_time(app.front.read(BrokerRead::Order { read })).await??)
 }
 
-async fn now(app: &App, of: CustomerOrderId) -> Result<Json<OrderShown>, Problem> {
+async fn now(app: &App, of: CustomerOrderId) -> Answer<Json<OrderShown>> {
     let number = of.number;
     let order: Option<Order> = read(app, OrderRead::One { of }).await?;
     order.map(|order| Json(shown(number, &order))).ok_or_else(|| problem::refused(Refusal::NoOrder))

@@ -1,6 +1,6 @@
 //! Passwords: argon2id, a few at a time.
 //!
-//! Looking at one takes 19 MiB and some tens of milliseconds, on purpose. On the threads that serve requests that would stop everybody else, and unbounded it would
+//! Looking at one takes 19 MiB and some tens of milliseconds, on purpose. On the threads that serve requests that would stop all others, and unbounded it would
 //! be the cheapest way to take all memory. So it happens on threads of its own, so many at a time, and a short queue waits for them. Those who are signed in have half of that queue:
 //! signing up is free, and who has signed up must not keep others from signing in.
 
@@ -10,7 +10,7 @@ use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as
 use pares_broker::PasswordString;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::problem::{self, Problem};
+use crate::problem::{self, Answer, Problem};
 use crate::settings::WebSettings;
 
 /// So many wait for each that is looked at.
@@ -58,7 +58,7 @@ impl Passwords {
     }
 
     /// The string that `password` fits, and no other.
-    pub(crate) async fn hash(&self, password: String, asker: Asker) -> Result<PasswordString, Problem> {
+    pub(crate) async fn hash(&self, password: String, asker: Asker) -> Answer<PasswordString> {
         let argon = self.argon.clone();
         self.look(asker, move || hash(&argon, password.as_bytes())).await
     }
@@ -74,7 +74,7 @@ impl Passwords {
         password: String,
         of: Option<PasswordString>,
         asker: Asker,
-    ) -> Result<bool, Problem> {
+    ) -> Answer<bool> {
         let argon = self.argon.clone();
         let is_somebodys = of.is_some();
         let PasswordString(string) = of.unwrap_or_else(|| self.nobodys.clone());
@@ -86,7 +86,7 @@ impl Passwords {
         &self,
         asker: Asker,
         job: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Problem> {
+    ) -> Answer<T> {
         let _inside = if asker == Asker::SignedIn { Some(place(&self.places_inside)?) } else { None };
         let _place = place(&self.places)?;
         let turn = self.looking.clone().acquire_owned().await.map_err(|_| problem::unavailable())?;
@@ -106,7 +106,7 @@ fn hash(argon: &Argon2<'_>, password: &[u8]) -> PasswordString {
     PasswordString(hashed.to_string())
 }
 
-fn place(of: &Semaphore) -> Result<SemaphorePermit<'_>, Problem> {
+fn place(of: &Semaphore) -> Answer<SemaphorePermit<'_>> {
     of.try_acquire().map_err(|_| Problem::too_many(2))
 }
 

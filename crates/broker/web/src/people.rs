@@ -17,8 +17,11 @@ use crate::broker::{Broker, Unavailable};
 use crate::caller::{COOKIE, Caller, CallerNetwork, csrf_of, digest_of, is_other_site, network};
 use crate::codes;
 use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
-use crate::problem::{self, Problem};
+use crate::problem::{self, Answer, Problem};
 use crate::settings::WebSettings;
+
+const NAME_FORM: &str = "a name must be 1 to 32 letters and digits";
+const PASSWORD_FORM: &str = "a password must have at least 10 characters and at most 256 bytes";
 
 /// Who wants to be known.
 #[derive(Deserialize, ToSchema)]
@@ -78,10 +81,9 @@ pub(crate) fn person_name(name: &str) -> Option<UserName> {
     UserName::new(name).filter(|name| name.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-pub(crate) fn check_password(password: &str) -> Result<(), Problem> {
+pub(crate) fn check_password(password: &str) -> Answer<()> {
     if password.chars().count() < PASSWORD_CHARACTERS_MIN || password.len() > PASSWORD_BYTES_MAX {
-        let detail = "a password must have at least 10 characters and at most 256 bytes";
-        return Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, detail).reason("bad-password"));
+        return Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, PASSWORD_FORM).reason("bad-password"));
     }
     Ok(())
 }
@@ -94,13 +96,10 @@ pub(crate) async fn sign_up(
     peer: Option<Extension<CallerNetwork>>,
     headers: HeaderMap,
     Said(who): Said<SignUp>,
-) -> Result<Response, Problem> {
-    refuse_other_site(&headers)?;
-    app.sign_ins.take(&network(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)?;
-    let name = person_name(&who.name).ok_or_else(|| {
-        let detail = "a name must be 1 to 32 letters and digits";
-        Problem::of(StatusCode::UNPROCESSABLE_ENTITY, detail).reason("bad-name")
-    })?;
+) -> Answer<Response> {
+    admit(&app, peer, &headers)?;
+    let unlike = || Problem::of(StatusCode::UNPROCESSABLE_ENTITY, NAME_FORM).reason("bad-name");
+    let name = person_name(&who.name).ok_or_else(unlike)?;
     check_password(&who.password)?;
     let password = app.passwords.hash(who.password, Asker::Anybody).await?;
     let (rights, takes_account) = (vec![PersonRight::Trader], false);
@@ -109,16 +108,17 @@ pub(crate) async fn sign_up(
     Ok((StatusCode::CREATED, Json(Named { name: name.to_string() })).into_response())
 }
 
-fn refuse_other_site(headers: &HeaderMap) -> Result<(), Problem> {
+/// Who has no session comes from no other site's page, and not too often.
+fn admit(app: &App, peer: Option<Extension<CallerNetwork>>, headers: &HeaderMap) -> Answer<()> {
     if is_other_site(headers) {
         return Err(Problem::forbidden("requests from other origins are refused").reason("cross-site"));
     }
-    Ok(())
+    app.sign_ins.take(&network(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)
 }
 
 /// # Errors
 /// If it was refused.
-pub(crate) fn done(reply: BrokerReply) -> Result<(), Problem> {
+pub(crate) fn done(reply: BrokerReply) -> Answer<()> {
     match reply {
         BrokerReply::Refused { refusal } => Err(problem::refused(refusal)),
         _ => Ok(()),
@@ -133,9 +133,8 @@ pub(crate) async fn sign_in(
     peer: Option<Extension<CallerNetwork>>,
     headers: HeaderMap,
     Said(who): Said<SignIn>,
-) -> Result<Response, Problem> {
-    refuse_other_site(&headers)?;
-    app.sign_ins.take(&network(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)?;
+) -> Answer<Response> {
+    admit(&app, peer, &headers)?;
     let name = person_name(&who.name);
     let person = match &name {
         Some(name) => counted(&app, name).await?,
@@ -155,7 +154,7 @@ fn wrong(detail: &str) -> Problem {
 }
 
 /// Counts the try, and says whose it is; none if there is nobody of that name.
-pub(crate) async fn counted(app: &App, name: &UserName) -> Result<Option<Person>, Problem> {
+pub(crate) async fn counted(app: &App, name: &UserName) -> Answer<Option<Person>> {
     match app.person(PersonAsked::Try { name: name.clone() }).await? {
         BrokerReply::Person { person } => Ok(Some(person)),
         BrokerReply::Refused { refusal: Refusal::TooManyTries } => {
@@ -167,14 +166,14 @@ pub(crate) async fn counted(app: &App, name: &UserName) -> Result<Option<Person>
     }
 }
 
-pub(crate) async fn person(app: &App, name: &UserName) -> Result<Person, Problem> {
+pub(crate) async fn person(app: &App, name: &UserName) -> Answer<Person> {
     let read = BrokerRead::Person { read: PersonRead::Person { name: name.clone() } };
     let found: Option<Person> = app.in_time(app.front.read(read)).await??;
     found.ok_or_else(|| Problem::unknown("there is no such person").reason("no-person"))
 }
 
 /// The 30 seconds of the code, where one is needed.
-pub(crate) fn step(app: &App, person: &Person, code: Option<&str>) -> Result<Option<u64>, Problem> {
+pub(crate) fn step(app: &App, person: &Person, code: Option<&str>) -> Answer<Option<u64>> {
     let Some(factor) = person.code.as_ref().filter(|code| code.is_confirmed) else { return Ok(None) };
     let code =
         code.ok_or_else(|| wrong("this needs the code of your second factor").reason("code-needed"))?;
@@ -182,7 +181,7 @@ pub(crate) fn step(app: &App, person: &Person, code: Option<&str>) -> Result<Opt
     step.map(Some).ok_or_else(|| wrong("the code is wrong").reason("wrong-code"))
 }
 
-async fn begin(app: &App, name: UserName, person: Person, step: Option<u64>) -> Result<Response, Problem> {
+async fn begin(app: &App, name: UserName, person: Person, step: Option<u64>) -> Answer<Response> {
     let token = pares_keys::to_hex(&pares_keys::random());
     let password: PasswordString = person.password;
     let asked = PersonAsked::SignIn { name: name.clone(), password, step, session: digest_of(&token) };
@@ -198,7 +197,7 @@ async fn begin(app: &App, name: UserName, person: Person, step: Option<u64>) -> 
 }
 
 /// The cookie that a browser is to keep; of no token: to forget.
-fn cookie(app: &App, token: &str) -> Result<HeaderValue, Problem> {
+fn cookie(app: &App, token: &str) -> Answer<HeaderValue> {
     let secure = if app.is_secure { "; Secure" } else { "" };
     let forget = if token.is_empty() { "; Max-Age=0" } else { "" };
     let text = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}{forget}");
@@ -215,7 +214,7 @@ pub(crate) async fn session(caller: Caller) -> Json<Session> {
 /// The session ends.
 #[utoipa::path(delete, path = "/api/v1/session", responses(
     (status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
-pub(crate) async fn sign_out(State(app): State<Shared>, caller: Caller) -> Result<Response, Problem> {
+pub(crate) async fn sign_out(State(app): State<Shared>, caller: Caller) -> Answer<Response> {
     done(app.person(PersonAsked::SignOut { session: caller.session }).await?)?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, "")?)]).into_response())
 }
@@ -232,7 +231,7 @@ pub(crate) struct NewPassword {
 }
 
 /// The person, who has just shown the password: who has only a session may have stolen it. The right one ends the count of tries, so that count alone would let him have it looked at without end.
-pub(crate) async fn proved(app: &App, caller: &Caller, password: String) -> Result<Person, Problem> {
+pub(crate) async fn proved(app: &App, caller: &Caller, password: String) -> Answer<Person> {
     let now_ms = app.now_ms();
     app.proofs.take(caller.name.as_str(), now_ms).map_err(Problem::too_many)?;
     app.sign_ins.take(&caller.from, now_ms).map_err(Problem::too_many)?;
@@ -250,7 +249,7 @@ pub(crate) async fn password(
     State(app): State<Shared>,
     caller: Caller,
     Said(NewPassword { password, new }): Said<NewPassword>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     check_password(&new)?;
     let before = proved(&app, &caller, password).await?.password;
     let password = app.passwords.hash(new, Asker::SignedIn).await?;
@@ -262,7 +261,7 @@ pub(crate) async fn password(
 /// All sessions of the caller end, this one too.
 #[utoipa::path(delete, path = "/api/v1/sessions", responses(
     (status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
-pub(crate) async fn sign_out_all(State(app): State<Shared>, caller: Caller) -> Result<Response, Problem> {
+pub(crate) async fn sign_out_all(State(app): State<Shared>, caller: Caller) -> Answer<Response> {
     done(app.person(PersonAsked::SignOutAll { name: caller.name }).await?)?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, "")?)]).into_response())
 }
@@ -290,10 +289,8 @@ pub fn person_of(
     name: &str,
     password: &str,
 ) -> Result<(UserName, PasswordString), PersonError> {
-    let name = person_name(name).ok_or(PersonError::Form("a name must be 1 to 32 letters and digits"))?;
-    check_password(password).map_err(|_| {
-        PersonError::Form("a password must have at least 10 characters and at most 256 bytes")
-    })?;
+    let name = person_name(name).ok_or(PersonError::Form(NAME_FORM))?;
+    check_password(password).map_err(|_| PersonError::Form(PASSWORD_FORM))?;
     Ok((name, Passwords::new(settings).hash_here(password)))
 }
 

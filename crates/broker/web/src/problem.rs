@@ -6,6 +6,9 @@ pub(crate) use pares_http::problem::Problem;
 
 use crate::broker::Unavailable;
 
+/// An answer, or why there is none.
+pub(crate) type Answer<T> = Result<T, Problem>;
+
 pub(crate) fn unavailable() -> Problem {
     let detail = "no answer in time: the command may have been executed. Repeat it under the same Idempotency-Key: it is executed only once";
     Problem::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("unavailable").retry(1)

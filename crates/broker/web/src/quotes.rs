@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::app::Shared;
 use crate::caller::Caller;
-use crate::problem::Problem;
+use crate::problem::{Answer, Problem};
 
 /// A price that was.
 #[derive(Serialize, ToSchema)]
@@ -36,7 +36,7 @@ pub(crate) struct PointShown {
     price: String,
 }
 
-fn symbol_of(text: &str) -> Result<StockSymbol, Problem> {
+fn symbol_of(text: &str) -> Answer<StockSymbol> {
     StockSymbol::new(text)
         .ok_or_else(|| Problem::unknown("a symbol must be 1 to 3 upper-case letters").reason("bad-symbol"))
 }
@@ -48,7 +48,7 @@ pub(crate) async fn quote(
     State(app): State<Shared>,
     Path(symbol): Path<String>,
     _: Caller,
-) -> Result<Json<QuoteShown>, Problem> {
+) -> Answer<Json<QuoteShown>> {
     let found = app.front.quote(symbol_of(&symbol)?);
     let found =
         found.ok_or_else(|| Problem::unknown("no quote of this stock has arrived yet").reason("no-quote"))?;
@@ -63,7 +63,7 @@ pub(crate) async fn points(
     State(app): State<Shared>,
     Path(symbol): Path<String>,
     _: Caller,
-) -> Result<Json<PointsShown>, Problem> {
+) -> Answer<Json<PointsShown>> {
     let points = app.points.of(symbol_of(&symbol)?).into_iter();
     let points = points.map(|(time_ms, cents)| PointShown { time_ms, price: dollars(cents) });
     Ok(Json(PointsShown { points: points.collect() }))

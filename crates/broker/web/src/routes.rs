@@ -158,7 +158,7 @@ async fn not_kept(mut response: Response) -> Response {
     response
 }
 
-/// What browsers are told of every answer.
+/// What browsers receive with every answer.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let names = app.looks_at_host.then_some(app.settings.hosts.as_slice());
     let mut response = match asked::refusal(&request, names) {

@@ -5,7 +5,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use pares_broker::{BrokerReply, PersonAsked, Refusal};
+use pares_broker::{PersonAsked, Refusal};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -14,7 +14,7 @@ use crate::body::Said;
 use crate::caller::Caller;
 use crate::codes;
 use crate::people::{done, person, proved, step};
-use crate::problem::{self, Problem};
+use crate::problem::{self, Answer, Problem};
 
 /// A secret, told once.
 #[derive(Serialize, ToSchema)]
@@ -57,7 +57,7 @@ pub(crate) async fn begin(
     State(app): State<Shared>,
     caller: Caller,
     Said(OwnPassword { password }): Said<OwnPassword>,
-) -> Result<Json<Secret>, Problem> {
+) -> Answer<Json<Secret>> {
     proved(&app, &caller, password).await?;
     let (secret, name) = (codes::new_secret(), caller.name);
     let (text, uri) = codes::shown(&secret, name.as_str())?;
@@ -72,7 +72,7 @@ pub(crate) async fn confirm(
     State(app): State<Shared>,
     caller: Caller,
     Said(Code { code }): Said<Code>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     let (name, session) = (caller.name, caller.session);
     let secret = person(&app, &name).await?.code.filter(|code| !code.is_confirmed);
     let secret = secret.ok_or_else(|| problem::refused(Refusal::PersonChanged))?.secret;
@@ -89,12 +89,10 @@ pub(crate) async fn end(
     State(app): State<Shared>,
     caller: Caller,
     Said(proof): Said<Proof>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     let person = proved(&app, &caller, proof.password).await?;
     let name = caller.name;
     let step = step(&app, &person, proof.code.as_deref())?;
-    match app.person(PersonAsked::DropCode { name, step }).await? {
-        BrokerReply::Refused { refusal } => Err(problem::refused(refusal)),
-        _ => Ok(StatusCode::NO_CONTENT),
-    }
+    done(app.person(PersonAsked::DropCode { name, step }).await?)?;
+    Ok(StatusCode::NO_CONTENT)
 }

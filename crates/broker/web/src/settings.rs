@@ -1,4 +1,4 @@
-//! What this interface is told when it starts.
+//! What this interface gets when it starts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,13 +22,13 @@ pub struct WebSettings {
     pub commands: Allowance,
     /// Reads of a user.
     pub reads: Allowance,
-    /// Requests from an address that say that they are somebody's: looked at before a site is asked whose they are.
+    /// Requests from an address that say that they are a person's: looked at before a site is asked whose they are.
     pub callers: Allowance,
     /// Commands of a user for which the quote server has to be asked.
     pub fresh_quotes: Allowance,
     /// Tries to sign in, or to sign up, from an address.
     pub sign_ins: Allowance,
-    /// Passwords of somebody who is signed in that are looked at: each is a try of his address too.
+    /// Passwords of a person who is signed in that are looked at: each is a try of his address too.
     pub proofs: Allowance,
     /// Memory in KiB (8 at least) and passes (1 at least) of argon2id.
     pub password_cost: (u32, u32),

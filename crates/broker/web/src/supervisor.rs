@@ -19,12 +19,12 @@ use crate::broker::Costs;
 use crate::caller::Caller;
 use crate::log::streamed;
 use crate::people::{done, names};
-use crate::problem::Problem;
+use crate::problem::{Answer, Problem};
 
 /// Everybody's log.
 #[utoipa::path(get, path = "/api/v1/supervisor/log", responses((status = 200, description = "the answer", body = String, content_type = "application/xml"),
     (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
-pub(crate) async fn log(State(app): State<Shared>, caller: Caller) -> Result<Response, Problem> {
+pub(crate) async fn log(State(app): State<Shared>, caller: Caller) -> Answer<Response> {
     caller.with(PersonRight::Supervisor)?;
     Ok(streamed(app, None))
 }
@@ -67,7 +67,7 @@ pub(crate) async fn users(
     State(app): State<Shared>,
     caller: Caller,
     after: Result<Query<After>, axum::extract::rejection::QueryRejection>,
-) -> Result<Json<Users>, Problem> {
+) -> Answer<Json<Users>> {
     caller.with(PersonRight::Supervisor)?;
     let Query(After { from }) = after.map_err(|why| Problem::bad(why.body_text()))?;
     let after = from.map(|from| UserName::new(&from).ok_or_else(|| Problem::bad("from is a user's name")));
@@ -97,7 +97,7 @@ pub(crate) struct CostsShown {
 /// What quotes have cost that this front was given first, since it started. What all have cost is in the log of all, but for questions that brought none.
 #[utoipa::path(get, path = "/api/v1/supervisor/costs", responses(
     (status = 200, description = "the answer", body = CostsShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
-pub(crate) async fn costs(State(app): State<Shared>, caller: Caller) -> Result<Json<CostsShown>, Problem> {
+pub(crate) async fn costs(State(app): State<Shared>, caller: Caller) -> Answer<Json<CostsShown>> {
     caller.with(PersonRight::Supervisor)?;
     let Costs { hits: front_hits, cents, clock_ahead_ms: front_clock_ahead_ms } = app.front.costs();
     Ok(Json(CostsShown { front_hits, front_dollars: dollars(cents), front_clock_ahead_ms }))
@@ -119,7 +119,7 @@ pub(crate) async fn rights(
     Path(name): Path<String>,
     caller: Caller,
     Said(Rights { rights }): Said<Rights>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     let caller = caller.with(PersonRight::Supervisor)?;
     let name = UserName::new(&name)
         .ok_or_else(|| Problem::unknown("there is no such person").reason("no-person"))?;

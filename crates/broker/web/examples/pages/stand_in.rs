@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use pares_broker::{
     ArmedPage, Asked, AuditPage, BrokerRead, BrokerReply, BrokerRequest, CommandName, CustomerOrderId,
-    HitName, LapsingPage, Order, OrderAsked, OrderEvent, OrderLife, OrderRead, OrderReply, QuoteBrought,
-    Settlement, StockQuote, StockSymbol, TradeWay, UserName, answer, execute, number_in_session,
-    session_of_front,
+    HitName, LapsingPage, Order, OrderAsked, OrderEvent, OrderLife, OrderRead, OrderReply, PersonAsked,
+    QuoteBrought, Refusal, Settlement, StockQuote, StockSymbol, TradeWay, UserName, answer, execute,
+    number_in_session, session_of_front,
 };
 use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebClock};
 use pares_wice::codec::Coded;
 use pares_wice::{Key, Value};
 use tokio::sync::broadcast;
 
-/// A quote that has less left is asked for anew, ms.
+/// A quote that has less left is asked for again, ms.
 const LEFT_MS: u64 = 3_000;
 const HIT_CENTS: u64 = 5;
 /// So much of an order trades at a time.
@@ -30,6 +30,8 @@ pub struct MemoryBroker {
     inner: Arc<Mutex<Inner>>,
     quotes: broadcast::Sender<StockQuote>,
     clock: WebClock,
+    /// Refuses who tries to sign in.
+    is_clock_off: bool,
 }
 
 #[derive(Default)]
@@ -53,7 +55,12 @@ struct Inner {
 impl MemoryBroker {
     /// Nobody is known to it, and nothing was asked.
     pub fn new(clock: WebClock) -> Self {
-        Self { inner: Arc::default(), quotes: broadcast::channel(1_024).0, clock }
+        Self { inner: Arc::default(), quotes: broadcast::channel(1_024).0, clock, is_clock_off: false }
+    }
+
+    /// The same by a front whose clock is off.
+    pub fn with_clock_off(&self) -> Self {
+        Self { is_clock_off: true, ..self.clone() }
     }
 
     /// From now on no site answers, or all do.
@@ -81,7 +88,7 @@ impl MemoryBroker {
         self.inner().looks
     }
 
-    /// Fires what the latest quotes fire, asks anew where something is armed, and releases what has lapsed; and the exchange does something with each order.
+    /// Fires what the latest quotes fire, asks again where something is armed, and releases what has lapsed; and the exchange does something with each order.
     pub fn tick(&self) {
         let (now_ms, mut inner) = ((self.clock)(), self.inner());
         let armed =
@@ -162,7 +169,7 @@ impl Inner {
         execute(&request, &mut self.items).expect("the map is always there")
     }
 
-    /// An exchange without anybody else: it accepts orders that wait, cancels those that are not wanted, and fills at its limit, a hundred shares at a time, each
+    /// An exchange without other members: it accepts orders that wait, cancels those that are not wanted, and fills at its limit, a hundred shares at a time, each
     /// that is good enough for the latest quote.
     fn exchange(&mut self, now_ms: u64) {
         let waiting: Vec<(CustomerOrderId, Order)> = self.orders(OrderRead::Waiting { after: None });
@@ -272,6 +279,9 @@ impl Broker for MemoryBroker {
         name: Option<CommandName>,
         asked: Asked,
     ) -> BrokerAnswer<'_, BrokerReply> {
+        if self.is_clock_off && matches!(asked, Asked::Person { asked: PersonAsked::Try { .. } }) {
+            return Box::pin(async { Ok(BrokerReply::Refused { refusal: Refusal::ClockOff }) });
+        }
         let mut inner = self.inner();
         if inner.commits_nothing {
             inner.left += 1;

@@ -152,12 +152,8 @@ async fn a_client_that_is_generated_from_the_document_trades() {
             .current_dir(scratch.path())
             .output();
         let day = day.unwrap();
-        assert_eq!(
-            String::from_utf8_lossy(&day.stdout),
-            "done\n",
-            "{}",
-            String::from_utf8_lossy(&day.stderr)
-        );
+        let found = String::from_utf8_lossy(&day.stdout);
+        assert_eq!(found, "done\n", "{}", String::from_utf8_lossy(&day.stderr));
     });
     tried.await.unwrap();
 }

@@ -4,7 +4,7 @@ use pares_broker::{AuditReplay, Verb};
 use pares_web::Unavailable;
 use serde_json::{Value, json};
 
-use crate::support::{NOON_MS, Web};
+use crate::support::{NOON_MS, Web, all_of, has};
 
 const NONE: Value = Value::Null;
 
@@ -83,10 +83,7 @@ async fn what_a_user_has_is_shown_with_what_is_pending_and_armed() {
     assert_eq!(account["cash"], "820.00");
     assert_eq!(account["holdings"], json!([{"symbol": "S", "shares": 6}]));
     let buy = &account["buys"][0];
-    assert_eq!(
-        (&buy["shares"], &buy["amount"], &buy["placed_ms"]),
-        (&json!(5), &json!("50.00"), &json!(NOON_MS))
-    );
+    has(buy, json!({"shares": 5, "amount": "50.00", "placed_ms": NOON_MS}));
     assert_eq!(buy["until_ms"], NOON_MS + 60_000);
     assert_eq!(account["sells"][0]["shares"], 2);
     assert_eq!(account["buy_triggers"], json!([{"symbol": "S", "reserve": "30.00", "price": "5.00"}]));
@@ -122,10 +119,8 @@ async fn amounts_that_are_none_are_refused_and_stand_in_the_history() {
         assert_eq!(answer.headers["content-type"], "application/problem+json");
     }
     for symbol in ["", "abc", "ABCD", "A1", "A\u{0}", "..", "Ä"] {
-        assert_eq!(
-            web.command(&ann, "quote", json!({"symbol": symbol})).await.told(),
-            (422, "bad-symbol".into())
-        );
+        let told = web.command(&ann, "quote", json!({"symbol": symbol})).await.told();
+        assert_eq!(told, (422, "bad-symbol".into()));
     }
     for (command, body, reason) in [
         ("add", NONE, "bad-amount"),
@@ -134,11 +129,8 @@ async fn amounts_that_are_none_are_refused_and_stand_in_the_history() {
         ("add", json!({"amount": "1.00", "price": "1.00"}), "arity"),
         ("dumplog", json!({"file": "/etc/pass wd"}), "bad-file"),
     ] {
-        assert_eq!(
-            web.command(&ann, command, body.clone()).await.told(),
-            (422, reason.into()),
-            "{command} {body}"
-        );
+        let told = web.command(&ann, command, body.clone()).await.told();
+        assert_eq!(told, (422, reason.into()), "{command} {body}");
     }
     let entries = web.get(&ann, "/history?limit=200").await.json()["entries"].as_array().unwrap().clone();
     assert_eq!(entries.len(), bad.len() + 7 + 5);
@@ -199,24 +191,16 @@ async fn the_history_is_found_by_place_command_and_time() {
         web.command(&ann, command, json!({"symbol": (command == "sell").then_some("S"), "amount": amount}))
             .await;
     }
-    let (mut places, mut path) = (Vec::new(), "/history?limit=60".to_owned());
-    loop {
-        let page = web.get(&ann, &path).await.json();
-        places
-            .extend(page["entries"].as_array().unwrap().iter().map(|entry| entry["place"].as_u64().unwrap()));
-        match page["before"].as_u64() {
-            Some(before) => path = format!("/history?limit=60&before={before}"),
-            None => break,
-        }
-    }
+    let pages = web.pages(&ann, "/history?limit=60", "before").await;
+    let places: Vec<u64> = all_of(&pages, "entries").map(|entry| entry["place"].as_u64().unwrap()).collect();
     assert_eq!(places, (0..250).rev().collect::<Vec<_>>());
     let sells = web.get(&ann, "/history?command=sell").await.json();
     assert_eq!(sells["entries"].as_array().unwrap().len(), 5);
     assert_eq!(sells["before"], NONE);
     let (since, until) = (NOON_MS + 100_000, NOON_MS + 110_000);
-    let part = web.get(&ann, &format!("/history?since_ms={since}&until_ms={until}&limit=200")).await.json();
-    let places: Vec<_> =
-        part["entries"].as_array().unwrap().iter().map(|entry| entry["place"].as_u64()).collect();
+    let path = format!("/history?since_ms={since}&until_ms={until}&limit=200");
+    let part = [web.get(&ann, &path).await.json()];
+    let places: Vec<_> = all_of(&part, "entries").map(|entry| entry["place"].as_u64()).collect();
     assert_eq!(places, (99..110).rev().map(Some).collect::<Vec<_>>());
     for bad in ["limit=0", "limit=201", "limit=x", "before=-1", "command=ADD", "since_ms=1.5", "else=1"] {
         assert_eq!(web.get(&ann, &format!("/history?{bad}")).await.status, 400, "{bad}");
@@ -256,10 +240,8 @@ async fn quotes_that_came_are_shown_and_none_is_asked_for() {
     }
     web.pass(70_000);
     let quote = web.get(&ann, "/quotes/S").await.json();
-    assert_eq!(
-        quote,
-        json!({"symbol": "S", "price": "2.50", "server_ms": NOON_MS + 2_000, "age_ms": 70_000})
-    );
+    let expected = json!({"symbol": "S", "price": "2.50", "server_ms": NOON_MS + 2_000, "age_ms": 70_000});
+    assert_eq!(quote, expected);
     let mut points = web.get(&ann, "/quotes/S/points").await.json();
     while points["points"].as_array().unwrap().len() < 2 {
         tokio::task::yield_now().await;

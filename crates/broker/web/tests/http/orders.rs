@@ -1,11 +1,12 @@
 //! Orders on the exchange, and what supervisors say of them.
 
+use pares_web::WebTransport;
 use serde_json::{Value, json};
 
-use crate::sockets::{next, open, say, serve};
-use crate::support::{Signed, Web};
+use crate::sockets::{next, open, say};
+use crate::support::{Signed, Web, all_of, has};
 
-/// Somebody with 10,000 dollars.
+/// A customer with 10,000 dollars.
 async fn rich(web: &Web, name: &str) -> Signed {
     let who = web.somebody(name).await;
     web.command(&who, "add", json!({"amount": "10000.00"})).await;
@@ -36,34 +37,24 @@ async fn an_order_holds_its_limit_trades_and_gives_back_the_rest() {
         "left": 150, "filled": 0, "amount": "0.00", "held": "1500.00", "is_cancelling": false, "placed_ms": shown["placed_ms"]});
     assert_eq!(shown, expected);
     let account = web.get(&ann, "/account").await.json();
-    assert_eq!((&account["cash"], &account["orders_held"]), (&json!("8500.00"), &json!("1500.00")));
+    has(&account, json!({"cash": "8500.00", "orders_held": "1500.00"}));
     web.broker.set_price("ABC", 900);
     web.broker.tick();
     assert_eq!(order(&web, &ann, &number).await["state"], "open");
     web.broker.tick();
     let shown = order(&web, &ann, &number).await;
-    assert_eq!(
-        (&shown["filled"], &shown["left"], &shown["amount"]),
-        (&json!(100), &json!(50), &json!("1000.00"))
-    );
+    has(&shown, json!({"filled": 100, "left": 50, "amount": "1000.00"}));
     let cancelled = web.delete(&ann, &format!("/orders/{number}")).await;
     assert_eq!((cancelled.status.as_u16(), &cancelled.json()["is_cancelling"]), (200, &json!(true)));
     web.broker.tick();
     let shown = order(&web, &ann, &number).await;
-    assert_eq!(
-        (&shown["state"], &shown["reason"], &shown["left"]),
-        (&json!("cancelled"), &json!("requested"), &json!(0))
-    );
+    has(&shown, json!({"state": "cancelled", "reason": "requested", "left": 0}));
     assert_eq!(web.delete(&ann, &format!("/orders/{number}")).await.told(), (409, "order-ended".into()));
     let account = web.get(&ann, "/account").await.json();
     assert_eq!((&account["cash"], &account["holdings"][0]["shares"]), (&json!("9000.00"), &json!(100)));
     let history = web.get(&ann, "/history").await.json();
-    let words: Vec<&str> = history["entries"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|entry| entry["notes"][0]["text"].as_str())
-        .collect();
+    let entries = all_of(std::slice::from_ref(&history), "entries");
+    let words: Vec<&str> = entries.filter_map(|entry| entry["notes"][0]["text"].as_str()).collect();
     let of = |shares: u64, word: &str| format!("{shares} ABC of order {number} {word}");
     let expected = [
         format!("order not cancelled: {number}"),
@@ -73,11 +64,8 @@ async fn an_order_holds_its_limit_trades_and_gives_back_the_rest() {
         of(150, "accepted"),
         of(150, "placed"),
     ];
-    assert_eq!(
-        words[..6].iter().filter(|word| expected.contains(&(**word).to_owned())).count(),
-        6,
-        "{words:?}"
-    );
+    let known = words[..6].iter().filter(|word| expected.contains(&(**word).to_owned()));
+    assert_eq!(known.count(), 6, "{words:?}");
 }
 
 #[tokio::test]
@@ -86,7 +74,7 @@ async fn waiting_order_cancels_at_once_immediate_ones_end() {
     let ann = rich(&web, "ann").await;
     let number = place(&web, &ann, buy(1, "10.00")).await;
     let cancelled = web.delete(&ann, &format!("/orders/{number}")).await.json();
-    assert_eq!((&cancelled["state"], &cancelled["is_cancelling"]), (&json!("cancelled"), &json!(false)));
+    has(&cancelled, json!({"state": "cancelled", "is_cancelling": false}));
     let mut wanted = buy(1, "10.00");
     wanted["life"] = json!("immediate");
     let number = place(&web, &ann, wanted).await;
@@ -130,27 +118,13 @@ async fn order_pages_are_newest_first_and_private() {
         }
         placed.push(number);
     }
-    let numbers = |page: &Value| -> Vec<String> {
-        page["orders"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|order| order["number"].as_str().unwrap().to_owned())
-            .collect()
+    let numbers = |pages: &[Value]| -> Vec<String> {
+        all_of(pages, "orders").map(|order| order["number"].as_str().unwrap().to_owned()).collect()
     };
-    let (mut found, mut path, mut pages) = (Vec::new(), "/orders?limit=60".to_owned(), 0);
-    loop {
-        let page = web.get(&ann, &path).await.json();
-        found.extend(numbers(&page));
-        pages += 1;
-        match page["before"].as_u64() {
-            Some(before) => path = format!("/orders?limit=60&before={before}"),
-            None => break,
-        }
-    }
+    let pages = web.pages(&ann, "/orders?limit=60", "before").await;
     placed.reverse();
-    assert_eq!((&found, pages), (&placed, 3));
-    let open = numbers(&web.get(&ann, "/orders?open=true").await.json());
+    assert_eq!((numbers(&pages), pages.len()), (placed.clone(), 3));
+    let open = numbers(&[web.get(&ann, "/orders?open=true").await.json()]);
     let odd: Vec<String> = placed.iter().step_by(2).cloned().collect();
     assert_eq!(open, odd, "all that have not ended");
     assert_eq!(web.get(&bob, "/orders").await.json(), json!({"orders": []}));
@@ -209,10 +183,8 @@ async fn a_supervisor_limits_and_stops_others_and_never_himself() {
     let limits = json!({"shares": 10, "amount": "50.00", "position": 12, "loss": "5.00"});
     assert_eq!(web.put(&boss, "/supervisor/limits/ann", limits.clone()).await.status, 204);
     let shown = web.get(&boss, "/supervisor/limits/ann").await.json();
-    assert_eq!(
-        (&shown["set"], &shown["in_force"]["open_orders"], &shown["is_blocked"]),
-        (&limits, &json!(32), &json!(false))
-    );
+    has(&shown, json!({"set": limits, "is_blocked": false}));
+    assert_eq!(shown["in_force"]["open_orders"], 32);
     for (wanted, reason) in [(buy(11, "1.00"), "order-too-large"), (buy(10, "5.01"), "order-too-large")] {
         assert_eq!(web.post(&ann, "/orders", wanted).await.told(), (422, reason.into()));
     }
@@ -246,7 +218,7 @@ async fn what_becomes_of_an_order_is_told_as_it_happens() {
     let web = Web::new();
     let ann = rich(&web, "ann").await;
     web.broker.set_price("ABC", 2_000);
-    let socket = open(serve(&web).await, vec![ann.bearer()]).await.unwrap();
+    let socket = open(web.serve(WebTransport::Loopback).await, vec![ann.bearer()]).await.unwrap();
     // From its first notice on the socket follows the log.
     let (mut socket, quote) =
         next(say(socket, tungstenite::Message::text("{\"watch\": [\"ABC\"]}")).await).await;
@@ -277,11 +249,9 @@ async fn what_becomes_of_an_order_is_told_as_it_happens() {
         }
     }
     for (notice, (what, shares, amount)) in told.iter().zip(expect) {
-        assert_eq!(
-            (&notice["what"], &notice["shares"], &notice["amount"]),
-            (&json!(what), &json!(shares), &json!(amount))
-        );
-        assert_eq!((&notice["side"], &notice["symbol"]), (&json!("buy"), &json!("ABC")));
+        let expected =
+            json!({"what": what, "shares": shares, "amount": amount, "side": "buy", "symbol": "ABC"});
+        has(notice, expected);
     }
     assert_eq!((&told[0]["number"], &told[6]["number"]), (&json!(number), &json!(second)));
     assert_eq!(told[6]["reason"], "requested");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use totp_rs::{Builder, Secret};
 
-use crate::support::{PASSWORD, Signed, Web, signed};
+use crate::support::{PASSWORD, Signed, Web, has, signed};
 
 const NONE: Value = Value::Null;
 
@@ -17,8 +17,7 @@ async fn a_person_signs_up_in_and_out_by_token_and_by_cookie() {
     assert_eq!(cookie, format!("pares_session={}; Path=/; HttpOnly; SameSite=Strict", ann.token));
     for header in [ann.bearer(), ann.cookie()] {
         let told = web.other().ask("GET", "/session", &[header], &NONE).await.json();
-        assert_eq!((&told["name"], &told["csrf"]), (&json!("ann"), &json!(ann.csrf)));
-        assert_eq!((&told["rights"], &told["token"]), (&json!(["trader"]), &NONE));
+        has(&told, json!({"name": "ann", "csrf": ann.csrf, "rights": ["trader"], "token": null}));
     }
     assert_eq!(web.ask("DELETE", "/session", &[ann.bearer()], &NONE).await.status, 204);
     assert_eq!(web.other().get(&ann, "/session").await.told(), (401, "no-session".into()));
@@ -175,10 +174,8 @@ async fn a_cookie_alone_changes_nothing_and_another_site_neither() {
     assert_eq!(web.ask("GET", "/account", &[ann.cookie()], &NONE).await.status, 200, "reading needs no more");
     let sign_in = json!({"name": "ann", "password": PASSWORD});
     for path in ["/session", "/people"] {
-        assert_eq!(
-            web.ask("POST", path, std::slice::from_ref(&evil), &sign_in).await.told(),
-            (403, "cross-site".into())
-        );
+        let found = web.ask("POST", path, std::slice::from_ref(&evil), &sign_in).await.told();
+        assert_eq!(found, (403, "cross-site".into()));
     }
 }
 
@@ -206,10 +203,8 @@ async fn confirmed_second_factor_is_required_code_used_once() {
     assert_eq!(in_by_code(&web, None).await.0, 200, "not confirmed yet");
     let now = || (web.settings.clock)();
     let wrong = code(secret, now() + 600_000);
-    assert_eq!(
-        web.post(&ann, "/totp/confirm", json!({"code": wrong})).await.told(),
-        (422, "wrong-code".into())
-    );
+    let found = web.post(&ann, "/totp/confirm", json!({"code": wrong})).await.told();
+    assert_eq!(found, (422, "wrong-code".into()));
     assert_eq!(web.post(&ann, "/totp/confirm", json!({"code": code(secret, now())})).await.status, 204);
     assert_eq!(web.get(&other, "/session").await.status, 401, "other sessions end");
     assert_eq!(web.post(&ann, "/totp", own()).await.told(), (409, "person-changed".into()));

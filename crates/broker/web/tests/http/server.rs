@@ -8,16 +8,6 @@ use pares_web::{WebError, WebServer, WebTransport};
 
 use crate::support::Web;
 
-const LOOPBACK: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
-
-async fn serve(web: &Web, transport: WebTransport) -> SocketAddr {
-    let server =
-        WebServer::bind(LOOPBACK.into(), transport, web.broker.clone(), web.settings.clone()).await.unwrap();
-    let address = server.address();
-    tokio::spawn(server.run());
-    address
-}
-
 #[tokio::test]
 async fn without_a_certificate_nobody_but_this_machine_is_served() {
     let web = Web::new();
@@ -33,6 +23,12 @@ fn exchange(stream: &mut (impl Read + Write), request: &str) -> String {
     // A server that ends TLS by closing has said all that it had to say.
     let _ = stream.read_to_string(&mut text);
     text
+}
+
+/// What a server says to a request without TLS.
+async fn asked(address: SocketAddr, request: String) -> String {
+    let asks = move || exchange(&mut TcpStream::connect(address).unwrap(), &request);
+    tokio::task::spawn_blocking(asks).await.unwrap()
 }
 
 fn sign_in() -> String {
@@ -52,7 +48,7 @@ async fn over_tls_the_cookie_is_for_tls_alone() {
     let tls = web_server(&files.certificate, &files.key).unwrap();
     let web = Web::new();
     web.sign_up("ann").await;
-    let address = serve(&web, WebTransport::Tls(tls)).await;
+    let address = web.serve(WebTransport::Tls(tls)).await;
     let told = tokio::task::spawn_blocking(move || {
         let client = Trust::load(&files.ca).unwrap().dial("localhost").unwrap();
         exchange(&mut rustls::StreamOwned::new(client, TcpStream::connect(address).unwrap()), &sign_in())
@@ -61,19 +57,15 @@ async fn over_tls_the_cookie_is_for_tls_alone() {
     assert!(told.starts_with("HTTP/1.1 200"), "{told}");
     assert!(told.contains("HttpOnly; SameSite=Strict; Secure"), "{told}");
     assert!(told.contains("strict-transport-security"), "{told}");
-    let plain =
-        tokio::task::spawn_blocking(move || exchange(&mut TcpStream::connect(address).unwrap(), &sign_in()));
-    assert!(!plain.await.unwrap().contains("HTTP/1.1 200"));
+    assert!(!asked(address, sign_in()).await.contains("HTTP/1.1 200"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_a_proxy_the_cookie_is_for_tls_alone_too() {
     let web = Web::new();
     web.sign_up("ann").await;
-    let address = serve(&web, WebTransport::BehindProxy).await;
-    let told =
-        tokio::task::spawn_blocking(move || exchange(&mut TcpStream::connect(address).unwrap(), &sign_in()));
-    let told = told.await.unwrap();
+    let address = web.serve(WebTransport::BehindProxy).await;
+    let told = asked(address, sign_in()).await;
     assert!(told.contains("HttpOnly; SameSite=Strict; Secure"), "{told}");
     assert!(told.contains("strict-transport-security"), "{told}");
 }
@@ -86,11 +78,9 @@ async fn behind_proxy_given_names_count_or_any_if_none() {
         (Vec::new(), "evil.example", 200),
     ] {
         let web = Web::with(|settings| settings.hosts = given);
-        let address = serve(&web, WebTransport::BehindProxy).await;
+        let address = web.serve(WebTransport::BehindProxy).await;
         let said = format!("GET /api/v1/health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-        let told =
-            tokio::task::spawn_blocking(move || exchange(&mut TcpStream::connect(address).unwrap(), &said));
-        let told = told.await.unwrap();
+        let told = asked(address, said).await;
         assert!(told.starts_with(&format!("HTTP/1.1 {status} ")), "{host}: {told}");
         assert_eq!(told.contains("other-host"), status == 421, "{told}");
     }
@@ -99,7 +89,7 @@ async fn behind_proxy_given_names_count_or_any_if_none() {
 #[tokio::test(flavor = "multi_thread")]
 async fn address_has_half_the_connections_until_one_ends() {
     let web = Web::with(|settings| settings.connections_max = 4);
-    let address = serve(&web, WebTransport::Loopback).await;
+    let address = web.serve(WebTransport::Loopback).await;
     let tried = tokio::task::spawn_blocking(move || {
         let request = "GET /api/v1/health HTTP/1.1\r\nHost: here\r\n\r\n";
         let open = || {

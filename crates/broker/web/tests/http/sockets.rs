@@ -2,24 +2,15 @@
 
 use std::net::{SocketAddr, TcpStream};
 
-use pares_web::{WebServer, WebTransport};
+use pares_web::WebTransport;
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest as _;
 use tungstenite::http::HeaderValue;
 use tungstenite::{Message, WebSocket};
 
-use crate::support::Web;
+use crate::support::{Web, has};
 
 pub(crate) type Socket = WebSocket<TcpStream>;
-
-pub(crate) async fn serve(web: &Web) -> SocketAddr {
-    let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let server =
-        WebServer::bind(any, WebTransport::Loopback, web.broker.clone(), web.settings.clone()).await.unwrap();
-    let address = server.address();
-    tokio::spawn(server.run());
-    address
-}
 
 /// A socket, or the status of what was answered instead.
 pub(crate) async fn open(address: SocketAddr, headers: Vec<(&'static str, String)>) -> Result<Socket, u16> {
@@ -69,7 +60,7 @@ async fn what_fires_lapses_and_is_settled_at_another_front_is_told() {
     let (ann, bob) = (web.somebody("ann").await, web.somebody("bob").await);
     web.broker.set_price("S", 1_000);
     web.command(&ann, "add", json!({"amount": "1000.00"})).await;
-    let address = serve(&web).await;
+    let address = web.serve(WebTransport::Loopback).await;
     let socket = open(address, vec![ann.bearer()]).await.unwrap();
     // From its first notice on the socket follows the log.
     let socket = say(socket, Message::text("{\"watch\": [\"S\"]}")).await;
@@ -82,36 +73,27 @@ async fn what_fires_lapses_and_is_settled_at_another_front_is_told() {
     web.command(&ann, "buy", of("20.00")).await;
     web.command(&ann, "commit-buy", Value::Null).await;
     let (socket, settled) = next(socket).await;
-    assert_eq!(
-        (&settled["kind"], &settled["way"], &settled["shares"]),
-        (&json!("settled"), &json!("buy"), &json!(2))
-    );
+    has(&settled, json!({"kind": "settled", "way": "buy", "shares": 2}));
     web.command(&ann, "set-buy-amount", of("90.00")).await;
     web.command(&ann, "set-buy-trigger", json!({"symbol": "S", "price": "9.00"})).await;
     web.broker.set_price("S", 800);
     web.broker.tick();
     let (socket, price) = next(socket).await;
-    assert_eq!((&price["kind"], &price["price"]), (&json!("quote"), &json!("8.00")));
+    has(&price, json!({"kind": "quote", "price": "8.00"}));
     let (socket, fired) = next(socket).await;
-    assert_eq!(
-        (&fired["kind"], &fired["shares"], &fired["amount"]),
-        (&json!("fired"), &json!(11), &json!("88.00"))
-    );
+    has(&fired, json!({"kind": "fired", "shares": 11, "amount": "88.00"}));
     web.command(&ann, "sell", of("16.00")).await;
     web.pass(60_001);
     web.broker.tick();
     let (_, lapsed) = next(socket).await;
-    assert_eq!(
-        (&lapsed["kind"], &lapsed["way"], &lapsed["amount"]),
-        (&json!("lapsed"), &json!("sell"), &json!("16.00"))
-    );
+    has(&lapsed, json!({"kind": "lapsed", "way": "sell", "amount": "16.00"}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_another_site_opens_no_socket() {
     let web = Web::new();
     let ann = web.somebody("ann").await;
-    let address = serve(&web).await;
+    let address = web.serve(WebTransport::Loopback).await;
     let origin = |origin: String| ("origin", origin);
     let ours = format!("http://{address}");
     for headers in [vec![], vec![("cookie", "pares_session=forged".to_owned()), origin(ours.clone())]] {
@@ -132,7 +114,7 @@ async fn a_page_of_another_site_opens_no_socket() {
 async fn invalid_or_expired_socket_is_closed_with_reason() {
     let web = Web::new();
     let ann = web.somebody("ann").await;
-    let address = serve(&web).await;
+    let address = web.serve(WebTransport::Loopback).await;
     let many = format!("{{\"watch\": {}}}", json!(vec!["ABC"; 2_000]));
     let too_many: Vec<String> =
         ('A'..='Z').flat_map(|a| ('A'..='D').map(move |b| format!("{a}{b}"))).collect();
@@ -160,7 +142,7 @@ async fn invalid_or_expired_socket_is_closed_with_reason() {
 async fn a_user_has_eight_sockets() {
     let web = Web::new();
     let ann = web.somebody("ann").await;
-    let address = serve(&web).await;
+    let address = web.serve(WebTransport::Loopback).await;
     let mut sockets = Vec::new();
     for _ in 0..8 {
         sockets.push(open(address, vec![ann.bearer()]).await.unwrap());
@@ -174,7 +156,7 @@ async fn all_sockets_of_a_user_are_told_by_one_look() {
     let ann = web.somebody("ann").await;
     web.broker.set_price("S", 1_000);
     web.command(&ann, "add", json!({"amount": "1000.00"})).await;
-    let address = serve(&web).await;
+    let address = web.serve(WebTransport::Loopback).await;
     let mut sockets = Vec::new();
     for _ in 0..4 {
         let socket = open(address, vec![ann.bearer()]).await.unwrap();

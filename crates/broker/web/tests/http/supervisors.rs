@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Signed, Web};
+use crate::support::{Signed, Web, all_of};
 
 async fn rights(web: &Web, by: &Signed, of: &str, rights: Value) -> (u16, String) {
     web.post(by, &format!("/supervisor/people/{of}/rights"), json!({"rights": rights})).await.told()
@@ -54,17 +54,8 @@ async fn many_users_come_in_pages() {
         let (user, asked) = (command.user.clone(), pares_broker::Asked::Command { command, fault: None });
         pares_web::Broker::ask(&web.broker, user, None, asked).await.unwrap();
     }
-    let (mut names, mut path) = (std::collections::BTreeSet::new(), "/supervisor/users".to_owned());
-    let mut pages = 0;
-    loop {
-        let page = web.get(&boss, &path).await.json();
-        let users = page["users"].as_array().unwrap();
-        names.extend(users.iter().map(|user| user["name"].as_str().unwrap().to_owned()));
-        pages += 1;
-        match page["from"].as_str() {
-            Some(from) => path = format!("/supervisor/users?from={from}"),
-            None => break,
-        }
-    }
-    assert_eq!((names.len(), pages), (231, 3));
+    let pages = web.pages(&boss, "/supervisor/users", "from").await;
+    let names: std::collections::BTreeSet<&str> =
+        all_of(&pages, "users").map(|user| user["name"].as_str().unwrap()).collect();
+    assert_eq!((names.len(), pages.len()), (231, 3));
 }

@@ -1,5 +1,6 @@
-//! A server in this process over a broker in memory, and a clock that goes when it is told.
+//! A server in this process over a broker in memory, and a clock that moves when a test says so.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use pares_broker::PersonRight;
-use pares_web::{Allowance, WebSettings, add_person, service};
+use pares_web::{Allowance, WebServer, WebSettings, WebTransport, add_person, service};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -50,7 +51,7 @@ impl Answer {
     }
 }
 
-/// Somebody who is signed in.
+/// A person who is signed in.
 #[derive(Clone, Debug)]
 pub(crate) struct Signed {
     pub(crate) token: String,
@@ -105,6 +106,16 @@ impl Web {
         Self { router: service(self.broker.clone(), self.settings.clone()), ..self.clone() }
     }
 
+    /// Serves at a port, as long as the runtime runs.
+    pub(crate) async fn serve(&self, transport: WebTransport) -> SocketAddr {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let (broker, settings) = (self.broker.clone(), self.settings.clone());
+        let server = WebServer::bind(any, transport, broker, settings).await.unwrap();
+        let address = server.address();
+        tokio::spawn(server.run());
+        address
+    }
+
     pub(crate) fn pass(&self, ms: u64) {
         self.clock.fetch_add(ms, Ordering::SeqCst);
     }
@@ -143,6 +154,21 @@ impl Web {
         self.ask("GET", path, &[who.bearer()], &Value::Null).await
     }
 
+    /// A list, page by page; `next` is the field that says where the next page begins, and the parameter that asks for it.
+    pub(crate) async fn pages(&self, who: &Signed, path: &str, next: &str) -> Vec<Value> {
+        let (mut pages, mut at) = (Vec::new(), path.to_owned());
+        loop {
+            let page = self.get(who, &at).await.json();
+            let from = page[next].as_str().map_or_else(|| page[next].to_string(), str::to_owned);
+            let is_last = page[next].is_null();
+            pages.push(page);
+            if is_last {
+                return pages;
+            }
+            at = format!("{path}{}{next}={from}", if path.contains('?') { '&' } else { '?' });
+        }
+    }
+
     pub(crate) async fn post(&self, who: &Signed, path: &str, body: Value) -> Answer {
         self.ask("POST", path, &[who.bearer()], &body).await
     }
@@ -171,7 +197,7 @@ impl Web {
         signed(&self.try_in(name, PASSWORD).await)
     }
 
-    /// Somebody new, signed in.
+    /// A new person, signed in.
     pub(crate) async fn somebody(&self, name: &str) -> Signed {
         assert_eq!(self.sign_up(name).await.status, StatusCode::CREATED);
         self.sign_in(name).await
@@ -182,6 +208,19 @@ impl Web {
         add_person(&self.broker, &self.settings, name, PASSWORD, &[PersonRight::Supervisor]).await.unwrap();
         self.sign_in(name).await
     }
+}
+
+/// Whether an object has these fields, perhaps among others.
+#[track_caller]
+pub(crate) fn has(found: &Value, expected: Value) {
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&found[name], value, "{name} of {found}");
+    }
+}
+
+/// The parts of a list, over all of its pages.
+pub(crate) fn all_of<'a>(pages: &'a [Value], list: &str) -> impl Iterator<Item = &'a Value> {
+    pages.iter().flat_map(move |page| page[list].as_array().unwrap())
 }
 
 pub(crate) fn signed(answer: &Answer) -> Signed {

@@ -4,7 +4,7 @@ use pares_browser::access::{AXE, axe, fits, violations};
 use serde_json::{Value, json};
 
 use crate::day::{add_and_quote, sign_up};
-use crate::support::{Hand, PageLook, Tab, in_browser};
+use crate::support::{Hand, PageLook, Tab, in_browser, send};
 
 #[test]
 #[ignore = "all: in a browser"]
@@ -35,30 +35,29 @@ fn axe_finds_nothing_on_any_page_in_both_colour_schemes() {
 async fn fill(page: &Tab) {
     add_and_quote(page, Hand::Mouse).await;
     for amount in ["20000", "10000"] {
-        Hand::Mouse.write(page, "#amount", amount).await;
-        Hand::Mouse.press(page, "#ticket button").await;
+        send(page, Hand::Mouse, [("#amount", amount)], "#ticket button").await;
         page.shows("#ticket .done", "Held").await;
     }
     Hand::Mouse.press(page, "[id^=commit-buy-]").await;
     page.shows("#holdings", "ABC").await;
-    Hand::Mouse.write(page, "#buy-amount", "750").await;
-    Hand::Mouse.press(page, "#set-buy-amount button").await;
+    send(page, Hand::Mouse, [("#buy-amount", "750")], "#set-buy-amount button").await;
     page.shows("#buy-trigger-now", "not armed").await;
-    Hand::Mouse.write(page, "#buy-price", "0.01").await;
-    Hand::Mouse.press(page, "#set-buy-trigger button").await;
+    send(page, Hand::Mouse, [("#buy-price", "0.01")], "#set-buy-trigger button").await;
     page.shows("#buy-trigger-now", "armed at").await;
-    Hand::Mouse.write(page, "#amount", "x").await;
-    Hand::Mouse.press(page, "#ticket button").await;
+    send(page, Hand::Mouse, [("#amount", "x")], "#ticket button").await;
     page.shows("#amount-error", "two decimals").await;
     let notice = json!({ "kind": "lapsed", "way": "buy", "symbol": "ABC" }).to_string();
     let script = "const [text, done] = arguments; import('/js/feed.js').then((feed) => { feed.receive(text); done(true); })";
     page.script_ends(script, json!(notice)).await;
     page.find(".notice").await;
     page.goto("/#/orders").await;
-    Hand::Mouse.write(page, "#order-stock", "abc").await;
-    Hand::Mouse.write(page, "#order-shares", "7").await;
-    Hand::Mouse.write(page, "#order-limit", "0.02").await;
-    Hand::Mouse.press(page, "#order button").await;
+    send(
+        page,
+        Hand::Mouse,
+        [("#order-stock", "abc"), ("#order-shares", "7"), ("#order-limit", "0.02")],
+        "#order button",
+    )
+    .await;
     page.shows("#open-orders", "Open: 7 left").await;
     page.goto("/#/trade").await;
     page.find("#ticket").await;

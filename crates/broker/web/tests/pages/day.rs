@@ -1,6 +1,6 @@
 //! Every command, done by a person: first with a mouse, then by keyboard alone.
 
-use crate::support::{Hand, PASSWORD, PageLook, Tab, in_browser};
+use crate::support::{Hand, PASSWORD, PageLook, Tab, in_browser, send};
 
 /// All sixteen, as the history calls them.
 const COMMANDS: [&str; 16] = [
@@ -49,9 +49,7 @@ async fn day(page: &Tab, hand: Hand, name: &str) {
 }
 
 pub(crate) async fn sign_up(page: &Tab, hand: Hand, name: &str) {
-    hand.write(page, "#up-name", name).await;
-    hand.write(page, "#up-password", PASSWORD).await;
-    hand.press(page, "#sign-up button").await;
+    send(page, hand, [("#up-name", name), ("#up-password", PASSWORD)], "#sign-up button").await;
     page.find("#ticket").await;
 }
 
@@ -60,8 +58,7 @@ pub(crate) async fn add_and_quote(page: &Tab, hand: Hand) {
     page.shows("#add-estimate", "You will have $100,000.00").await;
     hand.press(page, "#add button").await;
     page.shows("#cash", "$100,000.00").await;
-    hand.write(page, "#stock", "abc").await;
-    hand.press(page, "#pick button").await;
+    send(page, hand, [("#stock", "abc")], "#pick button").await;
     page.shows("#pick .done", "ABC is at $").await;
     page.shows("#age", "old").await;
 }
@@ -95,25 +92,21 @@ async fn triggers(page: &Tab, hand: Hand) {
 }
 
 async fn what_is_refused_is_said_beside_the_field(page: &Tab, hand: Hand) {
-    hand.write(page, "#stock", "goog").await;
-    hand.press(page, "#pick button").await;
+    send(page, hand, [("#stock", "goog")], "#pick button").await;
     page.shows("#stock-error", "one to three letters").await;
     hand.write(page, "#stock", "abc").await;
     hand.side(page, "buy").await;
     hand.write(page, "#amount", "$1,000").await;
     page.shows("#ticket-estimate", "shares for $").await;
-    hand.write(page, "#amount", "12.345").await;
-    hand.press(page, "#ticket button").await;
+    send(page, hand, [("#amount", "12.345")], "#ticket button").await;
     page.shows("#amount-error", "two decimals").await;
-    hand.write(page, "#amount", "9999999").await;
-    hand.press(page, "#ticket button").await;
+    send(page, hand, [("#amount", "9999999")], "#ticket button").await;
     page.shows("#amount-error", "You do not have enough free cash.").await;
 }
 
 async fn log(page: &Tab, hand: Hand) {
     hand.press(page, "nav a[href='#/you']").await;
-    hand.write(page, "#file", "day.xml").await;
-    hand.press(page, "#dump button").await;
+    send(page, hand, [("#file", "day.xml")], "#dump button").await;
     page.shows("#dump .done", "day.xml").await;
 }
 
@@ -131,12 +124,9 @@ async fn history(page: &Tab, hand: Hand) {
 
 async fn sign_out_and_in(page: &Tab, hand: Hand, name: &str) {
     hand.press(page, "#sign-out").await;
-    hand.write(page, "#in-name", name).await;
-    hand.write(page, "#in-password", "not the password").await;
-    hand.press(page, "#sign-in button").await;
+    send(page, hand, [("#in-name", name), ("#in-password", "not the password")], "#sign-in button").await;
     page.shows("#in-password-error", "The name or password is wrong.").await;
-    hand.write(page, "#in-password", PASSWORD).await;
-    hand.press(page, "#sign-in button").await;
+    send(page, hand, [("#in-password", PASSWORD)], "#sign-in button").await;
     hand.press(page, "nav a[href='#/trade']").await;
     page.shows("#holdings", "ABC").await;
 }

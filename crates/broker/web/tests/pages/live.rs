@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::day::{add_and_quote, sign_up};
-use crate::support::{Hand, PASSWORD, Tab, in_browser};
+use crate::support::{Hand, PASSWORD, Tab, in_browser, send};
 
 /// Bytes on the wire until the trading page can be used.
 const WEIGHT_MAX: u64 = 300_000;
@@ -34,8 +34,7 @@ fn a_command_whose_answer_is_lost_is_done_once() {
         let script = "const real = window.fetch; let lost = 0; window.fetch = async (path, asked) => { const answer = await real(path, asked); \
                       if (asked?.method === 'POST' && lost < 2) { lost += 1; window.lost = lost; throw new TypeError('cut'); } return answer; }";
         page.script(script, Value::Null).await;
-        Hand::Mouse.write(&page, "#add-amount", "500").await;
-        Hand::Mouse.press(&page, "#add button").await;
+        send(&page, Hand::Mouse, [("#add-amount", "500")], "#add button").await;
         page.shows("#add .done", "Added $500.00").await;
         assert_eq!(page.script("return window.lost", Value::Null).await, json!(2), "two answers were lost");
         page.shows("#cash", "$500.00").await;
@@ -65,8 +64,7 @@ fn unanswered_command_is_resent_and_done_once() {
         Hand::Mouse.press(&page, "#add button").await;
         page.shows("#add .done", "Added $500.00").await;
         page.shows("#cash", "$500.00").await;
-        Hand::Mouse.write(&page, "#add-amount", "500").await;
-        Hand::Mouse.press(&page, "#add button").await;
+        send(&page, Hand::Mouse, [("#add-amount", "500")], "#add button").await;
         page.shows("#cash", "$1,000.00").await;
     });
 }
@@ -77,12 +75,10 @@ fn new_command_after_unanswered_one_notes_doubt() {
     in_browser(|page, _server| async move {
         sign_up(&page, Hand::Mouse, "doubt").await;
         page.script(CUT, Value::Null).await;
-        Hand::Mouse.write(&page, "#add-amount", "500").await;
-        Hand::Mouse.press(&page, "#add button").await;
+        send(&page, Hand::Mouse, [("#add-amount", "500")], "#add button").await;
         page.shows("#add .error[role=alert]", "Press the same button again").await;
         page.script("window.isCut = false", Value::Null).await;
-        Hand::Mouse.write(&page, "#add-amount", "70").await;
-        Hand::Mouse.press(&page, "#add button").await;
+        send(&page, Hand::Mouse, [("#add-amount", "70")], "#add button").await;
         page.shows("#add .done", "Added $70.00").await;
         page.shows(".notice.doubt", "“add 500.00” was executed before is not known").await;
         page.shows("#cash", "$570.00").await;
@@ -95,8 +91,7 @@ fn confirming_superseded_pending_does_nothing() {
     in_browser(|page, _server| async move {
         sign_up(&page, Hand::Mouse, "windows").await;
         add_and_quote(&page, Hand::Mouse).await;
-        Hand::Mouse.write(&page, "#amount", "20000").await;
-        Hand::Mouse.press(&page, "#ticket button").await;
+        send(&page, Hand::Mouse, [("#amount", "20000")], "#ticket button").await;
         page.find("[id^=commit-buy-]").await;
         // Another window buys, and this one hears nothing of it: its account is read when it is refused.
         let script = "const done = arguments[1]; fetch('/api/v1/session').then((answer) => answer.json()).then(({ csrf }) => \
@@ -116,15 +111,17 @@ fn a_password_is_changed_and_all_sessions_end_from_the_page() {
     in_browser(|page, _server| async move {
         sign_up(&page, Hand::Mouse, "secret").await;
         page.goto("/#/you").await;
-        Hand::Mouse.write(&page, "#password-now", PASSWORD).await;
-        Hand::Mouse.write(&page, "#password-new", "short").await;
-        Hand::Mouse.press(&page, "#password button").await;
+        send(
+            &page,
+            Hand::Mouse,
+            [("#password-now", PASSWORD), ("#password-new", "short")],
+            "#password button",
+        )
+        .await;
         page.shows("#password-new-error", "10 characters").await;
-        Hand::Mouse.write(&page, "#password-new", "another password").await;
-        Hand::Mouse.press(&page, "#password button").await;
+        send(&page, Hand::Mouse, [("#password-new", "another password")], "#password button").await;
         page.shows("#password .done", "is changed").await;
-        Hand::Mouse.write(&page, "#totp-own", "another password").await;
-        Hand::Mouse.press(&page, "#totp-begin button").await;
+        send(&page, Hand::Mouse, [("#totp-own", "another password")], "#totp-begin button").await;
         page.find("#totp-code").await;
         Hand::Mouse.press(&page, "#sign-out-all").await;
         page.find("#sign-in").await;
@@ -137,11 +134,9 @@ fn a_trigger_that_fires_is_told_without_asking() {
     in_browser(|page, server| async move {
         sign_up(&page, Hand::Mouse, "trigger").await;
         add_and_quote(&page, Hand::Mouse).await;
-        Hand::Mouse.write(&page, "#buy-amount", "20000").await;
-        Hand::Mouse.press(&page, "#set-buy-amount button").await;
+        send(&page, Hand::Mouse, [("#buy-amount", "20000")], "#set-buy-amount button").await;
         page.shows("#buy-trigger-now", "not armed").await;
-        Hand::Mouse.write(&page, "#buy-price", "0.50").await;
-        Hand::Mouse.press(&page, "#set-buy-trigger button").await;
+        send(&page, Hand::Mouse, [("#buy-price", "0.50")], "#set-buy-trigger button").await;
         page.shows("#buy-trigger-now", "armed at $0.50").await;
         page.shows("#feed", "Live").await;
         server.price("ABC", 40);
@@ -158,8 +153,7 @@ fn what_is_not_confirmed_in_time_is_given_back_and_told() {
     in_browser(|page, server| async move {
         sign_up(&page, Hand::Mouse, "lapses").await;
         add_and_quote(&page, Hand::Mouse).await;
-        Hand::Mouse.write(&page, "#amount", "20000").await;
-        Hand::Mouse.press(&page, "#ticket button").await;
+        send(&page, Hand::Mouse, [("#amount", "20000")], "#ticket button").await;
         page.shows("#pending", "s left").await;
         page.shows("#feed", "Live").await;
         server.pass(61_000);

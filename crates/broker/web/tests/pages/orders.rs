@@ -1,7 +1,7 @@
 //! Orders on the exchange, by mouse and by keyboard alone; and what a supervisor says of them.
 
 use crate::day::{add_and_quote, sign_up};
-use crate::support::{Hand, Server, Tab, in_browser};
+use crate::support::{Hand, Server, Tab, in_browser, send};
 
 #[test]
 #[ignore = "all: in a browser"]
@@ -117,16 +117,12 @@ async fn supervise(page: &Tab, server: &Server, hand: Hand) {
     page.find("#sign-in").await;
     server.enter_supervisor(page).await;
     hand.press(page, "nav a[href='#/supervisor']").await;
-    hand.write(page, "#customer-name", "nobody").await;
-    hand.press(page, "#look button").await;
+    send(page, hand, [("#customer-name", "nobody")], "#look button").await;
     page.shows("#customer-name-error", "There is no account of that name.").await;
-    hand.write(page, "#customer-name", "customer").await;
-    hand.press(page, "#look button").await;
+    send(page, hand, [("#customer-name", "customer")], "#look button").await;
     page.shows("#customer-now", "May place orders").await;
     page.shows("#limits", "Standard: 1,000,000").await;
-    hand.write(page, "#limit-shares", "25").await;
-    hand.write(page, "#limit-loss", "1000").await;
-    hand.press(page, "#limits button").await;
+    send(page, hand, [("#limit-shares", "25"), ("#limit-loss", "1000")], "#limits button").await;
     page.until(
         "return document.getElementById('limit-loss')?.value === '1000.00'",
         serde_json::Value::Null,

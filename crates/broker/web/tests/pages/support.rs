@@ -17,3 +17,11 @@ pub(crate) fn in_browser<F: Future<Output = ()>>(test: impl FnOnce(Tab, Server) 
         test(page, server).await;
     });
 }
+
+/// Writes each text into its field, then presses the button.
+pub(crate) async fn send<const N: usize>(page: &Tab, hand: Hand, fields: [(&str, &str); N], button: &str) {
+    for (field, text) in fields {
+        hand.write(page, field, text).await;
+    }
+    hand.press(page, button).await;
+}

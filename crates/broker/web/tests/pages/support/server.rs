@@ -10,7 +10,7 @@ use pares_web::{WebServer, WebSettings, WebTransport, add_person};
 use super::stand_in::MemoryBroker;
 use super::{Hand, Tab};
 
-/// Everybody's password.
+/// The password of all.
 pub(crate) const PASSWORD: &str = "correct horse battery";
 const SUPERVISOR: &str = "supervisor";
 
