@@ -107,7 +107,7 @@ fn run(site: &mut Process<Accounts>, mut of_user: BTreeMap<u64, VecDeque<BrokerR
     refused
 }
 
-/// Reads the log by a client, while the site goes on, and replays it.
+/// Reads the log by a client, while the site continues, and replays it.
 fn replayed(site: &mut Process<Accounts>) -> AuditReport {
     let address = site.clients_address().unwrap().unwrap();
     let reader = std::thread::spawn(move || {

@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> BrokerageResult {
 }
 
 /// Replays the log at `path`.
-pub(crate) fn replay(path: &Path) -> Result<AuditReport, BrokerageError> {
+pub(crate) fn replay(path: &Path) -> BrokerageResult<AuditReport> {
     let reading = || BrokerageError::io(format!("reading {}", path.display()));
     let mut lines = BufReader::with_capacity(1 << 16, File::open(path).map_err(reading())?);
     let (mut replay, mut line) = (AuditReplay::default(), String::new());

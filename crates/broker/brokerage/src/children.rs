@@ -13,16 +13,16 @@ use pares_wice::SiteId;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 pub use self::places::{BrokerPlaces, BrokerPlan, sites_of};
-use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed, usage};
 
 mod lives;
 mod places;
 
 use self::lives::{Deaths, Lives};
 
-/// One at work, and one that takes over.
+/// One that is active, and one that takes over.
 const ROUTERS: usize = 2;
-/// What was told to end and has not is killed.
+/// A process that does not end on a signal is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// The command of this program that runs a site.
 const SITE_RUN: &[&str] = &["broker", "site"];
@@ -33,7 +33,7 @@ pub(crate) fn end_with(parent: Option<u32>) -> BrokerageResult {
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
     bound.map_err(|error| BrokerageError::io("binding this process to its parent")(error.into()))?;
     let is_there = rustix::process::getppid().is_some_and(|id| id.as_raw_nonzero().get() as u32 == parent);
-    if is_there { Ok(()) } else { Err(BrokerageError::Usage("the parent process has ended".into())) }
+    if is_there { Ok(()) } else { Err(usage("the parent process has ended")) }
 }
 
 /// One of a broker's processes.
@@ -60,7 +60,7 @@ impl std::fmt::Display for BrokerPart {
     }
 }
 
-/// What processes are told besides where the others are.
+/// What processes receive besides where the others are.
 #[derive(Clone, Debug, Default)]
 pub struct ToldBesides {
     /// Where fronts write dumps to; without, to a folder `logs` beside the sites.
@@ -97,7 +97,7 @@ impl Children {
         config: &SitesConfig,
         places: BrokerPlaces,
         told: ToldBesides,
-    ) -> Result<Self, BrokerageError> {
+    ) -> BrokerageResult<Self> {
         let program = std::env::current_exe();
         let program = program.map_err(BrokerageError::io("finding the path of this program"))?;
         let now = Instant::now();
@@ -133,7 +133,7 @@ impl Children {
     ///
     /// # Errors
     /// If the operating system refuses; if no site, or no front, can serve, and none will if it is tried again.
-    pub fn revive(&mut self) -> Result<Vec<String>, BrokerageError> {
+    pub fn revive(&mut self) -> BrokerageResult<Vec<String>> {
         let mut said = Vec::new();
         for (part, how) in self.dead()? {
             let pause = self.lives.died(part, how);
@@ -151,7 +151,7 @@ impl Children {
     }
 
     /// Those that have ended by themselves since it was asked last.
-    fn dead(&mut self) -> Result<Vec<(BrokerPart, ExitStatus)>, BrokerageError> {
+    fn dead(&mut self) -> BrokerageResult<Vec<(BrokerPart, ExitStatus)>> {
         let ended = self.sites.ended().map_err(failed)?;
         let mut dead: Vec<_> = ended.into_iter().map(|(site, how)| (BrokerPart::Site(site), how)).collect();
         for (part, child) in &mut self.running {
@@ -265,7 +265,7 @@ impl Children {
         parts.iter().for_each(|part| self.signal(*part, Signal::STOP));
     }
 
-    /// Lets a part go on that was stopped.
+    /// Lets a stopped part continue.
     pub fn go_on(&self, part: BrokerPart) {
         self.signal(part, Signal::CONT);
     }

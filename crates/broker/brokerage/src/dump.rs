@@ -1,4 +1,4 @@
-//! The log as a file, page by page, while the site goes on; and what each user has, to be held against it.
+//! The log as a file, page by page, while the site continues; and what each user has, to be held against it.
 //!
 //! The first page is read from the latest version, so that the file has everything that was answered before it was asked for; the others from no older one. Each user's entries are
 //! complete and in order up to some moment behind that. The file appears under its name when it is whole.
@@ -39,7 +39,7 @@ pub(crate) struct Dumps {
 struct Writing {
     ticket: u64,
     user: Option<UserName>,
-    thread: JoinHandle<Result<u64, BrokerageError>>,
+    thread: JoinHandle<BrokerageResult<u64>>,
 }
 
 /// A dump that was commanded.
@@ -77,8 +77,8 @@ impl Dumps {
         self.waiting.is_empty() && self.writing.is_none()
     }
 
-    /// Goes on with them; the ticket of one that is over, and how many entries the file has that is there now, or why there is none.
-    pub(crate) fn progress(&mut self) -> Option<(u64, Result<u64, BrokerageError>)> {
+    /// Continues them; the ticket of one that is over, and how many entries the file has that is there now, or why there is none.
+    pub(crate) fn progress(&mut self) -> Option<(u64, BrokerageResult<u64>)> {
         if let Some(over) = self.writing.take_if(|writing| writing.thread.is_finished()) {
             let panicked = |_| Err(failed("a thread that writes a log has panicked"));
             return Some((over.ticket, over.thread.join().unwrap_or_else(panicked)));
@@ -124,7 +124,7 @@ pub(crate) fn write(
     user: Option<UserName>,
     path: &Path,
     so_far: impl FnMut(u64),
-) -> Result<u64, BrokerageError> {
+) -> BrokerageResult<u64> {
     let part = part_of(path);
     let written = write_part(sites, user, path, &part, so_far);
     if written.is_err() {
@@ -175,7 +175,7 @@ fn write_part(
     path: &Path,
     part: &Path,
     mut so_far: impl FnMut(u64),
-) -> Result<u64, BrokerageError> {
+) -> BrokerageResult<u64> {
     let writing = || BrokerageError::io(format!("writing {}", path.display()));
     let mut file = BufWriter::new(File::create(part).map_err(writing())?);
     let count = pages(&mut Client::new(READER, 0, sites), user, |text, count| {
@@ -190,8 +190,8 @@ fn write_part(
 fn pages(
     client: &mut Client,
     user: Option<UserName>,
-    mut tell: impl FnMut(&str, u64) -> Result<(), BrokerageError>,
-) -> Result<u64, BrokerageError> {
+    mut tell: impl FnMut(&str, u64) -> BrokerageResult,
+) -> BrokerageResult<u64> {
     let count = Cell::new(0);
     let page = |from: Option<Key>| {
         let is_first = from.is_none();
@@ -208,7 +208,7 @@ fn pages(
 pub(crate) fn summaries(
     sites: Vec<Door>,
     users: Vec<UserName>,
-) -> Result<BTreeMap<String, AccountSummary>, BrokerageError> {
+) -> BrokerageResult<BTreeMap<String, AccountSummary>> {
     let mut client = Client::new(READER, 0, sites);
     // From here on it is shown nothing older.
     client.read_latest(&BrokerRead::Log { user: None, from: None }.to_bytes(), PATIENCE).map_err(failed)?;

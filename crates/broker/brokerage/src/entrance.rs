@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use pares_tls::TlsError;
 use pares_web::WebTransport;
 
-use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed, usage};
 
 /// Arguments about it.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -31,7 +31,7 @@ impl Entrance {
     ///
     /// # Errors
     /// If certificate and key are not what they should be.
-    pub(crate) fn transport(&self) -> Result<WebTransport, BrokerageError> {
+    pub(crate) fn transport(&self) -> BrokerageResult<WebTransport> {
         match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => {
                 pares_tls::web_server(certificate, key).map(WebTransport::Tls).map_err(unusable)
@@ -50,7 +50,7 @@ impl Entrance {
         if http.ip().is_loopback() || !matches!(transport, WebTransport::Loopback) {
             return Ok(());
         }
-        Err(BrokerageError::Usage(format!(
+        Err(usage(format!(
             "at {http}, others on the network could read passwords: give --tls-cert FILE and --tls-key FILE, or --plain-behind-proxy if only a TLS proxy can reach it"
         )))
     }
@@ -75,11 +75,11 @@ impl Entrance {
 /// What to do about certificate and key.
 fn unusable(error: TlsError) -> BrokerageError {
     match error {
-        TlsError::File { path, why } => BrokerageError::Usage(format!(
+        TlsError::File { path, why } => usage(format!(
             "{} cannot be used ({why}): --tls-cert and --tls-key must name the PEM files of a certificate and its private key",
             path.display()
         )),
-        TlsError::Mismatch(why) => BrokerageError::Usage(format!(
+        TlsError::Mismatch(why) => usage(format!(
             "the files of --tls-cert and --tls-key do not match ({why}): name the key of that certificate"
         )),
         other => failed(other),

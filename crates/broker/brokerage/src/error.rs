@@ -1,5 +1,7 @@
 //! Why a broker's command was not done.
 
+use std::path::Path;
+
 use pares_operator::OperatorError;
 
 /// An error of `pares broker`: what was tried, and why it failed.
@@ -11,10 +13,10 @@ pub enum BrokerageError {
     /// It was tried and failed, or what was checked does not hold.
     #[error("{0}")]
     Failed(String),
-    /// A site cannot run until somebody has repaired what it keeps.
+    /// A site cannot run until its operator has repaired what it keeps.
     #[error("{0}")]
     Damaged(String),
-    /// Somebody has ended it with a signal.
+    /// A signal has ended it.
     #[error("stopped")]
     Stopped,
     /// The operating system refused something.
@@ -28,7 +30,7 @@ pub enum BrokerageError {
 }
 
 /// What a broker's commands return.
-pub type BrokerageResult = Result<(), BrokerageError>;
+pub type BrokerageResult<T = ()> = Result<T, BrokerageError>;
 
 impl BrokerageError {
     /// Wraps an I/O error with what was being done.
@@ -53,6 +55,16 @@ pub(crate) fn of_site(error: OperatorError) -> BrokerageError {
         OperatorError::Damaged(why) => BrokerageError::Damaged(why),
         other => failed(other),
     }
+}
+
+/// What was asked cannot be done.
+pub(crate) fn usage(why: impl ToString) -> BrokerageError {
+    BrokerageError::Usage(why.to_string())
+}
+
+/// Only with `--force` is a file overwritten.
+pub(crate) fn already_exists(file: &Path) -> BrokerageError {
+    usage(format!("{} already exists: name another file, or use --force", file.display()))
 }
 
 /// It was tried and failed.

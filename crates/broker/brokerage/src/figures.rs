@@ -41,9 +41,9 @@ pub struct DeathFigures {
     pub max_gap_ms: f64,
     /// The same while something was stopped.
     pub max_gap_silent_ms: f64,
-    /// The same where the front died, and they went on at another.
+    /// The same where the front died, and they continued at another.
     pub max_gap_moved_ms: f64,
-    /// The longest such time of each blow, where the front lived, by what was killed or stopped.
+    /// The longest such time of each fault, where the front lived, by what was killed or stopped.
     pub gaps_ms: BTreeMap<&'static str, GapTimes>,
     /// From the loss of a site that certified until another one did.
     pub elections_ms: GapTimes,

@@ -1,4 +1,4 @@
-//! A front in its duty cycle: what it wants done is done, and what comes of it is told to it.
+//! A front in its duty cycle: what it wants done is done, and it receives what comes of it.
 //!
 //! The accounts are a site of this process, or sites elsewhere; quotes come from the server itself, or from desks. The front does not know which, nor what is lost on the way: a request is asked for under its name until there is an answer.
 
@@ -71,7 +71,7 @@ pub(crate) struct Floor {
     pub(crate) submitted: u64,
     /// To be read for the front.
     looks: Vec<(u64, BrokerRead)>,
-    /// Quotes that came since somebody asked.
+    /// Quotes that came since the last question.
     learned: Vec<StockQuote>,
     direct: DirectClients,
     /// What the next turn says.
@@ -94,7 +94,7 @@ impl Floor {
         store: Option<&str>,
         quotes: SocketAddr,
         hedge: Option<Duration>,
-    ) -> Result<Self, BrokerageError> {
+    ) -> BrokerageResult<Self> {
         let site = OwnSite::open(dir, durability, store)?;
         let quoter =
             Quoter::start(quotes, hedge, || ()).map_err(BrokerageError::io("starting the quoter"))?;
@@ -137,16 +137,16 @@ impl Floor {
     }
 
     /// Where the site of this process is reached.
-    pub(crate) fn address(&self) -> Result<SocketAddr, BrokerageError> {
+    pub(crate) fn address(&self) -> BrokerageResult<SocketAddr> {
         Ok(self.own_site()?.address())
     }
 
     /// How the site of this process is.
-    pub(crate) fn report(&self) -> Result<SiteReport, BrokerageError> {
+    pub(crate) fn report(&self) -> BrokerageResult<SiteReport> {
         self.own_site()?.report()
     }
 
-    fn own_site(&self) -> Result<&OwnSite, BrokerageError> {
+    fn own_site(&self) -> BrokerageResult<&OwnSite> {
         match &self.executing {
             Executing::Here(site) => Ok(site),
             Executing::Sites(_) => Err(failed("the sites are elsewhere")),
@@ -154,7 +154,7 @@ impl Floor {
     }
 
     /// A command of a workload arrives, behind what arrived before of its user; its place among all that did.
-    pub(crate) fn arrives(&mut self, line: WorkloadLine) -> Result<u64, BrokerageError> {
+    pub(crate) fn arrives(&mut self, line: WorkloadLine) -> BrokerageResult<u64> {
         self.users.extend(line.command.user.clone());
         self.arrives_as(0, line, CommandOrder::Arrival { name: None }).map_err(failed)
     }
@@ -188,13 +188,12 @@ impl Floor {
         if !self.has_room() {
             return Err(NotTaken::Busy);
         }
-        let mut effects = Vec::new();
-        let arrival = self.front.arrives(arrival, now_ms(), &mut effects)?;
-        if let Some(user) = dump_of {
+        let arrived = self.front.arrives(arrival, now_ms());
+        if let (Ok(_), Some(user)) = (&arrived, dump_of) {
             self.dump_begins(user);
         }
-        self.carry_out(effects);
-        Ok(arrival)
+        self.carry_out();
+        arrived
     }
 
     /// Quotes that desks have given since it was asked last.
@@ -209,9 +208,8 @@ impl Floor {
 
     /// What was read; none if no site has answered.
     pub(crate) fn looked(&mut self, number: u64, answer: Option<&[u8]>) {
-        let mut effects = Vec::new();
-        self.front.looked(number, answer, now_ms(), &mut effects);
-        self.carry_out(effects);
+        self.front.looked(number, answer, now_ms());
+        self.carry_out();
     }
 
     /// How far this front has seen: who reads on its account is shown nothing older.
@@ -243,39 +241,37 @@ impl Floor {
 
     /// No command comes any more.
     pub(crate) fn close(&mut self) {
-        let mut effects = Vec::new();
-        self.front.close(now_ms(), &mut effects);
-        self.carry_out(effects);
+        self.front.close(now_ms());
+        self.carry_out();
     }
 
     /// Does what is to be done, and says which commands have their reply since the last turn.
-    pub(crate) fn turn(&mut self) -> Result<Vec<Told>, BrokerageError> {
-        let mut effects = Vec::new();
-        self.front.tick(now_ms(), &mut effects);
+    pub(crate) fn turn(&mut self) -> BrokerageResult<Vec<Told>> {
+        self.front.tick(now_ms());
         for news in self.quoting.turn(self.front.number().unwrap_or_default()) {
-            self.quoted(news, &mut effects);
+            self.quoted(news);
         }
-        self.carry_out(effects);
+        self.carry_out();
         self.turn_site()?;
         Ok(std::mem::take(&mut self.told))
     }
 
-    /// Lets the site of this process go on while the front does nothing that needs it.
-    pub(crate) fn turn_site(&mut self) -> Result<(), BrokerageError> {
+    /// Lets the site of this process continue while the front does nothing that needs it.
+    pub(crate) fn turn_site(&mut self) -> BrokerageResult {
         for answer in self.answers()? {
             self.answered(answer)?;
         }
         Ok(())
     }
 
-    fn answers(&mut self) -> Result<Vec<SiteAnswer>, BrokerageError> {
+    fn answers(&mut self) -> BrokerageResult<Vec<SiteAnswer>> {
         match &mut self.executing {
             Executing::Here(site) => site.turn(WAIT_MAX),
             Executing::Sites(link) => Ok(link.turn()),
         }
     }
 
-    fn quoted(&mut self, news: DeskNews, effects: &mut Vec<FrontEffect>) {
+    fn quoted(&mut self, news: DeskNews) {
         match news {
             DeskNews::Answer(hit, answer) => {
                 if let Some(asked) = self.asked.remove(&hit) {
@@ -287,14 +283,14 @@ impl Floor {
                 if matches!(self.quoting, Quoting::Desks(_)) {
                     self.learned.extend(answer.iter().map(|brought| brought.quote.clone()));
                 }
-                self.front.quote(hit, answer, now_ms(), effects);
+                self.front.quote(hit, answer, now_ms());
             }
-            DeskNews::Hit(brought) => self.front.take_hit(brought, now_ms(), effects),
+            DeskNews::Hit(brought) => self.front.take_hit(brought, now_ms()),
         }
     }
 
-    fn carry_out(&mut self, effects: Vec<FrontEffect>) {
-        for effect in effects {
+    fn carry_out(&mut self) {
+        for effect in self.front.take_effects() {
             match effect {
                 FrontEffect::Ask { hit, symbol, user } => {
                     self.asked.insert(hit, Instant::now());
@@ -347,22 +343,20 @@ impl Floor {
         if let Some(request) = self.open.remove(&id) {
             self.seen.push((request, reply.clone()));
         }
-        let mut effects = Vec::new();
-        self.front.answered(id, reply, now_ms(), &mut effects);
-        self.carry_out(effects);
+        self.front.answered(id, reply, now_ms());
+        self.carry_out();
         Ok(())
     }
 
-    /// The accounts do not take a request: something is damaged. A run ends; a front gives its command up, with those that wait for it, and goes on.
+    /// The accounts do not take a request: something is damaged. A run ends; a front gives its command up, with those that wait for it, and continues.
     fn not_taken(&mut self, id: TransactionId, why: &str) -> BrokerageResult {
         let what = format!("the accounts reject a request of this front: {why}");
         if matches!(self.executing, Executing::Here(_)) {
             return Err(failed(what));
         }
         pares_text::tell!("{what}");
-        let mut effects = Vec::new();
-        self.front.not_taken(id, now_ms(), &mut effects);
-        self.carry_out(effects);
+        self.front.not_taken(id, now_ms());
+        self.carry_out();
         Ok(())
     }
 }

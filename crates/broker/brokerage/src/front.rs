@@ -14,7 +14,6 @@ mod old_stamps;
 mod web;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +37,7 @@ use crate::dump::{Dumps, is_running, remove_left_parts};
 use crate::entrance::Entrance;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::floor::{Executing, Floor, Quoting, Told};
-use crate::link::{Port, SocketOwner};
+use crate::link::{self, Port, SocketOwner};
 use crate::on_loopback;
 use crate::readers::Readers;
 use crate::site_link::SiteLink;
@@ -123,11 +122,11 @@ pub fn run(args: &Args) -> BrokerageResult {
 }
 
 /// The sites of the system in `dir`, as their clients see them.
-pub(crate) fn access(dir: &Path) -> Result<Access, BrokerageError> {
+pub(crate) fn access(dir: &Path) -> BrokerageResult<Access> {
     Access::named(sites_of(dir)?, dir, &[CLIENT, OPERATOR]).map_err(failed)
 }
 
-/// Waits a moment until one of them lets itself be connected to.
+/// Waits a moment until one of them accepts connections.
 ///
 /// # Errors
 /// If none does: how the broker is started.
@@ -149,7 +148,7 @@ pub(crate) fn reached(access: &Access, dir: &Path) -> BrokerageResult {
 }
 
 /// The doors of all of them.
-pub(crate) fn doors(access: &Access) -> Result<Vec<Door>, BrokerageError> {
+pub(crate) fn doors(access: &Access) -> BrokerageResult<Vec<Door>> {
     let sites = pares_operator::sites::all(&access.config);
     sites.into_iter().map(|site| access.door(site).map_err(failed)).collect()
 }
@@ -176,7 +175,7 @@ struct FrontProcess {
 type Looked = (u64, Option<Vec<u8>>);
 
 impl FrontProcess {
-    fn open(args: &Args) -> Result<Self, BrokerageError> {
+    fn open(args: &Args) -> BrokerageResult<Self> {
         let access = access(&args.dir)?;
         std::fs::create_dir_all(&args.logs)
             .map_err(BrokerageError::io(format!("making {}", args.logs.display())))?;
@@ -216,12 +215,8 @@ impl FrontProcess {
     }
 
     fn turn(&mut self) -> BrokerageResult {
-        match self.poll.poll(&mut self.events, Some(WAIT_MAX)) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                return Err(BrokerageError::io("waiting for sockets")(error));
-            }
-            _ => {}
-        }
+        link::wait(&mut self.poll, &mut self.events, Some(WAIT_MAX))
+            .map_err(BrokerageError::io("waiting for sockets"))?;
         for event in &self.events {
             match SocketOwner::of(event.token()) {
                 _ if event.token() == WAKER => {}
@@ -250,7 +245,7 @@ impl FrontProcess {
         Ok(())
     }
 
-    /// A command has its reply; that of a dump is told when the file is there.
+    /// A command has its reply; that of a dump is sent when the file is there.
     fn told(&mut self, told: Told) {
         let named = told.dump().and_then(|command| Some((command.user.clone(), command.file.clone()?)));
         let Some((user, name)) = named else { return self.tell(&told) };
@@ -259,7 +254,7 @@ impl FrontProcess {
         self.dumping.insert(told.arrival, told);
     }
 
-    fn dumped(&mut self, ticket: u64, written: Result<u64, BrokerageError>) {
+    fn dumped(&mut self, ticket: u64, written: BrokerageResult<u64>) {
         let Some(mut told) = self.dumping.remove(&ticket) else { return };
         if let Err(error) = written {
             pares_text::tell!("a log was not written: {error}");
@@ -283,7 +278,7 @@ impl FrontProcess {
         for (number, read) in self.floor.looks() {
             let (tell, waker) = (self.looked.0.clone(), Arc::clone(&self.waker));
             self.readers.read(read.to_bytes(), self.floor.horizon(), move |answer| {
-                // A front that has ended is told nothing.
+                // A front that has ended receives nothing.
                 let _ = tell.send((number, answer.ok()));
                 let _ = waker.wake();
             });

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use pares_broker::{StockSymbol, Verb, dollars};
 use pares_random::Random;
 
-use crate::error::{BrokerageError, BrokerageResult};
+use crate::error::{BrokerageError, BrokerageResult, already_exists};
 
 /// All commands but the dump, as the columns of the chances.
 const VERBS: [Verb; 15] = [
@@ -98,16 +98,13 @@ impl Args {
 pub fn run(args: &Args) -> BrokerageResult {
     let writing = || BrokerageError::io(format!("writing {}", args.file.display()));
     if args.file.is_file() && !args.force {
-        let file = args.file.display();
-        return Err(BrokerageError::Usage(format!(
-            "{file} already exists: name another file, or use --force"
-        )));
+        return Err(already_exists(&args.file));
     }
     let mut file = BufWriter::new(File::create(&args.file).map_err(writing())?);
     let mut draw = Random::new(args.seed);
     let mut users: Vec<Last> = Vec::new();
     for number in 1..args.commands {
-        // Everybody begins with money, as in the published files.
+        // All users begin with money, as in the published files.
         let at = if number <= args.users { number - 1 } else { below(&mut draw, args.users) };
         if number <= args.users {
             users.push(Last::default());

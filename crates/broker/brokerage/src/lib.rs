@@ -14,14 +14,14 @@
 //! | `floor` | a front in its duty cycle; `own_site` a site of this process, `site_link` the way to sites elsewhere |
 //! | `front` | a front as a process: the port for loaders, pages and HTTP |
 //! | `desk` | quote desks as processes, and a front's end of them |
-//! | `loader` | who brings commands, and goes on at another front |
+//! | `loader` | a client that brings commands, and continues at another front |
 //! | `up`, `children` | all processes on one machine |
 //! | `entrance` | how people reach the pages: plain, TLS, behind a proxy |
 //! | `link` | sockets that never wait |
 //! | `readers`, `direct` | reads, and requests that no user's order binds |
 //! | `quoter` | questions to the quote server |
 //! | [`quote_server`] | the stand-in for it |
-//! | `dump` | the log as a file, page by page, while the site goes on |
+//! | `dump` | the log as a file, page by page, while the site continues |
 //! | `person` | people who may sign in |
 //! | `audit` | such a file, replayed |
 //! | `generate` | workloads of any size |

@@ -1,7 +1,7 @@
 //! A loader: commands to fronts, each executed once though fronts die.
 //!
-//! It keeps every line until that is answered. When its front is gone it goes on with its session at the next one, and says all lines again that have no answer, in their order; the first of each user with
-//! the one that came before, so that the accounts know where to go on. What was executed already is answered again, and not done again.
+//! It keeps every line until that is answered. When its front is gone it continues its session at the next one, and says all lines again that have no answer, in their order; the first of each user with
+//! the one that came before, so that the accounts know where to continue. What was executed already is answered again, and not done again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use mio::{Events, Poll, Token};
 use pares_broker::Verb;
 
-use crate::link::{Conn, Retry};
+use crate::link::{self, Conn, Retry};
 
 /// Longest line of a front, bytes.
 const LINE_MAX: usize = 4 << 10;
@@ -140,10 +140,7 @@ impl Loader {
         if self.say().is_none() {
             self.lose();
         }
-        match self.poll.poll(&mut self.events, Some(wait)) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-            _ => {}
-        }
+        link::wait(&mut self.poll, &mut self.events, Some(wait))?;
         if let Some(conn) = self.conn.as_mut().filter(|_| !self.events.is_empty()) {
             conn.wake();
         }

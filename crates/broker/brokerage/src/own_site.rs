@@ -22,21 +22,21 @@ use pares_site::protocol::Code;
 use pares_site::{Answered, Process, SiteReport, SitesConfig};
 use pares_wice::{Isolation, SiteId, TransactionId};
 
-use crate::error::{BrokerageError, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::site_link::{PAUSE, PAUSE_MAX, SiteAnswer};
 
 /// Between two looks for requests to be handed in again.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Until the site takes part.
+/// Until the site participates.
 const BEGINS_WITHIN: Duration = Duration::from_secs(20);
-/// Requests that are handed to the thread at once: the site begins with them while the front goes on.
+/// Requests that are handed to the thread at once: the site begins with them while the front continues.
 const BATCH: usize = 128;
 /// Longest wait of the site for something to do; a request ends it.
 const WAIT_MAX: Duration = Duration::from_millis(10);
 
 type Requests = Vec<(TransactionId, Vec<u8>)>;
 
-/// What the thread is told.
+/// What the thread receives.
 enum Word {
     Execute(Requests),
     Report(Sender<SiteReport>),
@@ -114,7 +114,7 @@ pub(crate) struct OwnSite {
 
 impl OwnSite {
     /// A site alone in `dir`, which is empty; its items in a file there, or in the PostgreSQL database that the URL `store` names.
-    pub(crate) fn open(dir: &Path, durability: Promise, store: Option<&str>) -> Result<Self, BrokerageError> {
+    pub(crate) fn open(dir: &Path, durability: Promise, store: Option<&str>) -> BrokerageResult<Self> {
         let config = configuration(durability, store);
         config.make_directories(dir).map_err(BrokerageError::io("making the site's directory"))?;
         let mut site = Process::open(&config, SiteId::new(0, 0), dir, Accounts).map_err(failed)?;
@@ -135,13 +135,13 @@ impl OwnSite {
         self.address
     }
 
-    pub(crate) fn report(&self) -> Result<SiteReport, BrokerageError> {
+    pub(crate) fn report(&self) -> BrokerageResult<SiteReport> {
         let (tell, told) = channel();
         self.say(Word::Report(tell))?;
         told.recv().map_err(|_| has_ended())
     }
 
-    fn say(&self, word: Word) -> Result<(), BrokerageError> {
+    fn say(&self, word: Word) -> BrokerageResult {
         let words = self.words.as_ref().ok_or_else(has_ended)?;
         words.send(word).map_err(|_| has_ended())?;
         // A wait that is not ended ends by itself.
@@ -159,7 +159,7 @@ impl OwnSite {
         }
     }
 
-    fn hand_over(&mut self) -> Result<(), BrokerageError> {
+    fn hand_over(&mut self) -> BrokerageResult {
         if self.going.is_empty() {
             return Ok(());
         }
@@ -168,7 +168,7 @@ impl OwnSite {
     }
 
     /// What the site has answered, after waiting for it for `wait` at most.
-    pub(crate) fn turn(&mut self, wait: Duration) -> Result<Vec<SiteAnswer>, BrokerageError> {
+    pub(crate) fn turn(&mut self, wait: Duration) -> BrokerageResult<Vec<SiteAnswer>> {
         self.hand_over()?;
         let mut heard = match self.answers.recv_timeout(wait) {
             Ok(heard) => Some(heard),
@@ -230,7 +230,7 @@ impl SiteThread {
         }
     }
 
-    /// Takes in what was said; whether somebody may say more.
+    /// Takes in what was said; whether the front may say more.
     fn hear(&mut self) -> bool {
         loop {
             match self.words.try_recv() {
@@ -268,7 +268,7 @@ fn configuration(durability: Promise, store: Option<&str>) -> SitesConfig {
     }
 }
 
-fn wait_until_certifying(site: &mut Process<Accounts>) -> Result<(), BrokerageError> {
+fn wait_until_certifying(site: &mut Process<Accounts>) -> BrokerageResult {
     let began = Instant::now();
     let mut report = site.report();
     while report.recalling || report.heard.is_empty() {

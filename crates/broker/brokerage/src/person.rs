@@ -1,6 +1,6 @@
-//! `pares broker person NAME`: somebody may sign in, and may do what is said here.
+//! `pares broker person NAME`: a person may sign in, and may do what is said here.
 //!
-//! A page that makes the first supervisor is found first by somebody else. So the first one is made through the sites, by somebody who may execute
+//! A page that makes the first supervisor may be found first by a stranger. So the first one is made through the sites, by an operator who may execute
 //! there, and nobody can by HTTP. The same way gives another password to who has lost his.
 //!
 //! A password on the command line would be in the shell's history and in the list of processes. So it is read from standard input: a terminal is asked for it twice, and does not show it.
@@ -17,7 +17,7 @@ use pares_wice::codec::Coded as _;
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex};
 
 use crate::children::sites_of;
-use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed, usage};
 use crate::front::reached;
 
 /// Sites that say nothing for so long are given up.
@@ -54,9 +54,9 @@ impl Args {
     }
 
     /// What the sites are asked, in order.
-    fn asked(&self, password: &str) -> Result<Vec<PersonAsked>, BrokerageError> {
+    fn asked(&self, password: &str) -> BrokerageResult<Vec<PersonAsked>> {
         let person = person_of(&WebSettings::default(), &self.name, password);
-        let (name, password) = person.map_err(|why| BrokerageError::Usage(why.to_string()))?;
+        let (name, password) = person.map_err(|why| usage(why))?;
         let rights = self.rights();
         Ok(if self.reset {
             vec![
@@ -94,17 +94,17 @@ fn told_doors(config: &SitesConfig) -> String {
 }
 
 /// A password that was typed twice.
-fn typed(mut ask: impl FnMut(&str) -> Result<String, BrokerageError>) -> Result<String, BrokerageError> {
+fn typed(mut ask: impl FnMut(&str) -> BrokerageResult<String>) -> BrokerageResult<String> {
     let password = ask("password: ")?;
     match ask("the same again: ")? == password {
         true => Ok(password),
-        false => Err(BrokerageError::Usage("the passwords differ: nothing was changed".into())),
+        false => Err(usage("the passwords differ: nothing was changed")),
     }
 }
 
 /// Asks a terminal, which does not show the letters. Keys that would end or stop this process would leave it so: they are letters meanwhile, and Ctrl-C ends a line too.
 #[allow(clippy::print_stderr)] // a question ends without a line's end
-fn ask(question: &str) -> Result<String, BrokerageError> {
+fn ask(question: &str) -> BrokerageResult<String> {
     let of_terminal = |error: rustix::io::Errno| BrokerageError::io("asking for the password")(error.into());
     let shown = termios::tcgetattr(io::stdin()).map_err(of_terminal)?;
     let mut hidden = shown.clone();
@@ -119,7 +119,7 @@ fn ask(question: &str) -> Result<String, BrokerageError> {
 }
 
 /// A line that was typed, without its end.
-fn typed_line(from: impl io::BufRead) -> Result<String, BrokerageError> {
+fn typed_line(from: impl io::BufRead) -> BrokerageResult<String> {
     let mut line = Vec::new();
     for byte in from.bytes() {
         match byte.map_err(BrokerageError::io("reading the password"))? {
@@ -128,11 +128,11 @@ fn typed_line(from: impl io::BufRead) -> Result<String, BrokerageError> {
             other => line.push(other),
         }
     }
-    String::from_utf8(line).map_err(|_| BrokerageError::Usage("a password must be UTF-8".into()))
+    String::from_utf8(line).map_err(|_| usage("a password must be UTF-8"))
 }
 
 /// A line of standard input, without its end.
-fn line() -> Result<String, BrokerageError> {
+fn line() -> BrokerageResult<String> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).map_err(BrokerageError::io("reading the password"))?;
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())

@@ -3,7 +3,7 @@
 //! A thread for each connection would do, until a workload asks for a thousand stocks at once and each waits for seconds. So one thread serves them all:
 //! it reads a line, asks the rules ([`StandIn`]) what to say and when, and says it then. Keys are HMACs of the quote's line, so that they can be checked.
 //!
-//! The system keeps 128 connections for a listener that is not looking, unless it is told otherwise; the next one is not told so, and dials again after a second. So
+//! The system keeps 128 connections for a listener that is not looking, unless a listener asks for more; the next one gets no answer, and dials again after a second. So
 //! a thousand questions at once take a second that nobody asked for. This listener has room for all that it would serve.
 
 use std::cmp::Reverse;
@@ -23,6 +23,7 @@ use pares_os::{clock, descriptors, process};
 use ring::hmac;
 
 use crate::error::{BrokerageError, BrokerageResult};
+use crate::link;
 
 /// Who does not let itself be connected to within this cannot be reached.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
@@ -201,9 +202,9 @@ impl Serving {
     fn run(&mut self, stop: &AtomicBool) {
         let mut events = Events::with_capacity(1_024);
         while !stop.load(Ordering::Relaxed) {
-            match self.poll.poll(&mut events, self.pause()) {
-                Err(error) if error.kind() != ErrorKind::Interrupted => return,
-                _ => {}
+            let pause = self.pause();
+            if link::wait(&mut self.poll, &mut events, pause).is_err() {
+                return;
             }
             for event in &events {
                 match event.token() {

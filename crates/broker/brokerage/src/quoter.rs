@@ -3,11 +3,11 @@
 //! What is asked and when is the desk's to decide; here a question is sent, and its answer read and checked, or the reason why there is none.
 //!
 //! Two things take longer than they should. A server that is dialled by many at once leaves some unheard, and a system dials again only after a second: here a connection that is not there after 50 ms is
-//! begun anew, then after 100, and so on; nothing was asked on it, so it costs nothing. And the server takes up to four seconds for some answers: one that *hedges* asks
+//! begun again, then after 100, and so on; nothing was asked on it, so it costs nothing. And the server takes up to four seconds for some answers: one that *hedges* asks
 //! the same again meanwhile, and takes the first answer. Each of these costs as much as the first, and moves the price; so it is off unless it is asked for.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +19,7 @@ use mio::{Events, Poll, Token, Waker};
 use pares_broker::{StockQuote, StockSymbol, UserName};
 use pares_front::QuoteFault;
 
+use crate::link;
 use open_requests::Asking;
 
 mod open_requests;
@@ -113,9 +114,8 @@ fn run(mut asking: Asking, said: &Receiver<Word>, wake: &dyn Fn()) {
             wake();
         }
         let pause = asking.next_deadline().map(|at| at.saturating_duration_since(Instant::now()));
-        match asking.poll.poll(&mut events, pause) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => return,
-            _ => {}
+        if link::wait(&mut asking.poll, &mut events, pause).is_err() {
+            return;
         }
         for event in events.iter().filter(|event| event.token() != WAKER) {
             asking.progress(event.token().0);

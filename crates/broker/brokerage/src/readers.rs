@@ -4,7 +4,7 @@
 //! has waited for as long as a read may take is given up unasked.
 //!
 //! A site that hangs still takes connections, so its silence is all that is seen of it, and each thread would find that out for itself, a second each. So all begin at the same site: the one at which
-//! the read ended that had to go on from there. One that was left is asked again only when those behind it fail.
+//! the read ended that had to continue from there. One that was left is asked again only when those behind it fail.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -33,7 +33,7 @@ pub(crate) enum NotRead {
     Silent(String),
 }
 
-/// Who is told what was read, or why nothing was.
+/// What receives what was read, or why nothing was.
 type Then = Box<dyn FnOnce(Result<Vec<u8>, NotRead>) + Send>;
 
 struct Job {
@@ -92,7 +92,7 @@ impl Readers {
         then: impl FnOnce(Result<Vec<u8>, NotRead>) + Send + 'static,
     ) {
         let job = Job { read, seen, since: Instant::now(), then: Box::new(then) };
-        // Without threads nobody is told: that is when the process ends.
+        // Without threads there is no answer: that is when the process ends.
         if let Err(TrySendError::Full(job)) = self.jobs.try_send(job) {
             (job.then)(Err(NotRead::Busy));
         }

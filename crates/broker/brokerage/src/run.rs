@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   file --read ahead; of each user his share--> floor .. replies
-//!   DUMPLOG: the log to a file, by a thread, while commands go on
+//!   DUMPLOG: the log to a file, by a thread, while commands continue
 //!   the end: hits that nobody used are noted; the log is replayed alone, and held against the accounts
 //! ```
 
@@ -26,7 +26,7 @@ use pares_site::config::Promise;
 use pares_text::progress;
 
 use crate::dump::Dumps;
-use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed, usage};
 use crate::figures::{Checked, QuotesSeen, RunFigures};
 use crate::floor::Floor;
 use crate::quote_server::{Behaviour, QuoteServer, unreached};
@@ -48,7 +48,7 @@ use lines::{NumberedLines, lines_of};
 /// The name of the log that is written if the workload ends without a dump.
 const OWN_DUMP: &str = "audit.xml";
 
-/// Most lines that are read before the site goes on.
+/// Most lines that are read before the site continues.
 const FED_MAX: usize = 1_000;
 /// Lines that are read and that the front does not have yet.
 const AHEAD_MAX: usize = FRONT_OPEN_MAX;
@@ -132,7 +132,7 @@ impl Args {
     fn can_begin(&self) -> BrokerageResult {
         let has_entries = |dir: &PathBuf| std::fs::read_dir(dir).is_ok_and(|mut all| all.next().is_some());
         if let Some(logs) = self.logs.as_ref().filter(|logs| !self.force && has_entries(logs)) {
-            return Err(BrokerageError::Usage(format!(
+            return Err(usage(format!(
                 "{} is not empty, and its logs could be overwritten: name another --logs, or use --force",
                 logs.display()
             )));
@@ -140,12 +140,12 @@ impl Args {
         if let Some(path) = &self.picture {
             picture::can_draw(path).map_err(|error| {
                 let path = path.display();
-                BrokerageError::Usage(format!("{path} cannot be written ({error}): name another --picture"))
+                usage(format!("{path} cannot be written ({error}): name another --picture"))
             })?;
         }
         let why = self.quote_server.and_then(unreached);
         why.map_or(Ok(()), |why| {
-            Err(BrokerageError::Usage(format!("{why}: every command that needs a quote would be refused")))
+            Err(usage(format!("{why}: every command that needs a quote would be refused")))
         })
     }
 }
@@ -185,13 +185,13 @@ pub fn run(args: &Args) -> BrokerageResult {
 ///
 /// # Errors
 /// If it cannot be run, or its log does not add up.
-pub fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
+pub fn measure(args: &Args) -> BrokerageResult<RunFigures> {
     args.can_begin()?;
     if args.how_many.is_told() {
         return apart::measure(args);
     }
     if args.flood {
-        return Err(BrokerageError::Usage("--flood needs fronts in separate processes (--fronts)".into()));
+        return Err(usage("--flood needs fronts in separate processes (--fronts)"));
     }
     let reading = || BrokerageError::io(format!("reading {}", args.file.display()));
     let bar = progress::rate("commands", lines_of(&args.file).map_err(reading())?);
@@ -199,12 +199,7 @@ pub fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     let scratch = tempfile::tempdir().map_err(BrokerageError::io("making a temporary directory"))?;
     let logs = args.logs.clone().unwrap_or_else(|| scratch.path().join("logs"));
     std::fs::create_dir_all(&logs).map_err(BrokerageError::io(format!("making {}", logs.display())))?;
-    let server = match args.quote_server {
-        Some(_) => None,
-        None => Some(stand_in(args.behaviour)?),
-    };
-    let quotes = server.as_ref().map(QuoteServer::address).or(args.quote_server);
-    let quotes = quotes.ok_or_else(|| failed("no quote server"))?;
+    let (quotes, server) = quotes(args)?;
     let hedge = args.hedge_ms.map(Duration::from_millis);
     let floor = Floor::alone(scratch.path(), args.durability, args.store.as_deref(), quotes, hedge)?;
     let mut running = Running::begin(floor, logs, bar, args.stop.clone())?;
@@ -219,7 +214,16 @@ pub fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     Ok(figures)
 }
 
-fn stand_in(behaviour: Behaviour) -> Result<QuoteServer, BrokerageError> {
+/// Where quotes are asked for, and the stand-in there if none was named.
+fn quotes(args: &Args) -> BrokerageResult<(SocketAddr, Option<QuoteServer>)> {
+    if let Some(address) = args.quote_server {
+        return Ok((address, None));
+    }
+    let server = stand_in(args.behaviour)?;
+    Ok((server.address(), Some(server)))
+}
+
+fn stand_in(behaviour: Behaviour) -> BrokerageResult<QuoteServer> {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     QuoteServer::start(any, behaviour.settings()).map_err(BrokerageError::io("starting the quote server"))
 }
@@ -238,12 +242,7 @@ struct Running {
 }
 
 impl Running {
-    fn begin(
-        floor: Floor,
-        logs: PathBuf,
-        bar: ProgressBar,
-        stop: Arc<AtomicBool>,
-    ) -> Result<Self, BrokerageError> {
+    fn begin(floor: Floor, logs: PathBuf, bar: ProgressBar, stop: Arc<AtomicBool>) -> BrokerageResult<Self> {
         let dumps = Dumps::of(vec![floor.address()?.into()]);
         let ahead = FairFeed::new(FRONT_OPEN_MAX);
         let (lines, tally) = (NumberedLines::default(), Tally::begin());
@@ -266,7 +265,7 @@ impl Running {
     }
 
     /// Reads some lines; whether there are more.
-    fn read_ahead(&mut self, lines: &mut impl BufRead) -> Result<bool, BrokerageError> {
+    fn read_ahead(&mut self, lines: &mut impl BufRead) -> BrokerageResult<bool> {
         let mut line = Vec::new();
         for _ in 0..FED_MAX.min(AHEAD_MAX - self.ahead.held()) {
             line.clear();
@@ -330,14 +329,14 @@ impl Running {
     }
 
     /// Waits for a thread that asks the site.
-    fn wait_for<T>(&mut self, thread: JoinHandle<T>) -> Result<T, BrokerageError> {
+    fn wait_for<T>(&mut self, thread: JoinHandle<T>) -> BrokerageResult<T> {
         while !thread.is_finished() {
             self.floor.turn_site()?;
         }
         thread.join().map_err(|_| failed("a thread that reads has panicked"))
     }
 
-    fn check(&mut self, server: Option<&QuoteServer>) -> Result<Checked, BrokerageError> {
+    fn check(&mut self, server: Option<&QuoteServer>) -> BrokerageResult<Checked> {
         let path = self.whole.as_ref().map(|(path, _)| path.clone()).unwrap_or_default();
         let report = audit::replay(&path)?;
         let site = self.floor.address()?.into();
@@ -359,7 +358,7 @@ impl Running {
         took: Duration,
         last_quote: Option<Instant>,
         checked: Checked,
-    ) -> Result<RunFigures, BrokerageError> {
+    ) -> BrokerageResult<RunFigures> {
         let (desk, hedges) = (self.floor.front.desk(), self.floor.quoting.hedges());
         let quotes = QuotesSeen {
             hits: desk.hits() + hedges.unwrap_or_default(),

@@ -24,7 +24,7 @@ use pares_site::protocol::{Ask, Code, Horizon, OPEN_MAX, Reply};
 use pares_site::{Access, SiteReport};
 use pares_wice::TransactionId;
 
-use crate::error::{BrokerageError, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::link::{Conn, Hearing, Retry, SocketOwner};
 
 /// Longest frame of a site, bytes.
@@ -37,7 +37,7 @@ const ASK_OFTEN: Duration = Duration::from_millis(5);
 const DOUBT_AFTER: Duration = Duration::from_millis(60);
 /// The connection to a site that says nothing for so long is given up.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
-/// When no site has certified for so long, requests go to one that takes part: a site that this front does not reach may certify.
+/// When no site has certified for so long, requests go to one that participates: a site that this front does not reach may certify.
 const UNLED_MAX: Duration = Duration::from_secs(1);
 /// A request that was not taken, or of which a site knows nothing yet, is asked for again after so long, then after twice that, and so on.
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
@@ -121,14 +121,14 @@ impl SiteLink {
     ///
     /// # Errors
     /// If there is no such system, or the operating system refuses.
-    pub fn new(access: &Access, registry: &Registry, owner: SocketOwner) -> Result<Self, BrokerageError> {
+    pub fn new(access: &Access, registry: &Registry, owner: SocketOwner) -> BrokerageResult<Self> {
         let sites = pares_operator::sites::all(&access.config);
         let doors: Result<Vec<Door>, _> =
             sites.iter().map(|site| access.door(*site).map_err(failed)).collect();
         Self::to(doors?, registry, owner)
     }
 
-    fn to(doors: Vec<Door>, registry: &Registry, owner: SocketOwner) -> Result<Self, BrokerageError> {
+    fn to(doors: Vec<Door>, registry: &Registry, owner: SocketOwner) -> BrokerageResult<Self> {
         let now = Instant::now();
         let place = |door| Place {
             door,

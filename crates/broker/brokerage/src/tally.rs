@@ -16,7 +16,7 @@ use serde::Serialize;
 const SLOT_MS: u64 = 100;
 /// Slots of a second.
 const SECOND: usize = 10;
-/// Longest time that is told apart, ns.
+/// Longest time that is distinguished, ns.
 const LONGEST_NS: u64 = 1_000_000_000_000;
 
 /// What waited at a moment.

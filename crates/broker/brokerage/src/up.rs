@@ -17,7 +17,7 @@ use pares_wice::SiteId;
 
 use crate::children::{BrokerPlan, Children, ToldBesides};
 use crate::entrance::Entrance;
-use crate::error::{BrokerageError, BrokerageResult};
+use crate::error::{BrokerageError, BrokerageResult, usage};
 use crate::front;
 use crate::quote_server::{Behaviour, QuoteServer, unreached};
 
@@ -64,7 +64,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What its processes are told besides.
+    /// What its processes receive besides.
     fn told(&self) -> ToldBesides {
         let gateways = self.exchange.iter().flat_map(|at| ["--gateway".into(), at.to_string().into()]);
         let routers = match self.exchange.as_slice() {
@@ -79,12 +79,12 @@ impl Args {
     /// Whether the exchange's key and authority can be used.
     fn check_sign_on(&self) -> BrokerageResult {
         match self.exchange.is_empty() {
-            true if self.sign_on.names_files() => Err(BrokerageError::Usage(
-                "--key and --authority need --exchange: name its gateway, or leave them out".into(),
+            true if self.sign_on.names_files() => Err(usage(
+                "--key and --authority need --exchange: name its gateway, or leave them out",
             )),
             true => Ok(()),
             false => self.sign_on.check().map_err(|why| {
-                BrokerageError::Usage(format!(
+                usage(format!(
                     "{why}. --key must name the key of this broker's session at the exchange, --authority its ca.pem: ask the exchange's operator for both"
                 ))
             }),
@@ -153,7 +153,7 @@ pub fn run(args: &Args) -> BrokerageResult {
     std::fs::create_dir_all(dir).map_err(BrokerageError::io(format!("making {}", dir.display())))?;
     let lock = Lock::take(&dir.join("lock")).map_err(BrokerageError::io("locking the directory"))?;
     let _lock = lock.ok_or_else(|| {
-        BrokerageError::Usage(format!(
+        usage(format!(
             "another `pares broker up` is running in {}: stop it, or use another --dir",
             dir.display()
         ))
@@ -194,7 +194,7 @@ fn watch(children: &mut Children, standstill: &mut SiteOutage, stop: &AtomicBool
     Ok(())
 }
 
-/// Says when no site takes part, though each of them runs or is started again, and when one does again.
+/// Says when no site participates, though each of them runs or is started again, and when one does again.
 struct SiteOutage {
     access: Access,
     looked: Instant,
@@ -225,7 +225,7 @@ impl SiteOutage {
     }
 }
 
-/// Why no site takes part, if none does.
+/// Why no site participates, if none does.
 fn no_part(reports: &[(SiteId, SiteReport)]) -> Option<String> {
     if reports.iter().any(|(_, report)| report.apart.is_none()) {
         return None;
@@ -237,7 +237,7 @@ fn no_part(reports: &[(SiteId, SiteReport)]) -> Option<String> {
     Some(if all.is_empty() { "no site reports its state".into() } else { all.join("; ") })
 }
 
-fn stand_in(args: &Args) -> Result<Option<QuoteServer>, BrokerageError> {
+fn stand_in(args: &Args) -> BrokerageResult<Option<QuoteServer>> {
     if args.quote_server.is_some() {
         return Ok(None);
     }

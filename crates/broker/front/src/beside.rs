@@ -39,18 +39,19 @@ mod tests {
         let block = || Asked::Order {
             asked: OrderAsked::Block { user: user.clone(), is_blocked: true, by: by.clone() },
         };
-        let (mut front, mut effects) = (BrokerFront::new(1), Vec::new());
+        let mut front = BrokerFront::new(1);
         assert_eq!(front.beside(block(), NOON_MS), None);
-        front.tick(NOON_MS, &mut effects);
+        front.tick(NOON_MS);
         let begin = TransactionId { client: 1, sequence: 1 };
-        front.answered(begin, BrokerReply::FrontNumber { front: 5 }, NOON_MS, &mut effects);
-        effects.clear();
+        front.answered(begin, BrokerReply::FrontNumber { front: 5 }, NOON_MS);
+        front.take_effects();
         for line in ["[1] BUY,jo,S,10.00", "[2] CANCEL_BUY,jo"] {
             let WorkloadLine { command, fault, .. } = WorkloadLine::parse(line.as_bytes()).unwrap();
             let (order, asked) = (CommandOrder::Arrival { name: None }, Asked::Command { command, fault });
             let arrival = Arrival { sender: 0, user: Some(user.clone()), order, asked };
-            front.arrives(arrival, NOON_MS, &mut effects).unwrap();
+            front.arrives(arrival, NOON_MS).unwrap();
         }
+        let effects = front.take_effects();
         assert!(!effects.iter().any(|effect| matches!(effect, FrontEffect::Submit { .. })), "{effects:?}");
         let of = |count, time_ms| {
             let number = number_in_session(session_of_front(5, 2), count);
@@ -58,10 +59,7 @@ mod tests {
         };
         assert_eq!(front.beside(block(), NOON_MS), of(1, NOON_MS));
         (0..3).for_each(|_| front.clock.stamped(NOON_MS - HOUR_MS, NOON_MS));
-        assert_eq!(
-            front.beside(block(), NOON_MS),
-            of(2, NOON_MS - HOUR_MS + QUOTE_LIMIT_MS),
-            "the clock is off"
-        );
+        let found = front.beside(block(), NOON_MS);
+        assert_eq!(found, of(2, NOON_MS - HOUR_MS + QUOTE_LIMIT_MS), "the clock is off");
     }
 }

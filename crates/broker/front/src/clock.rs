@@ -12,7 +12,7 @@
 //! ```
 //! Times in entries of the log say nothing here: they are those of fronts, of which this may be the only right one.
 //!
-//! The odd clock may also be the server's. Then all fronts would stop, and with them what has to go on: the cancel of an order on the exchange, a customer's limits and the kill switch. None of these needs a quote or a minute of its own. So they are
+//! The odd clock may also be the server's. Then all fronts would stop, and with them what has to continue: the cancel of an order on the exchange, a customer's limits and the kill switch. None of these needs a quote or a minute of its own. So they are
 //! taken all the same, with the earlier of the two clocks' times: the accounts take the user's latest if that is later.
 
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ pub const CLOCK_SAID_MS: u64 = 5_000;
 pub const CLOCK_OFF_MAX_MS: u64 = 30_000;
 /// So many stamps in a row have to agree.
 const AGREEING: usize = 3;
-/// So often a front whose clock is off asks for a stamp, ms, if somebody comes with a command.
+/// So often a front whose clock is off asks for a stamp, ms, if a command comes.
 const ASK_EVERY_MS: u64 = 10_000;
 
 /// What the latest stamps say of the clock.
@@ -118,22 +118,21 @@ impl BrokerFront {
         user: Option<&UserName>,
         asked: &Asked,
         now_ms: u64,
-        effects: &mut Vec<FrontEffect>,
     ) -> Result<(), NotTaken> {
         if !self.clock.is_off() {
             return Ok(());
         }
-        self.ask_for_stamp(user, now_ms, effects);
+        self.ask_for_stamp(user, now_ms);
         if goes_on(asked) { Ok(()) } else { Err(NotTaken::Clock) }
     }
 
-    /// Whether a request about a person would be misled by the clock, and is to be refused: a try to sign in that is made an hour ahead has everybody of that name wait for an hour at all fronts, and a session lasts that much longer. A stamp is
+    /// Whether a request about a person would be misled by the clock, and is to be refused: a try to sign in that is made an hour ahead has all of that name wait for an hour at all fronts, and a session lasts that much longer. A stamp is
     /// asked for then, as for a command.
-    pub fn misleads(&mut self, asked: &PersonAsked, now_ms: u64, effects: &mut Vec<FrontEffect>) -> bool {
+    pub fn misleads(&mut self, asked: &PersonAsked, now_ms: u64) -> bool {
         let is_off = self.clock.is_off();
         match asked {
             PersonAsked::Try { name } | PersonAsked::SignIn { name, .. } if is_off => {
-                self.ask_for_stamp(Some(name), now_ms, effects);
+                self.ask_for_stamp(Some(name), now_ms);
                 true
             }
             PersonAsked::Seen { .. } => is_off,
@@ -141,24 +140,17 @@ impl BrokerFront {
         }
     }
 
-    fn ask_for_stamp(&mut self, user: Option<&UserName>, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    fn ask_for_stamp(&mut self, user: Option<&UserName>, now_ms: u64) {
         let Some(user) = user.filter(|_| self.clock.may_ask(now_ms)) else { return };
         if let Some(symbol) = self.desk.for_stamp(self.clock.stock, now_ms) {
             (self.clock.stock, self.clock.asked_ms) = (Some(symbol), now_ms);
-            let mut said = Vec::new();
-            self.desk.ask(symbol, user, now_ms, &mut said);
-            self.follow(said, now_ms, effects);
+            self.desk.ask(symbol, user, now_ms);
+            self.follow(now_ms);
         }
     }
 
     /// A quote has come, or none: what it says of the clock, if this front waits for it and its hit is its own, or if it shows that the clock is not ahead.
-    pub(crate) fn look_at_stamp(
-        &mut self,
-        hit: u64,
-        answer: &Result<QuoteBrought, QuoteFault>,
-        now_ms: u64,
-        effects: &mut Vec<FrontEffect>,
-    ) {
+    pub(crate) fn look_at_stamp(&mut self, hit: u64, answer: &Result<QuoteBrought, QuoteFault>, now_ms: u64) {
         let was_off = self.clock.is_off();
         if let Ok(QuoteBrought { quote, hit: own }) = answer {
             if own.is_some() && self.desk.awaits(hit) {
@@ -167,12 +159,12 @@ impl BrokerFront {
             self.clock.shared(quote.server_ms, now_ms);
         }
         if self.clock.is_off() && !was_off {
-            self.refuse_what_waits(now_ms, effects);
+            self.refuse_what_waits(now_ms);
         }
     }
 
-    /// The clock has turned out to be off: commands that are not handed on never are, but for those that go on. Of each user the latest command is told first, so that his sender knows at each what it came after.
-    fn refuse_what_waits(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    /// The clock has turned out to be off: commands that are not handed on never are, but for those that continue. Of each user the latest command is reported first, so that his sender knows at each what it came after.
+    fn refuse_what_waits(&mut self, now_ms: u64) {
         for at in 0..self.parts.len() {
             let part = &mut self.parts[at];
             part.waits_for = None;
@@ -184,9 +176,9 @@ impl BrokerFront {
                 assert!(was_open, "a command is answered once");
                 let reply = Some(BrokerReply::Refused { refusal: Refusal::ClockOff });
                 let (arrival, asked) = (waiting.arrival, waiting.asked);
-                effects.push(FrontEffect::Told { arrival, number: 0, asked, reply });
+                self.effects.push(FrontEffect::Told { arrival, number: 0, asked, reply });
             }
-            self.advance(at, now_ms, effects);
+            self.advance(at, now_ms);
         }
     }
 }

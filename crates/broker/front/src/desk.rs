@@ -1,7 +1,7 @@
 //! The quote desk: one question for each stock at a time, and its answer shared for as long as it may be used.
 //!
 //! Every question costs money, moves the price and takes up to four seconds. So the first who wants a stock's quote has it asked for, and the others
-//! share the answer. A server that fails is not asked again at once: who wants that stock meanwhile is told that there is no quote.
+//! share the answer. A server that fails is not asked again at once: a command that wants that stock meanwhile gets no quote.
 //!
 //! ```text
 //!   want --none usable--> Ask .. arrived --quote--> kept until its stamp and 60 s --> claim (the first one's log shows the hit)
@@ -112,9 +112,15 @@ pub struct QuoteDesk {
     faults: u64,
     /// Answers that named a hit.
     brought: u64,
+    effects: Vec<DeskEffect>,
 }
 
 impl QuoteDesk {
+    /// What is to be done, in this order: all of it since this was taken last.
+    pub fn take_effects(&mut self) -> Vec<DeskEffect> {
+        core::mem::take(&mut self.effects)
+    }
+
     /// Questions so far, but for those that did not reach the server.
     #[must_use]
     pub fn hits(&self) -> u64 {
@@ -135,13 +141,7 @@ impl QuoteDesk {
     }
 
     /// A user wants a stock's quote.
-    pub fn want(
-        &mut self,
-        symbol: StockSymbol,
-        user: &UserName,
-        now_ms: u64,
-        effects: &mut Vec<DeskEffect>,
-    ) -> QuoteStanding {
+    pub fn want(&mut self, symbol: StockSymbol, user: &UserName, now_ms: u64) -> QuoteStanding {
         let stock = self.stocks.entry(symbol).or_default();
         if stock.kept.as_ref().is_some_and(|kept| kept.is_fresh(now_ms)) {
             return QuoteStanding::Ready;
@@ -150,7 +150,7 @@ impl QuoteDesk {
             if stock.is_paused(now_ms) {
                 return QuoteStanding::Paused;
             }
-            self.ask(symbol, user, now_ms, effects);
+            self.ask(symbol, user, now_ms);
         }
         QuoteStanding::Coming
     }
@@ -165,13 +165,7 @@ impl QuoteDesk {
     }
 
     /// Asks the server, whatever is kept of the stock. None of its questions may be open.
-    pub(crate) fn ask(
-        &mut self,
-        symbol: StockSymbol,
-        user: &UserName,
-        now_ms: u64,
-        effects: &mut Vec<DeskEffect>,
-    ) {
+    pub(crate) fn ask(&mut self, symbol: StockSymbol, user: &UserName, now_ms: u64) {
         self.latest += 1;
         let hit = self.latest;
         assert!(
@@ -183,7 +177,7 @@ impl QuoteDesk {
         self.open.insert(hit, symbol);
         self.asked.push_back((now_ms, hit));
         assert!(self.open.len() <= self.asked.len(), "a question that is open was asked");
-        effects.push(DeskEffect::Ask { hit, symbol, user: user.clone() });
+        self.effects.push(DeskEffect::Ask { hit, symbol, user: user.clone() });
     }
 
     /// The quote, if there is one that can be used now. Who is given it first has the hit in his log.
@@ -203,15 +197,9 @@ impl QuoteDesk {
     }
 
     /// A question was answered, or will not be. The answer names its hit, if the log is to have it from here: also of an answer to one that was given up, and of one that cannot be used.
-    pub fn arrived(
-        &mut self,
-        hit: u64,
-        answer: Result<QuoteBrought, QuoteFault>,
-        now_ms: u64,
-        effects: &mut Vec<DeskEffect>,
-    ) {
+    pub fn arrived(&mut self, hit: u64, answer: Result<QuoteBrought, QuoteFault>, now_ms: u64) {
         self.brought += u64::from(answer.as_ref().is_ok_and(|brought| brought.hit.is_some()));
-        let Some(symbol) = self.open.remove(&hit) else { return self.late(answer, effects) };
+        let Some(symbol) = self.open.remove(&hit) else { return self.late(answer) };
         let stock = self.stocks.entry(symbol).or_default();
         assert_eq!(stock.coming, Some(hit), "the question of a stock that is open is the one that is coming");
         stock.coming = None;
@@ -221,25 +209,25 @@ impl QuoteDesk {
             Ok(QuoteBrought { quote, hit }) => {
                 self.again.insert((ends(&quote), symbol));
                 let before = stock.kept.replace(Kept { quote, arrived_ms: now_ms, hit });
-                effects.extend(before.and_then(|mut before| unclaimed(&mut before)));
+                self.effects.extend(before.and_then(|mut before| unclaimed(&mut before)));
             }
             Err(brought) => {
                 self.faults += u64::from(brought.is_none() && !is_unsent);
-                effects.extend(brought.map(|brought| DeskEffect::Unclaimed { brought }));
+                self.effects.extend(brought.map(|brought| DeskEffect::Unclaimed { brought }));
                 stock.paused_until_ms = now_ms + PAUSE_MS;
                 if stock.watched_for.is_some() {
                     self.again.insert((now_ms + PAUSE_MS, symbol));
                 }
             }
         }
-        effects.push(DeskEffect::News { symbol });
+        self.effects.push(DeskEffect::News { symbol });
     }
 
     /// What comes so late is used by nobody; the question has brought a quote all the same.
-    fn late(&mut self, answer: Result<QuoteBrought, QuoteFault>, effects: &mut Vec<DeskEffect>) {
+    fn late(&mut self, answer: Result<QuoteBrought, QuoteFault>) {
         if let Some(brought) = answer.ok().filter(|brought| brought.hit.is_some()) {
             self.faults = self.faults.saturating_sub(1);
-            effects.push(DeskEffect::Unclaimed { brought });
+            self.effects.push(DeskEffect::Unclaimed { brought });
         }
     }
 
@@ -261,35 +249,35 @@ impl QuoteDesk {
     }
 
     /// Time has passed.
-    pub fn tick(&mut self, now_ms: u64, effects: &mut Vec<DeskEffect>) {
+    pub fn tick(&mut self, now_ms: u64) {
         while let Some(&(asked_ms, hit)) = self.asked.front()
             && (now_ms.abs_diff(asked_ms) >= QUOTE_LIMIT_MS || !self.open.contains_key(&hit))
         {
             self.asked.pop_front();
             if self.open.contains_key(&hit) {
-                effects.push(DeskEffect::Abandon { hit });
-                self.arrived(hit, Err(QuoteFault::Silent), now_ms, effects);
+                self.effects.push(DeskEffect::Abandon { hit });
+                self.arrived(hit, Err(QuoteFault::Silent), now_ms);
             }
         }
         while let Some(&(due_ms, symbol)) = self.again.first()
             && due_ms <= now_ms
         {
             self.again.pop_first();
-            self.refresh(symbol, now_ms, effects);
+            self.refresh(symbol, now_ms);
         }
     }
 
     /// A quote has ended: nobody uses its hit any more, and a watched stock is asked for again.
-    fn refresh(&mut self, symbol: StockSymbol, now_ms: u64, effects: &mut Vec<DeskEffect>) {
+    fn refresh(&mut self, symbol: StockSymbol, now_ms: u64) {
         let Some(stock) = self.stocks.get_mut(&symbol) else { return };
         if stock.kept.as_ref().is_some_and(|kept| now_ms < ends(&kept.quote)) {
             return;
         }
-        effects.extend(stock.kept.as_mut().and_then(unclaimed));
+        self.effects.extend(stock.kept.as_mut().and_then(unclaimed));
         if let Some(user) = stock.watched_for.clone()
             && stock.coming.is_none()
         {
-            self.ask(symbol, &user, now_ms, effects);
+            self.ask(symbol, &user, now_ms);
         }
     }
 
@@ -324,9 +312,9 @@ impl QuoteDesk {
     }
 
     /// Gives out what no command has claimed.
-    pub fn settle(&mut self, effects: &mut Vec<DeskEffect>) {
+    pub fn settle(&mut self) {
         for stock in self.stocks.values_mut() {
-            effects.extend(stock.kept.as_mut().and_then(unclaimed));
+            self.effects.extend(stock.kept.as_mut().and_then(unclaimed));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Commands that were read and are not at a front yet: each user has his share of the room there.
 //!
 //! A bound on all commands without a reply, and none on one user's, does the opposite of what it is for: it fills with the commands of users who wait for a slow quote, and those who wait for nothing
-//! are not read any more. So what is beyond a user's share waits here, behind his others, and the reader goes on to other users' lines. A share is half of the room over the number of users who have
+//! are not read any more. So what is beyond a user's share waits here, behind his others, and the reader continues with other users' lines. A share is half of the room over the number of users who have
 //! anything: it grows when others are through; the other half is for users who have few, who would else find the room full of what others took when they were alone.
 //!
 //! ```text

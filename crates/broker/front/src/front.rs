@@ -8,8 +8,8 @@
 //! his commands in the order in which he gave them, whatever is lost and repeated on the way; one that came too early is sent again when its turn has come. A dump of
 //! everything waits until all that arrived before it has a reply.
 //!
-//! A front has no state that matters. Its number is the accounts', as are the latest numbers of sessions, so any other front goes on with them; and what is armed and pending it
-//! reads anew all the time (`look`).
+//! A front has no state that matters. Its number is the accounts', as are the latest numbers of sessions, so any other front continues them; and what is armed and pending it
+//! reads again all the time (`look`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,6 +60,7 @@ pub struct BrokerFront {
     pub(crate) ahead: Ahead,
     pub(crate) looks: Looks,
     pub(crate) clock: ClockWatch,
+    pub(crate) effects: Vec<FrontEffect>,
 }
 
 impl BrokerFront {
@@ -84,7 +85,13 @@ impl BrokerFront {
             ahead: Ahead::default(),
             looks: Looks::default(),
             clock: ClockWatch::default(),
+            effects: Vec::new(),
         }
+    }
+
+    /// What is to be done, in this order: all of it since this was taken last.
+    pub fn take_effects(&mut self) -> Vec<FrontEffect> {
+        core::mem::take(&mut self.effects)
     }
 
     /// Its number, once it has one: no other front or desk has it.
@@ -98,7 +105,7 @@ impl BrokerFront {
         self.numbers.open_session()
     }
 
-    /// Whether a sender who numbers his commands may go on with this session, as far as this front can know.
+    /// Whether a sender who numbers his commands may continue this session, as far as this front can know.
     #[must_use]
     pub fn may_go_on(&self, session: u64) -> bool {
         self.numbers.may_go_on(session)
@@ -154,12 +161,7 @@ impl BrokerFront {
     ///
     /// # Errors
     /// [`NotTaken`]; nothing has changed then.
-    pub fn arrives(
-        &mut self,
-        command: Arrival,
-        now_ms: u64,
-        effects: &mut Vec<FrontEffect>,
-    ) -> Result<u64, NotTaken> {
+    pub fn arrives(&mut self, command: Arrival, now_ms: u64) -> Result<u64, NotTaken> {
         let Arrival { sender, user, order, asked } = command;
         if let CommandOrder::Session { number, after } = order
             && (number == 0 || !is_order(number, after))
@@ -169,12 +171,11 @@ impl BrokerFront {
         if self.open.len() >= FRONT_OPEN_MAX {
             return Err(NotTaken::Busy);
         }
-        self.look_at_clock(user.as_ref(), &asked, now_ms, effects)?;
+        self.look_at_clock(user.as_ref(), &asked, now_ms)?;
         let at = self.part_of(user.as_ref());
         if let (Some(user), Some((symbol, true))) = (&user, quote_of(&asked)) {
-            let mut said = Vec::new();
-            self.desk.want(symbol, user, now_ms, &mut said);
-            self.follow(said, now_ms, effects);
+            self.desk.want(symbol, user, now_ms);
+            self.follow(now_ms);
         }
         let arrival = self.arrived;
         self.arrived += 1;
@@ -182,92 +183,78 @@ impl BrokerFront {
         assert!(before.is_none(), "a place among those that arrived is given once");
         let sender = SiteTurns::sender_of(sender, at);
         self.parts[at].commands.push_back(Waiting { arrival, sender, is_early: false, order, asked });
-        self.advance(at, now_ms, effects);
+        self.advance(at, now_ms);
         Ok(arrival)
     }
 
     /// The quote server has answered a question, or will not. The answer names its hit if the log does not have it yet, and is to have it from this front.
-    pub fn quote(
-        &mut self,
-        hit: u64,
-        answer: Result<QuoteBrought, QuoteFault>,
-        now_ms: u64,
-        effects: &mut Vec<FrontEffect>,
-    ) {
-        self.look_at_stamp(hit, &answer, now_ms, effects);
-        let mut said = Vec::new();
-        self.desk.arrived(hit, answer, now_ms, &mut said);
-        self.follow(said, now_ms, effects);
+    pub fn quote(&mut self, hit: u64, answer: Result<QuoteBrought, QuoteFault>, now_ms: u64) {
+        self.look_at_stamp(hit, &answer, now_ms);
+        self.desk.arrived(hit, answer, now_ms);
+        self.follow(now_ms);
     }
 
     /// Time has passed: what is due happens.
-    pub fn tick(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    pub fn tick(&mut self, now_ms: u64) {
         if self.numbers.front().is_none() && !self.is_beginning {
-            self.ask_for_number(now_ms, effects);
+            self.ask_for_number(now_ms);
         }
-        let mut said = Vec::new();
-        self.desk.tick(now_ms, &mut said);
-        self.follow(said, now_ms, effects);
-        self.happen_what_is_due(now_ms, effects);
+        self.desk.tick(now_ms);
+        self.follow(now_ms);
+        self.happen_what_is_due(now_ms);
         while let Some(&(due_ms, at)) = self.pauses.first()
             && due_ms <= now_ms
         {
             self.pauses.pop_first();
-            self.send_again(at, now_ms, effects);
+            self.send_again(at, now_ms);
         }
-        self.look(now_ms, effects);
+        self.look(now_ms);
     }
 
-    fn ask_for_number(&mut self, time_ms: u64, effects: &mut Vec<FrontEffect>) {
+    fn ask_for_number(&mut self, time_ms: u64) {
         self.is_beginning = true;
         self.begin.sequence += 1;
         let asked = Asked::BeginFront;
         let request = BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked };
-        effects.push(FrontEffect::Submit { id: self.begin, request });
+        self.effects.push(FrontEffect::Submit { id: self.begin, request });
     }
 
-    fn begun(&mut self, reply: &BrokerReply, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    fn begun(&mut self, reply: &BrokerReply, now_ms: u64) {
         let BrokerReply::FrontNumber { front } = *reply else { return };
         if core::mem::take(&mut self.is_beginning) {
             self.numbers.begin(front);
             self.first_front.get_or_insert(front);
-            (0..self.parts.len()).for_each(|at| self.advance(at, now_ms, effects));
+            (0..self.parts.len()).for_each(|at| self.advance(at, now_ms));
         }
     }
 
     /// What the desk says.
-    pub(crate) fn follow(&mut self, said: Vec<DeskEffect>, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        for said in said {
+    pub(crate) fn follow(&mut self, now_ms: u64) {
+        for said in self.desk.take_effects() {
             match said {
                 DeskEffect::Ask { hit, symbol, user } => {
-                    effects.push(FrontEffect::Ask { hit, symbol, user });
+                    self.effects.push(FrontEffect::Ask { hit, symbol, user });
                 }
-                DeskEffect::Abandon { hit } => effects.push(FrontEffect::Abandon { hit }),
+                DeskEffect::Abandon { hit } => self.effects.push(FrontEffect::Abandon { hit }),
                 DeskEffect::Unclaimed { brought } => {
                     self.parts[0].note(Moment::Hit(brought));
-                    self.advance(0, now_ms, effects);
+                    self.advance(0, now_ms);
                 }
                 DeskEffect::News { symbol } => {
                     for at in self.waiting.remove(&symbol).unwrap_or_default() {
                         self.parts[at].waits_for = None;
-                        self.advance(at, now_ms, effects);
+                        self.advance(at, now_ms);
                     }
-                    self.fire_what_is_good(symbol, now_ms, effects);
+                    self.fire_what_is_good(symbol, now_ms);
                 }
             }
         }
     }
 
     /// A request has its reply.
-    pub fn answered(
-        &mut self,
-        id: TransactionId,
-        reply: BrokerReply,
-        now_ms: u64,
-        effects: &mut Vec<FrontEffect>,
-    ) {
+    pub fn answered(&mut self, id: TransactionId, reply: BrokerReply, now_ms: u64) {
         if id == self.begin {
-            return self.begun(&reply, now_ms, effects);
+            return self.begun(&reply, now_ms);
         }
         let Some(at) = self.part_of_client(id.client) else { return };
         let took_ms = self.parts[at].took_ms(id.sequence, now_ms);
@@ -275,20 +262,15 @@ impl BrokerFront {
             self.turns.came_back(took_ms, now_ms);
         }
         while let Some(one) = self.parts[at].settled() {
-            self.settle(at, one, now_ms, effects);
+            self.settle(at, one, now_ms);
         }
-        self.send_again(at, now_ms, effects);
-        self.advance(at, now_ms, effects);
-        if self.is_turn_of_dump() {
-            self.advance(0, now_ms, effects);
-        }
-        self.serve_turns(now_ms, effects);
+        self.after_answer(at, now_ms);
     }
 
-    fn settle(&mut self, at: usize, one: UnderWay, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    fn settle(&mut self, at: usize, one: UnderWay, now_ms: u64) {
         let UnderWay { request, cause, reply: Some(reply), .. } = one else { return };
         let hit = request.quote.and_then(|brought| brought.hit);
-        effects.extend(hit.map(|hit| FrontEffect::Noted { hit }));
+        self.effects.extend(hit.map(|hit| FrontEffect::Noted { hit }));
         match cause {
             Cause::Moment(moment) => self.moment_answered(at, &moment, &reply),
             Cause::Command(waiting) => {
@@ -298,7 +280,7 @@ impl BrokerFront {
                     self.command_answered(at, command, &reply, now_ms);
                 }
                 let number = request.number;
-                effects.push(FrontEffect::Told { arrival, number, asked, reply: Some(reply) });
+                self.effects.push(FrontEffect::Told { arrival, number, asked, reply: Some(reply) });
             }
         }
     }
@@ -309,7 +291,7 @@ impl BrokerFront {
     }
 
     /// Hands on what this user has next, while there is room and it waits for nothing.
-    pub(crate) fn advance(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    pub(crate) fn advance(&mut self, at: usize, now_ms: u64) {
         if at == 0 && self.is_turn_of_dump() {
             self.note_unclaimed();
         }
@@ -317,13 +299,13 @@ impl BrokerFront {
             if self.is_turn_of_moment(at)
                 && let Some(moment) = self.parts[at].moments.pop_front()
             {
-                self.submit_moment(at, moment, now_ms, effects);
+                self.submit_moment(at, moment, now_ms);
             } else if self.parts[at].has_room_for_command()
-                && self.is_next_ready(at, now_ms, effects)
+                && self.is_next_ready(at, now_ms)
                 && self.is_its_turn(at)
                 && let Some(next) = self.parts[at].commands.pop_front()
             {
-                self.submit_command(at, next, now_ms, effects);
+                self.submit_command(at, next, now_ms);
             } else {
                 break;
             }
@@ -331,14 +313,14 @@ impl BrokerFront {
     }
 
     /// No command comes any more: nothing more is asked for triggers, and hits that no command used are noted.
-    pub fn close(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    pub fn close(&mut self, now_ms: u64) {
         self.desk.close();
         self.looks.close();
-        self.settle_hits(now_ms, effects);
+        self.settle_hits(now_ms);
     }
 
     /// Whether the next command waits for nothing.
-    pub(crate) fn is_next_ready(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) -> bool {
+    pub(crate) fn is_next_ready(&mut self, at: usize, now_ms: u64) -> bool {
         if at == 0 {
             return self.parts[0].moments.is_empty() && self.parts[0].is_quiet() && self.is_turn_of_dump();
         }
@@ -354,24 +336,17 @@ impl BrokerFront {
         if part.waits_for.is_some() {
             return false;
         }
-        let mut said = Vec::new();
-        let standing = self.desk.want(symbol, user, now_ms, &mut said);
+        let standing = self.desk.want(symbol, user, now_ms);
         if standing == QuoteStanding::Coming {
             self.parts[at].waits_for = Some(symbol);
             self.waiting.entry(symbol).or_default().push(at);
         }
         // It asks at most: nothing here depends on its effects.
-        self.follow(said, now_ms, effects);
+        self.follow(now_ms);
         standing != QuoteStanding::Coming
     }
 
-    pub(crate) fn submit_command(
-        &mut self,
-        at: usize,
-        next: Waiting,
-        now_ms: u64,
-        effects: &mut Vec<FrontEffect>,
-    ) {
+    pub(crate) fn submit_command(&mut self, at: usize, next: Waiting, now_ms: u64) {
         let quote = quote_of(&next.asked).and_then(|(symbol, _)| self.desk.claim(symbol, now_ms));
         let (number, after, name) = match &next.order {
             CommandOrder::Session { number, after } => (*number, *after, None),
@@ -382,7 +357,7 @@ impl BrokerFront {
         };
         let (time_ms, asked) = (self.time_of(&next.asked, now_ms), next.asked.clone());
         let request = BrokerRequest { number, after, name, time_ms, quote, asked };
-        self.submit(at, request, Cause::Command(next), effects);
+        self.submit(at, request, Cause::Command(next));
     }
 }
 

@@ -3,21 +3,20 @@
 use pares_broker::QuoteBrought;
 
 use crate::desk::DeskEffect;
-use crate::effect::FrontEffect;
 use crate::front::BrokerFront;
 use crate::user::{Moment, UserPart};
 
 impl BrokerFront {
     /// A hit that its desk gave to another front first, which is gone: it is noted as nobody's, unless the log has it.
-    pub fn take_hit(&mut self, brought: QuoteBrought, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    pub fn take_hit(&mut self, brought: QuoteBrought, now_ms: u64) {
         self.parts[0].note(Moment::Hit(brought));
-        self.advance(0, now_ms, effects);
+        self.advance(0, now_ms);
     }
 
     /// Hits that no command has used are noted as nobody's.
-    pub fn settle_hits(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    pub fn settle_hits(&mut self, now_ms: u64) {
         self.note_unclaimed();
-        self.advance(0, now_ms, effects);
+        self.advance(0, now_ms);
     }
 
     /// Whether the log has every hit that this front was given.
@@ -28,9 +27,8 @@ impl BrokerFront {
 
     /// Before everything is dumped, hits that no command used are noted.
     pub(crate) fn note_unclaimed(&mut self) {
-        let mut said = Vec::new();
-        self.desk.settle(&mut said);
-        for said in said {
+        self.desk.settle();
+        for said in self.desk.take_effects() {
             if let DeskEffect::Unclaimed { brought } = said {
                 self.parts[0].note(Moment::Hit(brought));
             }

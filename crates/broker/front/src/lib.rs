@@ -4,8 +4,8 @@
 //! user with thirty stocks waits for a minute, and two users pay twice for one price. Here a quote is asked for when a command *arrives*, once for each
 //! stock. A command waits for its own user's earlier ones and for its own quote, for nothing else.
 //!
-//! Rules: time and what others say are arguments, effects are pushed onto a list. [`BrokerFront`] holds nothing that matters: what was done is in
-//! the accounts, and any other front that is told the same commands goes on, and finds what is armed and pending.
+//! Rules: time and what others say are arguments, effects wait on a list until they are taken. [`BrokerFront`] holds nothing that matters: what was done is in
+//! the accounts, and any other front that gets the same commands continues, and finds what is armed and pending.
 //!
 //! | module | what |
 //! |---|---|
@@ -24,7 +24,7 @@
 //!
 //! Invariants that it asserts:
 //!
-//! - A command has one place among those that arrived, and is told once.
+//! - A command has one place among those that arrived, and is reported once.
 //! - Each part but the first, which is nobody's, has a user or is free; a free one is idle.
 //! - A request is handed on once the front has its number and while its user has room, behind an earlier one of its session.
 //! - What comes back from the sites was handed on.

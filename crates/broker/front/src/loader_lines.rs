@@ -1,8 +1,8 @@
-//! Lines between loaders and fronts: text that anybody can type.
+//! Lines between loaders and fronts: text that a person can type.
 //!
 //! ```text
 //!   front:  SESSION 262145                     which session this connection's commands are of
-//!   client: SESSION 262145                     it goes on with one that it had before, perhaps at another front
+//!   client: SESSION 262145                     it continues one that it had before, perhaps at another front
 //!   client: [7>3] BUY,jo,S,10.00               the 7th line of the session; of this user the 3rd came before
 //!   client: [8] COMMIT_BUY,jo                  what came before is known by now
 //!   front:  [7] OK pending 2 5.00 1800000060000
@@ -23,7 +23,7 @@ pub const LINE_MAX: usize = 1 << 10;
 pub enum LoaderLine {
     /// Nothing, perhaps a blank line.
     Nothing,
-    /// It goes on with this session.
+    /// It continues this session.
     Session(u64),
     /// A command; and which one of its user came before in the session, if it says so.
     Command(WorkloadLine, Option<u64>),

@@ -1,7 +1,7 @@
 //! What happens without a command: a trigger fires at a quote that is good enough, a pending buy or sell lapses after its minute.
 //!
 //! Both are requests in their user's order, like his commands: so it is decided once whether a commit or the end of its minute came first, and the log says
-//! which. If every front asked for both, all but one would ask in vain. So a front asks at once only for what was armed or placed through it; what others armed it asks for when a look, which costs no
+//! which. If every front asked for both, all but one would ask for nothing. So a front asks at once only for what was armed or placed through it; what others armed it asks for when a look, which costs no
 //! transaction, still shows it a second after they could have done it. That is only if they are gone.
 //!
 //! So of others' triggers a front keeps which stocks they are of, and no more: there may be any number of them. Its own, of which it keeps [`OWN_MAX`], are others' as well beyond that.
@@ -12,7 +12,6 @@ use pares_broker::{
     Asked, BrokerReply, BrokerRequest, RELEASED_MAX, StockSymbol, TradeWay, UserCommand, UserName, Verb,
 };
 
-use crate::effect::FrontEffect;
 use crate::front::BrokerFront;
 use crate::user::{Cause, Moment};
 
@@ -192,66 +191,49 @@ impl Pendings {
 
 impl BrokerFront {
     /// The ends of pending buys and sells that have come.
-    pub(crate) fn happen_what_is_due(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    pub(crate) fn happen_what_is_due(&mut self, now_ms: u64) {
         while let Some((user, way)) = self.ahead.pending.next_due(now_ms) {
-            self.happens(&user, Moment::Lapse(way), now_ms, effects);
+            self.happens(&user, Moment::Lapse(way), now_ms);
         }
     }
 
     /// With a clock that is off it is left to other fronts.
-    fn happens(&mut self, user: &UserName, moment: Moment, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    fn happens(&mut self, user: &UserName, moment: Moment, now_ms: u64) {
         if self.clock.is_off() {
             return;
         }
         let at = self.part_of(Some(user));
         self.parts[at].note(moment);
-        self.advance(at, now_ms, effects);
+        self.advance(at, now_ms);
     }
 
     /// The same, unless it is asked for already.
-    fn happens_once(&mut self, user: &UserName, moment: Moment, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    fn happens_once(&mut self, user: &UserName, moment: Moment, now_ms: u64) {
         let at = self.part_of(Some(user));
         if !self.parts[at].is_asking(&moment) {
-            self.happens(user, moment, now_ms, effects);
+            self.happens(user, moment, now_ms);
         }
     }
 
     /// A look shows that it has not happened, though others could have asked for it: this front does. If too much waits already, the next look shows it again.
-    pub(crate) fn happens_after_all(
-        &mut self,
-        user: &UserName,
-        moment: Moment,
-        now_ms: u64,
-        effects: &mut Vec<FrontEffect>,
-    ) {
+    pub(crate) fn happens_after_all(&mut self, user: &UserName, moment: Moment, now_ms: u64) {
         if self.turns.has_room_for_moments() {
-            self.happens_once(user, moment, now_ms, effects);
+            self.happens_once(user, moment, now_ms);
         }
     }
 
     /// A quote has come: triggers that were armed here and whose price it reaches.
-    pub(crate) fn fire_what_is_good(
-        &mut self,
-        symbol: StockSymbol,
-        now_ms: u64,
-        effects: &mut Vec<FrontEffect>,
-    ) {
+    pub(crate) fn fire_what_is_good(&mut self, symbol: StockSymbol, now_ms: u64) {
         let Some(price) = self.desk.price(symbol, now_ms) else { return };
         let Some(watched) = self.ahead.armed.get_mut(&symbol) else { return };
         watched.news_ms = now_ms;
         let good = watched.own.iter().filter(|((way, _), own)| is_good(*way, price, own.price_cents));
         for (way, user) in good.map(|(whose, _)| whose.clone()).collect::<Vec<_>>() {
-            self.happens_once(&user, Moment::Fire(way, symbol), now_ms, effects);
+            self.happens_once(&user, Moment::Fire(way, symbol), now_ms);
         }
     }
 
-    pub(crate) fn submit_moment(
-        &mut self,
-        at: usize,
-        moment: Moment,
-        time_ms: u64,
-        effects: &mut Vec<FrontEffect>,
-    ) {
+    pub(crate) fn submit_moment(&mut self, at: usize, moment: Moment, time_ms: u64) {
         let user = self.parts[at].user.clone();
         let (asked, quote) = match (&moment, user) {
             (Moment::Fire(way, symbol), Some(user)) => {
@@ -264,12 +246,12 @@ impl BrokerFront {
         };
         let Some(number) = self.numbers.next_own() else { return };
         let request = BrokerRequest { number, after: 0, name: None, time_ms, quote, asked };
-        self.submit(at, request, Cause::Moment(moment), effects);
+        self.submit(at, request, Cause::Moment(moment));
     }
 
     pub(crate) fn moment_answered(&mut self, at: usize, moment: &Moment, reply: &BrokerReply) {
         match (moment, reply, self.parts[at].user.clone()) {
-            // If there was nothing to fire, somebody else has, or a look shows it again.
+            // If there was nothing to fire, another front has, or a look shows it again.
             (Moment::Fire(way, symbol), BrokerReply::Settled { .. } | BrokerReply::Unchanged, Some(user)) => {
                 self.disarm(*symbol, *way, user)
             }

@@ -1,6 +1,6 @@
 //! The numbers of a front: its sessions, and in its own sessions those of what has no number of its sender's.
 //!
-//! A sender goes on with his session at any front. If a front's own were numbered like those that it gives out, others could not tell them apart once its first is used up, and somebody who went on with one
+//! A sender continues his session at any front. If a front's own were numbered like those that it gives out, others could not tell them apart once its first is used up, and a sender who continued one
 //! would give numbers that the front gives too. So even ones are a front's own, and odd ones are given out.
 
 use pares_broker::{
@@ -48,7 +48,7 @@ impl FrontNumbers {
         }
     }
 
-    /// Whether a sender who numbers his commands may go on with this session: it can have been given out, by whichever front.
+    /// Whether a sender who numbers his commands may continue this session: it can have been given out, by any front.
     pub(crate) fn may_go_on(&self, session: u64) -> bool {
         let (front, count) = (session / SESSIONS_OF_FRONT, session % SESSIONS_OF_FRONT);
         let is_given_out = self.front != Some(front) || count / 2 < self.given;

@@ -1,6 +1,6 @@
 //! How many requests of a front are at the sites at most.
 //!
-//! A fixed bound is wrong: what quick sites are through with in a tenth of a second takes slow ones two, and everybody's next command waits behind all of it. So the bound follows the time that requests take. What they
+//! A fixed bound is wrong: what quick sites are through with in a tenth of a second takes slow ones two, and the next command of every user waits behind all of it. So the bound follows the time that requests take. What they
 //! take beyond the quickest of late is their wait in the sites' queue. If that is long the bound is halved, once in a time that a request takes; else each fourth answer makes it larger by one. So TCP finds its pace by
 //! delay (Brakmo and Peterson, Vegas, 1994).
 //!

@@ -30,7 +30,7 @@ impl BrokerFront {
         at
     }
 
-    /// Their names as clients go on with other users.
+    /// Their names as clients continue with other users.
     fn drop_idle(&mut self) {
         let Self { names, parts, free, .. } = self;
         names.retain(|_, at| {
@@ -48,36 +48,29 @@ impl BrokerFront {
     }
 
     /// Sends on what was early and whose turn may have come, or gives it up.
-    pub(crate) fn send_again(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    pub(crate) fn send_again(&mut self, at: usize, now_ms: u64) {
         for again in self.parts[at].again(now_ms, &mut self.turns) {
             match again {
                 Again::Now(sequence, request) => {
                     let id = TransactionId { client: self.client_of(at), sequence };
-                    effects.push(FrontEffect::Submit { id, request: *request });
+                    self.effects.push(FrontEffect::Submit { id, request: *request });
                 }
                 Again::At(due_ms) => drop(self.pauses.insert((due_ms, at))),
-                Again::GivenUp(sequence) => self.give_up(at, sequence, None, now_ms, effects),
+                Again::GivenUp(sequence) => self.give_up(at, sequence, None, now_ms),
                 Again::TooMany(sequence) => {
-                    self.give_up(at, sequence, Some(BrokerReply::Early), now_ms, effects);
+                    self.give_up(at, sequence, Some(BrokerReply::Early), now_ms);
                 }
             }
         }
     }
 
     /// The command of this name is given up, with those that come after it, and told so.
-    fn give_up(
-        &mut self,
-        at: usize,
-        sequence: u64,
-        reply: Option<BrokerReply>,
-        now_ms: u64,
-        effects: &mut Vec<FrontEffect>,
-    ) {
+    fn give_up(&mut self, at: usize, sequence: u64, reply: Option<BrokerReply>, now_ms: u64) {
         for (waiting, request) in self.parts[at].give_up(sequence) {
-            self.tell_given_up(waiting, request, reply.clone(), effects);
+            self.tell_given_up(waiting, request, reply.clone());
         }
-        self.advance(at, now_ms, effects);
-        self.advance(0, now_ms, effects);
+        self.advance(at, now_ms);
+        self.advance(0, now_ms);
     }
 
     /// A command is given up; with its request, if it was handed on, whose hit is noted then.
@@ -86,7 +79,6 @@ impl BrokerFront {
         waiting: Waiting,
         request: Option<BrokerRequest>,
         reply: Option<BrokerReply>,
-        effects: &mut Vec<FrontEffect>,
     ) {
         self.is_through(&waiting);
         let number = request.as_ref().map_or(0, |request| request.number);
@@ -95,30 +87,29 @@ impl BrokerFront {
             self.parts[0].note(Moment::Hit(brought));
         }
         let Waiting { arrival, asked, .. } = waiting;
-        effects.push(FrontEffect::Told { arrival, number, asked, reply });
+        self.effects.push(FrontEffect::Told { arrival, number, asked, reply });
     }
 
-    /// Sites do not take a request, however often it is repeated: its command is given up with all that wait for it, and its user goes on.
-    pub fn not_taken(&mut self, id: TransactionId, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    /// Sites do not take a request, however often it is repeated: its command is given up with all that wait for it, and its user continues.
+    pub fn not_taken(&mut self, id: TransactionId, now_ms: u64) {
         let Some(at) = self.part_of_client(id.client) else { return };
         if self.parts[at].refuse(id.sequence, now_ms) {
             self.turns.came_back(None, now_ms);
         }
-        self.send_again(at, now_ms, effects);
-        self.advance(at, now_ms, effects);
-        if self.is_turn_of_dump() {
-            self.advance(0, now_ms, effects);
-        }
-        self.serve_turns(now_ms, effects);
+        self.after_answer(at, now_ms);
     }
 
-    pub(crate) fn submit(
-        &mut self,
-        at: usize,
-        request: BrokerRequest,
-        cause: Cause,
-        effects: &mut Vec<FrontEffect>,
-    ) {
+    /// An answer has come to this part: what waited for it is handed on.
+    pub(crate) fn after_answer(&mut self, at: usize, now_ms: u64) {
+        self.send_again(at, now_ms);
+        self.advance(at, now_ms);
+        if self.is_turn_of_dump() {
+            self.advance(0, now_ms);
+        }
+        self.serve_turns(now_ms);
+    }
+
+    pub(crate) fn submit(&mut self, at: usize, request: BrokerRequest, cause: Cause) {
         let client = self.client_of(at);
         let part = &mut self.parts[at];
         assert!(part.under_way.len() < DEPTH, "a request is handed on while its user has room");
@@ -128,7 +119,7 @@ impl BrokerFront {
         );
         part.sequence += 1;
         let sequence = part.sequence;
-        effects
+        self.effects
             .push(FrontEffect::Submit { id: TransactionId { client, sequence }, request: request.clone() });
         let has_before = part.has_had(request.after);
         part.under_way.push_back(UnderWay::of(sequence, request, cause, has_before));

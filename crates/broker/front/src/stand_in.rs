@@ -1,7 +1,7 @@
 //! The stand-in for the legacy quote server: what it answers, and after how long. Everything is drawn from a seed.
 //!
 //! A stand-in that answers at once and always well proves nothing about a front. This one does what was measured of the server: it delays by whole seconds, by their
-//! weights, stamps *before* the delay, and moves the price at every question. If it is told to, it also does everything else that such a server does.
+//! weights, stamps *before* the delay, and moves the price at every question. If asked to, it also does everything else that such a server does.
 //! A quote's key is left to the edge, which can sign.
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Who is next at the sites, when as many commands are there as may be.
 //!
-//! Each user's commands under way are few, but users are many: who brings thousands of them over one connection would fill the sites' queues, and everybody else would wait behind. So a front has a window at the sites
+//! Each user's commands under way are few, but users are many: who brings thousands of them over one connection would fill the sites' queues, and all others would wait behind. So a front has a window at the sites
 //! ([`crate::pace`]), and the rest waits here: those who bring commands are served in turn, of each his users in turn, one command at a time. A flood costs the others a turn. Over HTTP each user brings his own, and is a sender by himself: if all of them were one, a loader with thousands of users would have as many turns as all of them.
 //!
 //! ```text
@@ -13,7 +13,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::effect::FrontEffect;
 use crate::front::BrokerFront;
 use crate::pace::SitePace;
 
@@ -168,45 +167,45 @@ impl BrokerFront {
     }
 
     /// Hands on what waited for room, in turn.
-    pub(crate) fn serve_turns(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    pub(crate) fn serve_turns(&mut self, now_ms: u64) {
         while self.turns.has_room()
             && let Some((sender, at)) = self.turns.next()
         {
             if sender == MOMENTS {
-                self.serve_moment(at, now_ms, effects);
+                self.serve_moment(at, now_ms);
             } else {
-                self.serve_command(at, now_ms, effects);
+                self.serve_command(at, now_ms);
             }
-            self.advance(at, now_ms, effects);
+            self.advance(at, now_ms);
         }
     }
 
-    fn serve_moment(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    fn serve_moment(&mut self, at: usize, now_ms: u64) {
         assert!(self.parts[at].has_turn_of_moment, "whose turn it is has waited for it");
         self.parts[at].has_turn_of_moment = false;
         if self.parts[at].has_room()
             && self.numbers.peek().is_some()
             && let Some(moment) = self.parts[at].moments.pop_front()
         {
-            self.submit_moment(at, moment, now_ms, effects);
+            self.submit_moment(at, moment, now_ms);
         }
     }
 
-    fn serve_command(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    fn serve_command(&mut self, at: usize, now_ms: u64) {
         assert!(self.parts[at].has_turn, "whose turn it is has waited for it");
         self.parts[at].has_turn = false;
         if self.parts[at].has_room_for_command()
             && self.numbers.peek().is_some()
-            && self.is_next_ready(at, now_ms, effects)
+            && self.is_next_ready(at, now_ms)
             && let Some(next) = self.parts[at].commands.pop_front()
         {
-            self.submit_command(at, next, now_ms, effects);
+            self.submit_command(at, next, now_ms);
         }
     }
 
-    /// Who brought these commands is gone: those that are not at the sites are given up, and never executed through this front. Of the others the replies come all the same. What somebody else brought waits on, also
+    /// Who brought these commands is gone: those that are not at the sites are given up, and never executed through this front. Of the others the replies come all the same. What another client brought waits on, also
     /// behind these.
-    pub fn forget(&mut self, arrivals: &[u64], now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    pub fn forget(&mut self, arrivals: &[u64], now_ms: u64) {
         let mut gone: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         for arrival in arrivals {
             if let Some(at) = self.open.get(arrival) {
@@ -216,15 +215,15 @@ impl BrokerFront {
         for (at, mut arrivals) in gone {
             arrivals.sort_unstable();
             for waiting in self.parts[at].drop_waiting(&arrivals) {
-                self.tell_given_up(waiting, None, None, effects);
+                self.tell_given_up(waiting, None, None);
             }
             for (waiting, request) in self.parts[at].drop_early(&arrivals) {
-                self.tell_given_up(waiting, Some(request), None, effects);
+                self.tell_given_up(waiting, Some(request), None);
             }
-            self.send_again(at, now_ms, effects);
-            self.advance(at, now_ms, effects);
+            self.send_again(at, now_ms);
+            self.advance(at, now_ms);
         }
-        self.advance(0, now_ms, effects);
-        self.serve_turns(now_ms, effects);
+        self.advance(0, now_ms);
+        self.serve_turns(now_ms);
     }
 }

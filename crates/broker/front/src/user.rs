@@ -115,7 +115,7 @@ impl UnderWay {
         waiting.is_early
     }
 
-    /// Whether this command is told after that one: by their numbers, since who comes again gives what was early here once more behind it.
+    /// Whether this command is reported after that one: by their numbers, since a sender that returns gives what was early here once more behind it.
     fn follows(&self, other: &Self) -> bool {
         !self.is_moment()
             && !other.is_moment()
@@ -378,7 +378,7 @@ impl UserPart {
         gone
     }
 
-    /// Takes those of these commands that are early; arrivals ascend. What comes after them may be somebody else's, who may have the same once more: it waits on.
+    /// Takes those of these commands that are early; arrivals ascend. What comes after them may be another client's, who may have the same once more: it waits on.
     pub(crate) fn drop_early(&mut self, arrivals: &[u64]) -> Vec<(Waiting, BrokerRequest)> {
         let is_gone = |one: &UnderWay| matches!(&one.cause, Cause::Command(waiting) if arrivals.binary_search(&waiting.arrival).is_ok());
         let gone: Vec<_> = core::iter::from_fn(|| self.take_early(is_gone)).collect();

@@ -4,7 +4,7 @@
 //! how far each shard's stream is applied are items of the accounts. So a router begins by claiming and reading, and another one does the same when it is gone. All that either has sent
 //! or asked before has the same name, or an old term.
 //!
-//! It does no I/O: what happened is told to it with the time, what is to be done is a list of [`RouterEffect`]s.
+//! It does no I/O: it receives what happened with the time, what is to be done is a list of [`RouterEffect`]s, which it is asked for.
 
 mod exchange;
 mod recovery;

@@ -1,4 +1,4 @@
-//! A router begins: it claims, and reads what stands in the items; and it begins anew with each connection.
+//! A router begins: it claims, and reads what stands in the items; and it begins again with each connection.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,31 +12,27 @@ use crate::exchange::ListedStock;
 use crate::router::{CLAIM_EVERY_MS, Question, ROUTER_SILENT_MS, Router, RouterEffect, Stage, Stream};
 
 impl Router {
-    /// Claims anew what it has; else looks who has it.
-    pub(crate) fn claim_or_look(&mut self, effects: &mut Vec<RouterEffect>) {
+    /// Claims again what it has; else looks who has it.
+    pub(crate) fn claim_or_look(&mut self) {
         let is_asked = |question: &Question| matches!(question, Question::Claim | Question::Seat);
         if self.now_ms < self.claim_due_ms || self.questions.values().any(is_asked) {
             return;
         }
         if self.stage == Stage::Claiming {
             self.claim_due_ms = self.now_ms + CLAIM_EVERY_MS / 2;
-            self.read(OrderRead::Router, Question::Seat, effects);
+            self.read(OrderRead::Router, Question::Seat);
         } else {
             self.claim_due_ms = self.now_ms + CLAIM_EVERY_MS;
-            self.claim(0, effects);
+            self.claim(0);
         }
     }
 
-    fn claim(&mut self, seen: u64, effects: &mut Vec<RouterEffect>) {
-        self.ask(
-            OrderAsked::Claim { router: self.number, member: self.member, seen },
-            Question::Claim,
-            effects,
-        );
+    fn claim(&mut self, seen: u64) {
+        self.ask(OrderAsked::Claim { router: self.number, member: self.member, seen }, Question::Claim);
     }
 
     /// Claims what nobody has, or whose claims have stood still for long enough.
-    fn take_seat(&mut self, seat: Option<RouterSeat>, effects: &mut Vec<RouterEffect>) {
+    fn take_seat(&mut self, seat: Option<RouterSeat>) {
         let claims = seat.map_or(0, |seat| seat.claims);
         let is_silent = match self.seen {
             Some((seen, since_ms)) if seen == claims => {
@@ -48,69 +44,58 @@ impl Router {
             }
         };
         if is_silent || seat.is_none_or(|seat| seat.router == self.number) {
-            self.claim(claims, effects);
+            self.claim(claims);
         }
     }
 
     /// It has a new term: all that it does from now on rests on what it reads now.
-    pub(crate) fn recover(&mut self, term: u64, effects: &mut Vec<RouterEffect>) {
+    pub(crate) fn recover(&mut self, term: u64) {
         self.lose();
         (self.stage, self.term) = (Stage::Recovering, term);
-        self.read(OrderRead::Told, Question::Told, effects);
+        self.read(OrderRead::Told, Question::Told);
     }
 
     /// What was looked for is found.
     ///
     /// # Errors
     /// If it is no answer to what was asked.
-    pub fn found(
-        &mut self,
-        id: u64,
-        bytes: &[u8],
-        now_ms: u64,
-        effects: &mut Vec<RouterEffect>,
-    ) -> Result<(), DecodeError> {
+    pub fn found(&mut self, id: u64, bytes: &[u8], now_ms: u64) -> Result<(), DecodeError> {
         self.now_ms = now_ms;
         match self.questions.remove(&id) {
-            Some(Question::Seat) => self.take_seat(Option::from_bytes(bytes)?, effects),
+            Some(Question::Seat) => self.take_seat(Option::from_bytes(bytes)?),
             Some(Question::Told) => {
                 for (shard, next) in Vec::<(u32, u64)>::from_bytes(bytes)? {
                     self.streams.insert(shard, Stream::from(next));
                 }
-                self.read(OrderRead::Open { from: 0 }, Question::Open, effects);
+                self.read(OrderRead::Open { from: 0 }, Question::Open);
             }
-            Some(Question::Open) => self.take_open(Vec::from_bytes(bytes)?, effects),
-            Some(Question::Waiting) => self.take_waiting(Vec::from_bytes(bytes)?, effects),
-            Some(Question::Unwanted) => self.cancel(&Vec::<u64>::from_bytes(bytes)?, effects),
-            Some(Question::Owner { shard }) => self.take_owner(shard, Option::from_bytes(bytes)?, effects),
+            Some(Question::Open) => self.take_open(Vec::from_bytes(bytes)?),
+            Some(Question::Waiting) => self.take_waiting(Vec::from_bytes(bytes)?),
+            Some(Question::Unwanted) => self.cancel(&Vec::<u64>::from_bytes(bytes)?),
+            Some(Question::Owner { shard }) => self.take_owner(shard, Option::from_bytes(bytes)?),
             _ => {}
         }
         Ok(())
     }
 
-    fn take_open(&mut self, found: Vec<(CustomerOrderId, Order)>, effects: &mut Vec<RouterEffect>) {
+    fn take_open(&mut self, found: Vec<(CustomerOrderId, Order)>) {
         let is_last = found.len() < ORDERS_PAGE_MAX;
         let last = found.last().map_or(0, |(_, order)| order.name);
         for (of, order) in found {
             self.keep(of, order.name, order.terms, order.state == OrderStage::Open);
         }
         if !is_last {
-            self.read(OrderRead::Open { from: last + 1 }, Question::Open, effects);
+            self.read(OrderRead::Open { from: last + 1 }, Question::Open);
             return;
         }
         self.stage = Stage::Working;
-        self.follow(effects);
+        self.follow();
     }
 
     /// The exchange is reached: so it lists stocks. Nothing was sent on this connection before.
-    pub fn connected(
-        &mut self,
-        listed: BTreeMap<StockSymbol, ListedStock>,
-        now_ms: u64,
-        effects: &mut Vec<RouterEffect>,
-    ) {
+    pub fn connected(&mut self, listed: BTreeMap<StockSymbol, ListedStock>, now_ms: u64) {
         (self.listed, self.is_connected, self.now_ms) = (listed, true, now_ms);
-        self.follow(effects);
+        self.follow();
     }
 
     /// The exchange is not reached any more.
@@ -127,7 +112,7 @@ impl Router {
     }
 
     /// Follows each shard from where it is, then sends what has no answer.
-    fn follow(&mut self, effects: &mut Vec<RouterEffect>) {
+    fn follow(&mut self) {
         if self.stage != Stage::Working || !self.is_connected {
             return;
         }
@@ -136,17 +121,17 @@ impl Router {
         }
         for (shard, stream) in &mut self.streams {
             stream.is_live = false;
-            effects.push(RouterEffect::Resume { shard: *shard, next: stream.next });
+            self.effects.push(RouterEffect::Resume { shard: *shard, next: stream.next });
         }
         for routed in self.orders.values_mut() {
             (routed.due_ms, routed.cancel_due_ms) = (0, 0);
         }
-        self.send_due(effects);
+        self.send_due();
     }
 
     /// What the exchange keeps of a shard begins behind what is wanted: nobody can apply what is missing.
-    pub fn not_kept(&mut self, effects: &mut Vec<RouterEffect>) {
-        self.halt(Refusal::OtherOrder, effects);
+    pub fn not_kept(&mut self) {
+        self.halt(Refusal::OtherOrder);
     }
 }
 

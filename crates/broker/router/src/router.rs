@@ -1,4 +1,4 @@
-//! The router: claims, names what waits, sends what is named, and has applied what is told.
+//! The router: claims, names what waits, sends what is named, and has applied what the exchange reports.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -133,6 +133,7 @@ pub struct Router {
     pub(crate) seen: Option<(u64, u64)>,
     look_due_ms: u64,
     pub(crate) now_ms: u64,
+    pub(crate) effects: Vec<RouterEffect>,
 }
 
 impl Router {
@@ -155,10 +156,16 @@ impl Router {
             seen: None,
             look_due_ms: 0,
             now_ms: 0,
+            effects: Vec::new(),
         }
     }
 
-    /// Its term, if it is the router at work.
+    /// What is to be done, in this order: all of it since this was taken last.
+    pub fn take_effects(&mut self) -> Vec<RouterEffect> {
+        core::mem::take(&mut self.effects)
+    }
+
+    /// Its term, if it is the active router.
     #[must_use]
     pub fn term(&self) -> Option<u64> {
         (self.stage == Stage::Working).then_some(self.term)
@@ -177,29 +184,29 @@ impl Router {
         self.stage == Stage::Working && is_applied && self.orders.values().all(|order| order.is_answered)
     }
 
-    /// Time has passed: `now_ms` is a clock's that only goes on, and is compared with no other's.
-    pub fn tick(&mut self, now_ms: u64, effects: &mut Vec<RouterEffect>) {
+    /// Time has passed: `now_ms` is a monotonic clock's, and is compared with no other's.
+    pub fn tick(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
         if self.stage == Stage::Halted {
             return;
         }
-        self.claim_or_look(effects);
+        self.claim_or_look();
         if self.stage == Stage::Working && self.is_connected {
-            self.send_due(effects);
+            self.send_due();
             if now_ms >= self.look_due_ms {
-                self.look(effects);
+                self.look();
             }
         }
     }
 
-    fn look(&mut self, effects: &mut Vec<RouterEffect>) {
+    fn look(&mut self) {
         self.look_due_ms = self.now_ms + LOOK_EVERY_MS;
         let is_naming = |question: &Question| matches!(question, Question::Waiting | Question::Name { .. });
         if !self.questions.values().any(is_naming) {
-            self.read(OrderRead::Waiting { after: None }, Question::Waiting, effects);
+            self.read(OrderRead::Waiting { after: None }, Question::Waiting);
         }
         if !self.questions.values().any(|question| matches!(question, Question::Unwanted)) {
-            self.read(OrderRead::Unwanted { from: 0 }, Question::Unwanted, effects);
+            self.read(OrderRead::Unwanted { from: 0 }, Question::Unwanted);
         }
     }
 
@@ -216,14 +223,14 @@ impl Router {
         room
     }
 
-    pub(crate) fn ask(&mut self, asked: OrderAsked, question: Question, effects: &mut Vec<RouterEffect>) {
+    pub(crate) fn ask(&mut self, asked: OrderAsked, question: Question) {
         let id = self.question(question);
-        effects.push(RouterEffect::Ask { id, asked });
+        self.effects.push(RouterEffect::Ask { id, asked });
     }
 
-    pub(crate) fn read(&mut self, read: OrderRead, question: Question, effects: &mut Vec<RouterEffect>) {
+    pub(crate) fn read(&mut self, read: OrderRead, question: Question) {
         let id = self.question(question);
-        effects.push(RouterEffect::Look { id, read });
+        self.effects.push(RouterEffect::Look { id, read });
     }
 
     fn question(&mut self, question: Question) -> u64 {
@@ -233,32 +240,32 @@ impl Router {
     }
 
     /// The accounts have executed a question.
-    pub fn answered(&mut self, id: u64, reply: BrokerReply, now_ms: u64, effects: &mut Vec<RouterEffect>) {
+    pub fn answered(&mut self, id: u64, reply: BrokerReply, now_ms: u64) {
         self.now_ms = now_ms;
         let Some(question) = self.questions.remove(&id) else { return };
         match reply {
             BrokerReply::Refused { refusal: Refusal::NotRouter | Refusal::RouterAlive } => self.lose(),
-            BrokerReply::Refused { refusal } => self.halt(refusal, effects),
-            BrokerReply::Order { reply } => self.reply(question, reply, effects),
+            BrokerReply::Refused { refusal } => self.halt(refusal),
+            BrokerReply::Order { reply } => self.reply(question, reply),
             // Applied before, or by the router before: done.
-            BrokerReply::Unchanged => self.done(question, None, effects),
+            BrokerReply::Unchanged => self.done(question, None),
             // The stream has a gap: what is missing is asked for again.
             _ => self.lose(),
         }
     }
 
     /// Nothing is done from now on: what it waits for is forgotten.
-    pub(crate) fn halt(&mut self, refusal: Refusal, effects: &mut Vec<RouterEffect>) {
+    pub(crate) fn halt(&mut self, refusal: Refusal) {
         self.stage = Stage::Halted;
         self.questions.clear();
-        effects.push(RouterEffect::Halt { refusal });
+        self.effects.push(RouterEffect::Halt { refusal });
     }
 
-    fn reply(&mut self, question: Question, reply: OrderReply, effects: &mut Vec<RouterEffect>) {
+    fn reply(&mut self, question: Question, reply: OrderReply) {
         match (question, reply) {
             (Question::Claim, OrderReply::Claimed { term }) => {
                 if self.stage == Stage::Claiming || term != self.term {
-                    self.recover(term, effects);
+                    self.recover(term);
                 }
             }
             (Question::Name { terms }, OrderReply::Named { names }) => {
@@ -267,23 +274,23 @@ impl Router {
                         self.keep(of, name, *terms, false);
                     }
                 }
-                self.send_due(effects);
+                self.send_due();
             }
-            (question, OrderReply::Now { order }) => self.done(question, Some(order), effects),
-            (question, _) => self.done(question, None, effects),
+            (question, OrderReply::Now { order }) => self.done(question, Some(order)),
+            (question, _) => self.done(question, None),
         }
     }
 
-    fn done(&mut self, question: Question, order: Option<Order>, effects: &mut Vec<RouterEffect>) {
+    fn done(&mut self, question: Question, order: Option<Order>) {
         match question {
             Question::Settle { shard, name } => {
                 self.applied(shard, 1);
                 self.note(name, order);
-                self.apply(shard, effects);
+                self.apply(shard);
             }
             Question::Pass { shard, count } => {
                 self.applied(shard, count);
-                self.apply(shard, effects);
+                self.apply(shard);
             }
             Question::TurnAway { name } => self.note(name, order),
             _ => {}
@@ -304,7 +311,7 @@ impl Router {
         self.orders.insert(name, routed);
     }
 
-    /// Another router is at work. Nothing of what this one knew holds any more.
+    /// Another router is active. Nothing of what this one knew holds any more.
     pub(crate) fn lose(&mut self) {
         self.stage = Stage::Claiming;
         self.orders.clear();
@@ -314,7 +321,7 @@ impl Router {
     }
 
     /// Sends what is not answered and due.
-    pub(crate) fn send_due(&mut self, effects: &mut Vec<RouterEffect>) {
+    pub(crate) fn send_due(&mut self) {
         if !self.is_connected {
             return;
         }
@@ -326,39 +333,31 @@ impl Router {
             let Some(listing) = self.listed.get(&routed.terms.symbol) else { continue };
             routed.due_ms = now_ms + REPEAT_AFTER_MS;
             let make = if routed.is_plugged { exchange::plug } else { exchange::enter };
-            effects.push(RouterEffect::Send { request: make(*name, &routed.terms, listing.instrument) });
+            self.effects.push(RouterEffect::Send { request: make(*name, &routed.terms, listing.instrument) });
         }
     }
 
     /// Names what waits and whose shard has room. If all of a page has to wait, the next page is looked at.
-    pub(crate) fn take_waiting(
-        &mut self,
-        found: Vec<(CustomerOrderId, Order)>,
-        effects: &mut Vec<RouterEffect>,
-    ) {
+    pub(crate) fn take_waiting(&mut self, found: Vec<(CustomerOrderId, Order)>) {
         let next = found.last().filter(|_| found.len() == ORDERS_PAGE_MAX).map(|(of, _)| of.clone());
-        let had = effects.len();
-        let terms = self.pick(found, effects);
+        let had = self.effects.len();
+        let terms = self.pick(found);
         if !terms.is_empty() {
             let orders = terms.keys().cloned().collect();
-            self.ask(OrderAsked::Name { term: self.term, orders }, Question::Name { terms }, effects);
-        } else if effects.len() == had && next.is_some() {
-            self.read(OrderRead::Waiting { after: next }, Question::Waiting, effects);
+            self.ask(OrderAsked::Name { term: self.term, orders }, Question::Name { terms });
+        } else if self.effects.len() == had && next.is_some() {
+            self.read(OrderRead::Waiting { after: next }, Question::Waiting);
         }
     }
 
     /// Those that are named now. What the exchange does not list is turned away.
-    fn pick(
-        &mut self,
-        found: Vec<(CustomerOrderId, Order)>,
-        effects: &mut Vec<RouterEffect>,
-    ) -> BTreeMap<CustomerOrderId, OrderTerms> {
+    fn pick(&mut self, found: Vec<(CustomerOrderId, Order)>) -> BTreeMap<CustomerOrderId, OrderTerms> {
         let (mut terms, mut room) = (BTreeMap::new(), self.room());
         for (of, order) in found {
             let Some(listing) = self.listed.get(&order.terms.symbol) else {
                 let reason = Reason::UnknownInstrument as u8;
                 let asked = OrderAsked::TurnAway { term: self.term, of, name: 0, reason };
-                self.ask(asked, Question::TurnAway { name: 0 }, effects);
+                self.ask(asked, Question::TurnAway { name: 0 });
                 continue;
             };
             let left = room.entry(listing.shard).or_default();
@@ -371,13 +370,13 @@ impl Router {
     }
 
     /// Sends the cancels that are wished.
-    pub(crate) fn cancel(&mut self, names: &[u64], effects: &mut Vec<RouterEffect>) {
+    pub(crate) fn cancel(&mut self, names: &[u64]) {
         if !self.is_connected {
             return;
         }
-        self.send_due(effects);
+        self.send_due();
         if let Some(last) = names.last().filter(|_| names.len() == ORDERS_PAGE_MAX) {
-            self.read(OrderRead::Unwanted { from: last + 1 }, Question::Unwanted, effects);
+            self.read(OrderRead::Unwanted { from: last + 1 }, Question::Unwanted);
         }
         for name in names {
             let Some(routed) = self.orders.get_mut(name) else { continue };
@@ -388,7 +387,7 @@ impl Router {
             self.cancels += 1;
             let client_order_id = exchange::cancel_name(self.term, self.cancels);
             let request = ClientRequest::Cancel { client_order_id, target: ClientOrderId(*name) };
-            effects.push(RouterEffect::Send { request });
+            self.effects.push(RouterEffect::Send { request });
         }
     }
 }

@@ -36,7 +36,7 @@ fn order(symbol: StockSymbol) -> Order {
 }
 
 impl Desk {
-    /// A router at work, of two shards: stock A is on 0, B on 1.
+    /// An active router, of two shards: stock A is on 0, B on 1.
     fn new() -> Self {
         let mut desk = Self {
             router: Router::new(1, 1),
@@ -50,35 +50,32 @@ impl Desk {
         let listed = [("A", 0), ("B", 1)].map(|(letters, shard)| {
             (stock(letters), ListedStock { instrument: InstrumentId(shard + 1), shard })
         });
-        let mut effects = Vec::new();
-        desk.router.connected(listed.into(), desk.now_ms, &mut effects);
-        desk.carry_out(effects);
+        desk.router.connected(listed.into(), desk.now_ms);
+        desk.carry_out();
         desk
     }
 
     fn tick(&mut self) {
         self.now_ms += 20;
-        let mut effects = Vec::new();
-        self.router.tick(self.now_ms, &mut effects);
-        self.carry_out(effects);
+        self.router.tick(self.now_ms);
+        self.carry_out();
     }
 
     /// No gateway ever answers.
-    fn carry_out(&mut self, effects: Vec<RouterEffect>) {
-        for effect in effects {
-            let mut more = Vec::new();
+    fn carry_out(&mut self) {
+        for effect in self.router.take_effects() {
             match effect {
                 RouterEffect::Ask { id, asked } => {
                     let reply = BrokerReply::Order { reply: self.execute(asked) };
-                    self.router.answered(id, reply, self.now_ms, &mut more);
+                    self.router.answered(id, reply, self.now_ms);
                 }
                 RouterEffect::Look { id, read } => {
                     let bytes = self.read(read);
-                    self.router.found(id, &bytes, self.now_ms, &mut more).unwrap();
+                    self.router.found(id, &bytes, self.now_ms).unwrap();
                 }
                 _ => {}
             }
-            self.carry_out(more);
+            self.carry_out();
         }
     }
 

@@ -43,11 +43,10 @@ impl RouterDuty {
     /// # Errors
     /// If the sites do not take this router's questions, or the accounts and the exchange do not agree.
     pub fn turn(&mut self, stop: &AtomicBool) -> Result<(), RoutingError> {
-        let mut effects = Vec::new();
-        self.router.tick(now_ms(), &mut effects);
-        self.carry_out(effects, stop)?;
+        self.router.tick(now_ms());
+        self.carry_out(stop)?;
         if self.router.term().is_none() {
-            // An exchange has one connection of a session: who signs on without work to do would end that of the router at work.
+            // An exchange has one connection of a session: who signs on without work to do would end that of the active router.
             if self.gateways.leave() {
                 self.router.disconnected();
             }
@@ -55,38 +54,32 @@ impl RouterDuty {
             return Ok(());
         }
         for heard in self.gateways.turn(WAIT_MAX) {
-            let mut effects = Vec::new();
-            self.hear(heard, &mut effects);
-            self.carry_out(effects, stop)?;
+            match heard {
+                Heard::Connected(listed) => self.router.connected(listed, now_ms()),
+                Heard::Lost => self.router.disconnected(),
+                Heard::Told(reply) => self.router.told(&reply, now_ms()),
+                Heard::Resumed(shard) => self.router.resumed(shard),
+                Heard::NotKept => self.router.not_kept(),
+            }
+            self.carry_out(stop)?;
         }
         Ok(())
     }
 
-    fn hear(&mut self, heard: Heard, effects: &mut Vec<RouterEffect>) {
-        match heard {
-            Heard::Connected(listed) => self.router.connected(listed, now_ms(), effects),
-            Heard::Lost => self.router.disconnected(),
-            Heard::Told(reply) => self.router.told(&reply, now_ms(), effects),
-            Heard::Resumed(shard) => self.router.resumed(shard),
-            Heard::NotKept => self.router.not_kept(effects),
-        }
-    }
-
     /// In their order: what follows from one comes behind what was there before.
-    fn carry_out(&mut self, effects: Vec<RouterEffect>, stop: &AtomicBool) -> Result<(), RoutingError> {
-        self.effects.extend(effects);
+    fn carry_out(&mut self, stop: &AtomicBool) -> Result<(), RoutingError> {
+        self.effects.extend(self.router.take_effects());
         while let Some(effect) = self.effects.pop_front() {
-            let mut effects = Vec::new();
             match effect {
                 RouterEffect::Ask { id, asked } => {
                     let reply = self.accounts.execute(Asked::Order { asked }, stop)?;
                     let Some(reply) = reply else { return Ok(()) };
-                    self.router.answered(id, reply, now_ms(), &mut effects);
+                    self.router.answered(id, reply, now_ms());
                 }
                 RouterEffect::Look { id, read } => {
                     let bytes = self.accounts.read(BrokerRead::Order { read }, stop)?;
                     let Some(bytes) = bytes else { return Ok(()) };
-                    let found = self.router.found(id, &bytes, now_ms(), &mut effects);
+                    let found = self.router.found(id, &bytes, now_ms());
                     found.map_err(|error| RoutingError::Sites(error.to_string()))?;
                 }
                 RouterEffect::Send { request } => self.gateways.send(&request),
@@ -96,7 +89,7 @@ impl RouterDuty {
                 }
                 RouterEffect::Halt { refusal } => return Err(RoutingError::Halted(refusal)),
             }
-            self.effects.extend(effects);
+            self.effects.extend(self.router.take_effects());
         }
         Ok(())
     }

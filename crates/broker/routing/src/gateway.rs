@@ -93,7 +93,7 @@ impl Gateways {
         self.with(|client| client.resume(Some(shard), next));
     }
 
-    /// Does something with the connection. One that fails is of no further use; that is heard next.
+    /// Does something with the connection. One that fails is of no further use; the next turn sees that.
     fn with(&mut self, act: impl FnOnce(&mut Client) -> Result<(), ClientError>) {
         if let Some(client) = &mut self.client
             && act(client).is_err()

@@ -136,7 +136,7 @@ pub struct Args {
     with_parent: Option<u32>,
 }
 
-/// Routes orders until it is told to stop.
+/// Routes orders until it is asked to stop.
 ///
 /// # Errors
 /// Why it cannot.

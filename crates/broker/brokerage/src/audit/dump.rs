@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pares_text::{grouped, progress};
 
 use crate::children::BrokerPlaces;
-use crate::error::{BrokerageError, BrokerageResult};
+use crate::error::{BrokerageError, BrokerageResult, already_exists};
 use crate::loader::Loader;
 use crate::{dump, front};
 
@@ -39,9 +39,7 @@ pub struct Args {
 pub fn run(args: &Args) -> BrokerageResult {
     let file = args.file.display();
     if args.file.exists() && !args.force {
-        return Err(BrokerageError::Usage(format!(
-            "{file} already exists: name another file, or use --force"
-        )));
+        return Err(already_exists(&args.file));
     }
     let access = front::access(&args.dir)?;
     front::reached(&access, &args.dir)?;

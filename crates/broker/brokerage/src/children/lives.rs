@@ -1,4 +1,4 @@
-//! How long what dies waits until it is started again, and when that is in vain.
+//! How long what dies waits until it is started again, and when that is given up.
 //!
 //! What dies now and then is back after a second. What dies whenever it is started has a reason that a start does not take away: it is tried less and less often, and its last words are
 //! said each time. A site that has to be repaired says so by its status, and is tried every 30 s.

@@ -1,6 +1,6 @@
 //! Where a broker's processes are, in a file beside `sites.toml`; and a directory that is not what it should be.
 //!
-//! A directory without `sites.toml` is begun anew, unless there is something in it that only a site can have written: then somebody has lost a file, and a broker with no accounts in it is the last thing
+//! A directory without `sites.toml` begins as a new one, unless there is something in it that only a site can have written: then a file is lost, and a broker with no accounts in it is the last thing
 //! that he wants. Where only `broker.toml` is missing nothing is lost: it is made again, and fronts and desks have other ports.
 
 use std::net::{SocketAddr, TcpListener};
@@ -13,7 +13,7 @@ use pares_site::SitesConfig;
 use pares_site::config::{Promise, SITES_FILE};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed, usage};
 
 /// The file that says where fronts and desks are.
 const BROKER_FILE: &str = "broker.toml";
@@ -41,7 +41,7 @@ impl BrokerPlaces {
     ///
     /// # Errors
     /// If they cannot be read, or are damaged.
-    pub fn of(dir: &Path) -> Result<Self, BrokerageError> {
+    pub fn of(dir: &Path) -> BrokerageResult<Self> {
         Self::read(&dir.join(BROKER_FILE))
     }
 
@@ -81,16 +81,14 @@ impl BrokerPlaces {
         for (what, addresses, advice) in all {
             for (number, address) in addresses.iter().enumerate() {
                 is_free(*address).map_err(|error| {
-                    BrokerageError::Usage(format!(
-                        "{address}, for {what} {number}, cannot be used ({error}): {advice}"
-                    ))
+                    usage(format!("{address}, for {what} {number}, cannot be used ({error}): {advice}"))
                 })?;
             }
         }
         Ok(())
     }
 
-    fn read(path: &Path) -> Result<Self, BrokerageError> {
+    fn read(path: &Path) -> BrokerageResult<Self> {
         let shown = path.display();
         let text = pares_os::read_file(path).map_err(BrokerageError::io(format!("reading {shown}")))?;
         let is_damaged = |why: &dyn std::fmt::Display| {
@@ -122,27 +120,27 @@ fn is_free(address: SocketAddr) -> std::io::Result<()> {
 }
 
 /// Where people reach so many fronts, the first of them there.
-fn pages_from(http: SocketAddr, fronts: usize) -> Result<Vec<SocketAddr>, BrokerageError> {
+fn pages_from(http: SocketAddr, fronts: usize) -> BrokerageResult<Vec<SocketAddr>> {
     let at = |front: u16| Some(SocketAddr::new(http.ip(), http.port().checked_add(front)?));
     let pages: Option<Vec<_>> = (0..=u16::MAX).take(fronts).map(at).collect();
-    pages.ok_or_else(|| BrokerageError::Usage(format!("there are not {fronts} ports from {http} on")))
+    pages.ok_or_else(|| usage(format!("there are not {fronts} ports from {http} on")))
 }
 
 /// The sites of the broker in `dir`.
 ///
 /// # Errors
 /// [`BrokerageError::Usage`] if there is none there.
-pub fn sites_of(dir: &Path) -> Result<SitesConfig, BrokerageError> {
+pub fn sites_of(dir: &Path) -> BrokerageResult<SitesConfig> {
     let (file, shown) = (dir.join(SITES_FILE), dir.display());
     if !file.exists() {
-        return Err(BrokerageError::Usage(format!(
+        return Err(usage(format!(
             "there is no broker in {shown}: name its directory with --dir, or create one with `pares broker up --dir {shown}`"
         )));
     }
     let config = SitesConfig::load(dir).map_err(failed)?;
     match config.system == BROKER {
         true => Ok(config),
-        false => Err(BrokerageError::Usage(format!(
+        false => Err(usage(format!(
             "{} belongs to the system {:?}, which is not a broker: create one with `pares broker up --dir DIR`",
             file.display(),
             config.system
@@ -151,7 +149,7 @@ pub fn sites_of(dir: &Path) -> Result<SitesConfig, BrokerageError> {
 }
 
 /// The directory of a site that has run in `dir`, if there is one.
-fn used_site(dir: &Path) -> Result<Option<String>, BrokerageError> {
+fn used_site(dir: &Path) -> BrokerageResult<Option<String>> {
     let reading = || BrokerageError::io(format!("reading {}", dir.display()));
     let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -206,7 +204,7 @@ impl BrokerPlan {
     ///
     /// # Errors
     /// If it cannot be read or written, is damaged, or there are sites without their `sites.toml`.
-    pub fn settle(&self, dir: &Path) -> Result<(SitesConfig, BrokerPlaces), BrokerageError> {
+    pub fn settle(&self, dir: &Path) -> BrokerageResult<(SitesConfig, BrokerPlaces)> {
         let (file, path) = (dir.join(SITES_FILE), dir.join(BROKER_FILE));
         let config = if file.exists() { sites_of(dir)? } else { self.begin(dir)? };
         if path.exists() {
@@ -217,16 +215,16 @@ impl BrokerPlan {
         Ok((config, places))
     }
 
-    fn begin(&self, dir: &Path) -> Result<SitesConfig, BrokerageError> {
+    fn begin(&self, dir: &Path) -> BrokerageResult<SitesConfig> {
         if let Some(found) = used_site(dir)? {
             let dir = dir.display();
-            return Err(BrokerageError::Usage(format!(
+            return Err(usage(format!(
                 "{dir} has no {SITES_FILE}, but data of a site ({found}): restore the file, or use another --dir"
             )));
         }
         if dir.join(BROKER_FILE).exists() {
             let dir = dir.display();
-            return Err(BrokerageError::Usage(format!(
+            return Err(usage(format!(
                 "{dir} has a {BROKER_FILE} but no {SITES_FILE}: restore it, or use another --dir"
             )));
         }
@@ -235,9 +233,9 @@ impl BrokerPlan {
         Ok(config)
     }
 
-    fn places(&self, config: &SitesConfig) -> Result<BrokerPlaces, BrokerageError> {
+    fn places(&self, config: &SitesConfig) -> BrokerageResult<BrokerPlaces> {
         let mut free = FreePorts::beside(config);
-        let mut ports = |count: u16| -> Result<Vec<SocketAddr>, BrokerageError> {
+        let mut ports = |count: u16| -> BrokerageResult<Vec<SocketAddr>> {
             (0..count).map(|_| free.take().map_err(failed)).collect()
         };
         let (desks, fronts) = (ports(self.desks)?, ports(self.fronts)?);
@@ -245,7 +243,7 @@ impl BrokerPlan {
         Ok(BrokerPlaces { quote_server: self.quote_server, desks, fronts, pages })
     }
 
-    fn configuration(&self) -> Result<SitesConfig, BrokerageError> {
+    fn configuration(&self) -> BrokerageResult<SitesConfig> {
         let args = init::Args {
             clusters: self.sites.0,
             sites: self.sites.1,

@@ -82,7 +82,8 @@ impl DeskLinks {
 
     /// Asks the stock's desk.
     pub fn ask(&mut self, question: u64, symbol: StockSymbol, user: UserName) {
-        self.with(|calls, said| calls.ask(question, symbol, user, said));
+        self.calls.ask(question, symbol, user);
+        self.carry_out();
     }
 
     /// The question is not waited for any more.
@@ -92,7 +93,8 @@ impl DeskLinks {
 
     /// A hit is in the log.
     pub fn noted(&mut self, hit: HitName) {
-        self.with(|calls, said| calls.noted(hit, said));
+        self.calls.noted(hit);
+        self.carry_out();
     }
 
     /// Sends, reads and dials; what desks have said.
@@ -106,11 +108,9 @@ impl DeskLinks {
         std::mem::take(&mut self.news)
     }
 
-    /// Does something with the rules, and then what they want done.
-    fn with(&mut self, does: impl FnOnce(&mut DeskCalls, &mut Vec<DeskCall>)) {
-        let mut said = Vec::new();
-        does(&mut self.calls, &mut said);
-        for call in said {
+    /// Does what the rules want done.
+    fn carry_out(&mut self) {
+        for call in self.calls.take_calls() {
             match call {
                 DeskCall::News(news) => self.news.push(news),
                 DeskCall::Say(at, word) => {
@@ -152,7 +152,8 @@ impl DeskLinks {
             if matches!(word, ToFront::Here) {
                 self.desks[at].retry.answered();
             }
-            self.with(|calls, said| calls.heard(at, word, said));
+            self.calls.heard(at, word);
+            self.carry_out();
         }
         let desk = &mut self.desks[at];
         if desk.is_silent() {
@@ -171,7 +172,8 @@ impl DeskLinks {
         let desk = &mut self.desks[at];
         desk.conn = None;
         desk.retry.failed();
-        self.with(|calls, said| calls.lost(at, said));
+        self.calls.lost(at);
+        self.carry_out();
     }
 }
 

@@ -15,7 +15,7 @@ use pares_os::{clock, descriptors, process};
 use pares_wice::codec::Coded as _;
 
 use crate::error::{BrokerageError, BrokerageResult};
-use crate::link::{Port, SocketOwner};
+use crate::link::{self, Port, SocketOwner};
 use crate::on_loopback;
 use crate::quoter::Quoter;
 
@@ -85,27 +85,23 @@ impl Serving {
 
     fn turn(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(256);
-        match self.poll.poll(&mut events, Some(WAIT_MAX)) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-            _ => {}
-        }
+        link::wait(&mut self.poll, &mut events, Some(WAIT_MAX))?;
         for event in events.iter().filter(|event| event.token() != WAKER) {
             self.port.wake(SocketOwner::of(event.token()).1);
         }
-        let mut effects = Vec::new();
         for front in self.port.accept() {
-            self.desk.come(front, &mut effects);
+            self.desk.come(front);
         }
         for front in self.port.take_ready() {
-            self.read(front, &mut effects);
+            self.read(front);
         }
         let now_ms = now_ms();
         for (hit, answer) in self.quoter.answers().collect::<Vec<_>>() {
             self.say(answer.as_ref().err() == Some(&QuoteFault::Unreached));
-            self.desk.quoted(hit, answer, now_ms, &mut effects);
+            self.desk.quoted(hit, answer, now_ms);
         }
-        self.desk.tick(now_ms, &mut effects);
-        self.carry_out(effects);
+        self.desk.tick(now_ms);
+        self.carry_out();
         Ok(())
     }
 
@@ -121,20 +117,20 @@ impl Serving {
         }
     }
 
-    fn read(&mut self, front: FrontNumber, effects: &mut Vec<SharedEffect>) {
-        if self.take_words(front, effects).is_none() {
+    fn read(&mut self, front: FrontNumber) {
+        if self.take_words(front).is_none() {
             self.port.close(front);
-            self.desk.gone(front, effects);
+            self.desk.gone(front);
         }
     }
 
     /// Nothing if the connection is over.
-    fn take_words(&mut self, front: FrontNumber, effects: &mut Vec<SharedEffect>) -> Option<()> {
+    fn take_words(&mut self, front: FrontNumber) -> Option<()> {
         let conn = self.port.conn(front)?;
         conn.fill(READ_MAX).ok()?;
         while let Some(frame) = conn.frame(FRAME_MAX).ok()? {
             let word = ToDesk::from_bytes(&frame).ok()?;
-            self.desk.heard(front, word, now_ms(), effects);
+            self.desk.heard(front, word, now_ms());
         }
         if conn.has_ended() {
             return None;
@@ -143,8 +139,8 @@ impl Serving {
         Some(())
     }
 
-    fn carry_out(&mut self, effects: Vec<SharedEffect>) {
-        for effect in effects {
+    fn carry_out(&mut self) {
+        for effect in self.desk.take_effects() {
             match effect {
                 SharedEffect::Server(DeskEffect::Ask { hit, symbol, user }) => {
                     self.quoter.ask(hit, symbol, user);
@@ -158,12 +154,10 @@ impl Serving {
                 }
             }
         }
-        let mut more = Vec::new();
-        for front in self.port.flush(BACKLOG_MAX) {
-            self.desk.gone(front, &mut more);
-        }
-        if !more.is_empty() {
-            self.carry_out(more);
+        let gone = self.port.flush(BACKLOG_MAX);
+        if !gone.is_empty() {
+            gone.into_iter().for_each(|front| self.desk.gone(front));
+            self.carry_out();
         }
     }
 }

@@ -46,24 +46,21 @@ impl Floor {
     /// Whether this is about a person and the front's clock, which is off, would mislead the sites.
     pub(crate) fn misleads(&mut self, asked: &Asked) -> bool {
         let Asked::Person { asked } = asked else { return false };
-        let mut effects = Vec::new();
-        let misleads = self.front.misleads(asked, now_ms(), &mut effects);
-        self.carry_out(effects);
+        let misleads = self.front.misleads(asked, now_ms());
+        self.carry_out();
         misleads
     }
 
     /// Who brought these commands is gone: those are dropped that are not at the sites yet. The next turn says so, and whatever else comes of it.
     pub(crate) fn forget(&mut self, arrivals: &[u64]) {
-        let mut effects = Vec::new();
-        self.front.forget(arrivals, now_ms(), &mut effects);
-        self.carry_out(effects);
+        self.front.forget(arrivals, now_ms());
+        self.carry_out();
     }
 
     /// Has hits noted that no command used.
     pub(crate) fn note_unclaimed(&mut self) {
-        let mut effects = Vec::new();
-        self.front.settle_hits(now_ms(), &mut effects);
-        self.carry_out(effects);
+        self.front.settle_hits(now_ms());
+        self.carry_out();
     }
 
     /// Whether all of them are.

@@ -1,6 +1,6 @@
 //! Files of users who have their logs written by HTTP: so many each, and no more.
 //!
-//! Each is a copy of all that the user has ever done, and twenty commands a second would each name another one, until the disk is full. So a user has a few names, and each of them is written anew as
+//! Each is a copy of all that the user has ever done, and twenty commands a second would each name another one, until the disk is full. So a user has a few names, and each of them is overwritten as
 //! often as he likes. What lies there is counted: a front remembers nothing of the one before it, and fronts of one machine have one folder.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 //!
 //! Each connection has a share of the front, and each of its users a share of that. A user's commands beyond it wait here, and the front reads on, to the lines of others; so who waits for a slow quote
 //! holds nobody else up. When as many lines wait as the connection's share, or it has not taken most of its answers, it is not read: who floods, or does not listen, waits in his own socket, and
-//! costs the others nothing. Nor does a user who comes through many connections. Who takes no answer at all for a while, or begins a line and does not end it, has its connection closed; its session goes on over another.
+//! costs the others nothing. Nor does a user with many connections. Who takes no answer at all for a while, or begins a line and does not end it, has its connection closed; its session continues over another.
 
 mod patience;
 
@@ -27,7 +27,7 @@ const UNREAD_MAX: usize = 256 << 10;
 const BACKLOG_MAX: usize = 4 << 20;
 /// Lines of one connection that are read in one turn, bytes.
 const READ_MAX: usize = 32 << 10;
-/// Users of one connection: who has more goes on through another.
+/// Users of one connection: a client with more continues through another.
 const USERS_MAX: usize = 65_536;
 /// Commands of a user without a reply, however many connections they came by.
 const USER_OPEN_MAX: usize = SHARE_MAX;
@@ -35,7 +35,7 @@ const USER_OPEN_MAX: usize = SHARE_MAX;
 type Said = (WorkloadLine, Option<u64>);
 
 struct Loader {
-    /// Once it was told.
+    /// Once it has received it.
     session: Option<u64>,
     /// Commands that wait for room, or for their reply.
     feed: FairFeed<Said>,
@@ -302,7 +302,7 @@ impl Loaders {
         Some(())
     }
 
-    /// A connection is told why it ends, if its socket takes it.
+    /// A connection receives why it ends, if its socket takes it.
     fn dismiss(&mut self, number: u64, why: &str) -> Option<()> {
         let conn = self.port.conn(number)?;
         conn.push(lost(0, why).as_bytes());
@@ -336,7 +336,7 @@ impl Loaders {
         self.port.keep_ready(number);
     }
 
-    /// Has hits noted that no command used, if anybody waits for that, and tells who does when they are.
+    /// Has hits noted that no command used, if a client waits for that, and tells it when they are.
     pub(super) fn note(&mut self, floor: &mut Floor) {
         if !self.loaders.values().any(|loader| loader.wants_note) {
             return;

@@ -18,7 +18,7 @@ use tokio::sync::{broadcast, oneshot};
 
 use super::files::UserFiles;
 use crate::entrance::Entrance;
-use crate::error::{BrokerageError, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::floor::{Floor, Told};
 use crate::readers::{NotRead, Readers};
 
@@ -98,7 +98,7 @@ pub(super) fn serve(
     waker: Arc<Waker>,
     sites: &[Door],
     logs: &Path,
-) -> Result<WebCalls, BrokerageError> {
+) -> BrokerageResult<WebCalls> {
     let starting = || BrokerageError::io("starting the web server");
     let (front, calls) = ends(waker, sites, logs).map_err(starting())?;
     let mut building = tokio::runtime::Builder::new_multi_thread();
@@ -231,7 +231,5 @@ impl Broker for WebFront {
     }
 }
 
-#[cfg(test)]
-mod off;
 #[cfg(test)]
 mod tests;

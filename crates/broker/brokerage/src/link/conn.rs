@@ -1,6 +1,6 @@
 //! A connection that never waits: what has come, and what is to go, in frames or in lines.
 //!
-//! Readiness is told once, so it is remembered until a read finds nothing more; who has enough to do for now leaves the rest in the socket, and the other end
+//! Readiness is reported once, so it is remembered until a read finds nothing more; who has enough to do for now leaves the rest in the socket, and the other end
 //! is slowed down by that.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -38,7 +38,7 @@ impl Conn {
         Self::over(Stream::Plain(stream), registry, token)
     }
 
-    /// Begins to connect; whether there is anybody shows with the first read.
+    /// Begins to connect; whether a server answers shows with the first read.
     ///
     /// # Errors
     /// If there is no socket for it.

@@ -1,6 +1,6 @@
 //! A port and the connections that came in there.
 //!
-//! A process without descriptors takes no more connections, goes on with those it has, and tries again: who connects waits in the kernel meanwhile.
+//! A process without descriptors takes no more connections, continues with those it has, and tries again: who connects waits in the kernel meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -43,7 +43,7 @@ pub struct Port {
     conns: BTreeMap<u64, Conn>,
     next: u64,
     conns_max: usize,
-    /// Somebody may wait to be accepted.
+    /// A connection may wait to be accepted.
     is_due: bool,
     /// There was no descriptor for the last who came, which was said.
     is_out: bool,
@@ -177,7 +177,7 @@ impl Port {
         gone
     }
 
-    /// Whether all places are taken, or all descriptors, and somebody may wait for one.
+    /// Whether all places are taken, or all descriptors, and a connection may wait for one.
     pub fn is_short(&self) -> bool {
         self.is_due && (self.is_out || self.conns.len() >= self.conns_max)
     }
@@ -192,7 +192,7 @@ impl Port {
     pub fn close(&mut self, number: u64) {
         self.conns.remove(&number);
         self.ready.remove(&number);
-        // Somebody may have waited for its place.
+        // A connection may have waited for its place.
         self.is_due = true;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 
 use mio::Interest;
 use mio::net::TcpStream;
@@ -12,7 +12,7 @@ use super::*;
 
 /// Longest answer that is read, bytes.
 const REPLY_MAX: usize = 512;
-/// A connection that is not there after this is begun anew; after twice as long the next time.
+/// A connection that is not there after this is begun again; after twice as long the next time.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// One that waits so long is left to the system, which dials again itself.
 const PATIENCE_MAX: Duration = Duration::from_millis(800);

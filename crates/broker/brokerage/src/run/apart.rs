@@ -21,9 +21,9 @@ use super::flood::{Flood, FloodSeen};
 use super::gaps::Gaps;
 use super::lines::NumberedLines;
 use super::replies::{Differing, Replies};
-use super::{Args, accounts_off, goes_on, stand_in};
+use super::{Args, accounts_off, goes_on, quotes};
 use crate::children::{BrokerPlan, Children, ToldBesides};
-use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed, usage};
 use crate::figures::{Checked, DeathFigures, QuotesSeen, RunFigures};
 use crate::quote_server::QuoteServer;
 use crate::tally::Tally;
@@ -51,16 +51,11 @@ struct Dealt {
 }
 
 /// Runs it.
-pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
+pub(super) fn measure(args: &Args) -> BrokerageResult<RunFigures> {
     if args.hedge_ms.is_some() {
-        return Err(BrokerageError::Usage("--hedge-ms needs a front without desks".into()));
+        return Err(usage("--hedge-ms needs a front without desks"));
     }
-    let server = match args.quote_server {
-        Some(_) => None,
-        None => Some(stand_in(args.behaviour)?),
-    };
-    let quotes = server.as_ref().map(QuoteServer::address).or(args.quote_server);
-    let quotes = quotes.ok_or_else(|| failed("no quote server"))?;
+    let (quotes, server) = quotes(args)?;
     let plan = args.how_many.plan(args.durability, args.store.clone(), quotes, None);
     let dealt = deal(&args.file, plan.fronts.into())?;
     let scratch = tempfile::tempdir().map_err(BrokerageError::io("making a temporary directory"))?;
@@ -92,7 +87,7 @@ fn measure_in(
     plan: &BrokerPlan,
     dealt: Dealt,
     server: Option<&QuoteServer>,
-) -> Result<RunFigures, BrokerageError> {
+) -> BrokerageResult<RunFigures> {
     let (config, places) = plan.settle(dir)?;
     let logs = args.logs.clone().unwrap_or_else(|| dir.join("logs"));
     let told = ToldBesides { logs: Some(logs.clone()), ..ToldBesides::default() };
@@ -119,7 +114,7 @@ fn measure_in(
 }
 
 /// Reads a workload; a user's lines are all dealt to one loader.
-fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
+fn deal(file: &Path, loaders: usize) -> BrokerageResult<Dealt> {
     let reading = || BrokerageError::io(format!("reading {}", file.display()));
     let mut lines = BufReader::new(std::fs::File::open(file).map_err(reading())?);
     let mut dealt = Dealt {
@@ -181,7 +176,7 @@ impl Apart<'_> {
         args: &Args,
         dealt: Dealt,
         server: Option<&QuoteServer>,
-    ) -> Result<RunFigures, BrokerageError> {
+    ) -> BrokerageResult<RunFigures> {
         let fronts = self.children.places().fronts.clone();
         let window = usize::try_from(args.window).unwrap_or(usize::MAX) / fronts.len();
         self.wait_for_fronts(&fronts)?;
@@ -213,7 +208,7 @@ impl Apart<'_> {
     }
 
     /// The way to its sites.
-    fn access(&self) -> Result<Access, BrokerageError> {
+    fn access(&self) -> BrokerageResult<Access> {
         front::access(self.dir).map_err(|error| {
             let file = self.dir.join("sites.toml");
             // Another directory, as the error advises, is no help to a run.
@@ -252,7 +247,7 @@ impl Apart<'_> {
         self.look_until(|| ended.elapsed() >= QUIET)
     }
 
-    /// Waits until every front lets itself be connected to.
+    /// Waits until every front accepts connections.
     fn wait_for_fronts(&mut self, fronts: &[SocketAddr]) -> BrokerageResult {
         for front in fronts {
             while std::net::TcpStream::connect(front).is_err() {
@@ -325,7 +320,7 @@ impl Apart<'_> {
         users: &[UserName],
         tally: &Tally,
         server: Option<&QuoteServer>,
-    ) -> Result<Checked, BrokerageError> {
+    ) -> BrokerageResult<Checked> {
         let doors = front::doors(&self.access()?)?;
         let path = self.dir.join(super::OWN_DUMP);
         let (own, users) = (path.clone(), users.to_vec());
@@ -369,7 +364,7 @@ impl Apart<'_> {
         users: usize,
         server: Option<&QuoteServer>,
         checked: Checked,
-    ) -> Result<RunFigures, BrokerageError> {
+    ) -> BrokerageResult<RunFigures> {
         let noted = checked.report.quotes.len() as u64;
         let hits = server.map_or(noted, QuoteServer::hits);
         let quotes = QuotesSeen { hits, faults: hits - noted, hedges: None, slowest: None, last: None };

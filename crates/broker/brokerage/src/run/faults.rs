@@ -1,5 +1,5 @@
 //! Parts of a running broker are killed, with SIGKILL, one after the other, and started again: a front, a desk, the site that certifies, another site by turns,
-//! then one of each at once. If that is asked for, every fifth blow is a silence instead: a part is stopped for a while, and knows nothing of it.
+//! then one of each at once. If that is asked for, every fifth fault is a silence instead: a part is stopped for a while, and knows nothing of it.
 //!
 //! What a death costs users of *other* fronts is the figure; those of a front that died have to find another.
 
@@ -13,7 +13,7 @@ use pares_wice::SiteId;
 
 use super::gaps::{FaultKind, GapTimes, Gaps};
 use crate::children::{BrokerPart, Children};
-use crate::error::{BrokerageError, BrokerageResult};
+use crate::error::BrokerageResult;
 
 /// What was killed is away for so long.
 const AWAY: Duration = Duration::from_millis(300);
@@ -64,7 +64,7 @@ pub(super) struct Struck {
 }
 
 impl Faults {
-    /// The first blow comes after the time between two.
+    /// The first fault comes after the time between two.
     pub(super) fn new(plan: FaultPlan, access: Access) -> Self {
         Self {
             plan,
@@ -93,7 +93,7 @@ impl Faults {
     }
 
     fn strike(&mut self, children: &mut Children, gaps: &mut Gaps) {
-        // Who certifies is asked for before every blow, so that all are alike.
+        // Who certifies is asked for before every fault, so that all are alike.
         let certifies = certifier(&self.access);
         let (kind, victims) = self.victims(children, certifies);
         let now = Instant::now();
@@ -131,7 +131,7 @@ impl Faults {
     }
 
     /// Has all there again that is away, and hits nothing more; what was done.
-    pub(super) fn end(self, children: &mut Children) -> Result<Struck, BrokerageError> {
+    pub(super) fn end(self, children: &mut Children) -> BrokerageResult<Struck> {
         for away in &self.away {
             come_back(away, children)?;
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::error::{BrokerageError, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::loader::Loader;
 
 /// Lines that he has said, and that have no answer: more than a front takes of one connection.
@@ -30,7 +30,7 @@ pub(super) struct Flood {
 
 impl Flood {
     /// Begins, at this front.
-    pub(super) fn begin(front: SocketAddr) -> Result<Self, BrokerageError> {
+    pub(super) fn begin(front: SocketAddr) -> BrokerageResult<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let named = std::thread::Builder::new().name("flood".into());
@@ -49,7 +49,7 @@ impl Flood {
     }
 
     /// What became of his commands, once it is over.
-    pub(super) fn seen(self) -> Result<FloodSeen, BrokerageError> {
+    pub(super) fn seen(self) -> BrokerageResult<FloodSeen> {
         let ended = self.thread.join().map_err(|_| failed("the thread that floods has panicked"))?;
         ended.map_err(BrokerageError::io("flooding"))
     }

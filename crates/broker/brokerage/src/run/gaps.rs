@@ -1,4 +1,4 @@
-//! How long users had commands and no reply, and which blow that was.
+//! How long users had commands and no reply, and which fault that was.
 //!
 //! A gap is seen by a loader, and not by who causes faults. The one that it belongs to is the latest before its middle: a gap that a fault falls into late had another cause.
 //! So no gap counts before the first fault, when sites begin, nor any when faults have ended: the whole log as a file takes its time.
@@ -49,10 +49,10 @@ impl FaultKind {
     }
 }
 
-/// The longest gap of each blow of a kind.
+/// The longest gap of each fault of a kind.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct GapTimes {
-    /// Blows.
+    /// Faults.
     pub count: u64,
     /// Half of them cost no more than this, ms.
     pub p50: f64,
@@ -107,7 +107,7 @@ impl Gaps {
         blow.longest = gap.max(blow.longest);
     }
 
-    /// Of each kind of blow.
+    /// Of each kind of fault.
     pub(crate) fn by_kind(&self) -> BTreeMap<&'static str, GapTimes> {
         let mut times: BTreeMap<FaultKind, Vec<Duration>> = BTreeMap::new();
         for blow in &self.struck {

@@ -116,7 +116,7 @@ impl Stage {
         }
     }
 
-    /// Goes on until that is so.
+    /// Turns until that is so.
     fn until(&mut self, is_so: impl Fn(&Self) -> bool) {
         let began = Instant::now();
         while !is_so(self) {

@@ -7,7 +7,7 @@ use pares_site::config::Promise;
 
 use super::{Args, HowMany};
 use crate::children::BrokerPlaces;
-use crate::error::{BrokerageError, BrokerageResult};
+use crate::error::{BrokerageResult, usage};
 
 impl Args {
     /// The options agree with a directory that is there already: it cannot become another.
@@ -38,7 +38,7 @@ impl Args {
         ];
         let Some((option, _, has)) = odd.into_iter().find(|(_, is_odd, _)| *is_odd) else { return Ok(()) };
         let dir = self.dir.display();
-        Err(BrokerageError::Usage(format!(
+        Err(usage(format!(
             "{dir} already exists with {has}, which cannot change: leave {option} out, or name another --dir"
         )))
     }

@@ -51,6 +51,7 @@ struct Desk {
 pub struct DeskCalls {
     desks: Vec<Desk>,
     open: BTreeMap<u64, Question>,
+    calls: Vec<DeskCall>,
 }
 
 impl DeskCalls {
@@ -58,14 +59,19 @@ impl DeskCalls {
     #[must_use]
     pub fn new(names: impl IntoIterator<Item = u64>) -> Self {
         let desks = names.into_iter().map(|name| Desk { name, number: None }).collect();
-        Self { desks, open: BTreeMap::new() }
+        Self { desks, open: BTreeMap::new(), calls: Vec::new() }
+    }
+
+    /// What is to be done, in this order: all of it since this was taken last.
+    pub fn take_calls(&mut self) -> Vec<DeskCall> {
+        core::mem::take(&mut self.calls)
     }
 
     /// Asks the stock's desk, as soon as one is connected.
-    pub fn ask(&mut self, question: u64, symbol: StockSymbol, user: UserName, calls: &mut Vec<DeskCall>) {
+    pub fn ask(&mut self, question: u64, symbol: StockSymbol, user: UserName) {
         let before = self.open.insert(question, Question { symbol, user, at: None });
         assert!(before.is_none(), "the number of a question is given once");
-        self.send_what_waits(calls);
+        self.send_what_waits();
     }
 
     /// The question is not waited for any more.
@@ -74,21 +80,21 @@ impl DeskCalls {
     }
 
     /// A hit is in the log.
-    pub fn noted(&mut self, hit: HitName, calls: &mut Vec<DeskCall>) {
+    pub fn noted(&mut self, hit: HitName) {
         // Of a life that is over nobody keeps hits.
         let at = self.desks.iter().position(|desk| desk.number == Some(hit.desk));
-        calls.extend(at.map(|at| DeskCall::Say(at, ToDesk::Noted { count: hit.count })));
+        self.calls.extend(at.map(|at| DeskCall::Say(at, ToDesk::Noted { count: hit.count })));
     }
 
     /// A desk says something. Its first word is its number.
-    pub fn heard(&mut self, at: usize, word: ToFront, calls: &mut Vec<DeskCall>) {
+    pub fn heard(&mut self, at: usize, word: ToFront) {
         let Some(desk) = self.desks.get_mut(at) else { return };
         let life = desk.number;
         let name = |count: u64| life.map(|desk| HitName { desk, count });
         let news = match word {
             ToFront::Desk { number } => {
                 desk.number = Some(number);
-                return self.send_what_waits(calls);
+                return self.send_what_waits();
             }
             ToFront::Here => None,
             ToFront::Hit { count, quote } => {
@@ -108,26 +114,26 @@ impl DeskCalls {
                 }
             }
         };
-        calls.extend(news.map(DeskCall::News));
+        self.calls.extend(news.map(DeskCall::News));
     }
 
     /// The connection to a desk has ended: its questions go to the next.
-    pub fn lost(&mut self, at: usize, calls: &mut Vec<DeskCall>) {
+    pub fn lost(&mut self, at: usize) {
         if let Some(desk) = self.desks.get_mut(at) {
             desk.number = None;
         }
         let asked = self.open.values_mut().filter(|question| question.at == Some(at));
         asked.for_each(|question| question.at = None);
-        self.send_what_waits(calls);
+        self.send_what_waits();
     }
 
-    fn send_what_waits(&mut self, calls: &mut Vec<DeskCall>) {
+    fn send_what_waits(&mut self) {
         for (number, question) in self.open.iter_mut().filter(|(_, question)| question.at.is_none()) {
             let living = self.desks.iter().enumerate().filter(|(_, desk)| desk.number.is_some());
             let first = living.max_by_key(|(_, desk)| rank(question.symbol, desk.name));
             let Some((at, _)) = first else { return };
             let (symbol, user) = (question.symbol, question.user.clone());
-            calls.push(DeskCall::Say(at, ToDesk::Want { question: *number, symbol, user }));
+            self.calls.push(DeskCall::Say(at, ToDesk::Want { question: *number, symbol, user }));
             question.at = Some(at);
         }
     }
@@ -181,24 +187,22 @@ mod tests {
     #[test]
     fn quote_request_moves_to_next_desk_on_loss() {
         let (symbol, user) = (StockSymbol::new("S").unwrap(), UserName::new("jo").unwrap());
-        let (mut calls, mut said) = (DeskCalls::new([1, 2]), Vec::new());
-        calls.ask(7, symbol, user.clone(), &mut said);
-        assert_eq!(said, []);
+        let mut calls = DeskCalls::new([1, 2]);
+        calls.ask(7, symbol, user.clone());
+        assert_eq!(calls.take_calls(), []);
         let want = |at| DeskCall::Say(at, ToDesk::Want { question: 7, symbol, user: user.clone() });
-        calls.heard(0, ToFront::Desk { number: 70 }, &mut said);
-        calls.heard(1, ToFront::Desk { number: 71 }, &mut said);
-        calls.lost(0, &mut said);
-        assert_eq!(said, [want(0), want(1)]);
-        said.clear();
+        calls.heard(0, ToFront::Desk { number: 70 });
+        calls.heard(1, ToFront::Desk { number: 71 });
+        calls.lost(0);
+        assert_eq!(calls.take_calls(), [want(0), want(1)]);
         let none = ToFront::None { question: 7, fault: QuoteFault::Closed };
-        calls.heard(1, none.clone(), &mut said);
-        calls.heard(1, none, &mut said);
-        assert_eq!(said, [DeskCall::News(DeskNews::Answer(7, Err(QuoteFault::Closed)))]);
-        said.clear();
-        calls.noted(HitName { desk: 70, count: 1 }, &mut said);
-        calls.noted(HitName { desk: 71, count: 2 }, &mut said);
+        calls.heard(1, none.clone());
+        calls.heard(1, none);
+        assert_eq!(calls.take_calls(), [DeskCall::News(DeskNews::Answer(7, Err(QuoteFault::Closed)))]);
+        calls.noted(HitName { desk: 70, count: 1 });
+        calls.noted(HitName { desk: 71, count: 2 });
         assert_eq!(
-            said,
+            calls.take_calls(),
             [DeskCall::Say(1, ToDesk::Noted { count: 2 })],
             "nobody keeps those of a life that is over"
         );

@@ -14,8 +14,7 @@
 //! | 4 | hit | count `u64`, quote: to be noted by this front, since nobody else has |
 //! | 5 | here | - |
 
-use pares_broker::{StockQuote, StockSymbol, UserName};
-use pares_wice::codec::{Coded, DecodeError};
+use pares_broker::{StockQuote, StockSymbol, UserName, kinds};
 
 use crate::line::QuoteFault;
 
@@ -78,92 +77,29 @@ pub enum ToFront {
     Here,
 }
 
-const FAULTS: [QuoteFault; 8] = [
-    QuoteFault::Closed,
-    QuoteFault::Silent,
-    QuoteFault::Garbage,
-    QuoteFault::OtherStock,
-    QuoteFault::OtherUser,
-    QuoteFault::Ahead,
-    QuoteFault::Old,
-    QuoteFault::Unreached,
-];
-
-fn code_of(fault: QuoteFault) -> u8 {
-    let place = (1..).zip(FAULTS).find(|(_, other)| *other == fault);
-    place.map_or(1, |(code, _)| code)
-}
-
-fn fault_of(code: u8) -> Result<QuoteFault, DecodeError> {
-    let fault = usize::from(code).checked_sub(1).and_then(|at| FAULTS.get(at));
-    fault.copied().ok_or(DecodeError::Kind(code, "fault"))
-}
-
-impl Coded for ToDesk {
-    fn encode(&self, to: &mut Vec<u8>) {
-        match self {
-            Self::Want { question, symbol, user } => {
-                (1u8, *question).encode(to);
-                symbol.encode(to);
-                user.encode(to);
-            }
-            Self::Noted { count } => (2u8, *count).encode(to),
-            Self::AreYouThere => 3u8.encode(to),
-        }
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        Ok(match u8::decode(from)? {
-            1 => {
-                let (question, symbol) = Coded::decode(from)?;
-                Self::Want { question, symbol, user: Coded::decode(from)? }
-            }
-            2 => Self::Noted { count: Coded::decode(from)? },
-            3 => Self::AreYouThere,
-            other => return Err(DecodeError::Kind(other, "word to a desk")),
-        })
-    }
-}
-
-impl Coded for ToFront {
-    fn encode(&self, to: &mut Vec<u8>) {
-        match self {
-            Self::Desk { number } => (1u8, *number).encode(to),
-            Self::Quote { question, quote, count } => {
-                (2u8, *question).encode(to);
-                quote.encode(to);
-                count.encode(to);
-            }
-            Self::None { question, fault } => ((3u8, *question), code_of(*fault)).encode(to),
-            Self::Hit { count, quote } => {
-                (4u8, *count).encode(to);
-                quote.encode(to);
-            }
-            Self::Here => 5u8.encode(to),
-        }
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        Ok(match u8::decode(from)? {
-            1 => Self::Desk { number: Coded::decode(from)? },
-            2 => {
-                let (question, quote) = Coded::decode(from)?;
-                Self::Quote { question, quote, count: Coded::decode(from)? }
-            }
-            3 => {
-                let (question, code) = Coded::decode(from)?;
-                Self::None { question, fault: fault_of(code)? }
-            }
-            4 => {
-                let (count, quote) = Coded::decode(from)?;
-                Self::Hit { count, quote }
-            }
-            5 => Self::Here,
-            other => return Err(DecodeError::Kind(other, "word of a desk")),
-        })
-    }
-}
+kinds!(ToDesk, "word to a desk" { 1 => Want { question, symbol, user }, 2 => Noted { count }, 3 => AreYouThere });
+kinds!(ToFront, "word of a desk" {
+    1 => Desk { number },
+    2 => Quote { question, quote, count },
+    3 => None { question, fault },
+    4 => Hit { count, quote },
+    5 => Here,
+});
+kinds!(QuoteFault, "fault" {
+    1 => Closed,
+    2 => Silent,
+    3 => Garbage,
+    4 => OtherStock,
+    5 => OtherUser,
+    6 => Ahead,
+    7 => Old,
+    8 => Unreached,
+});
 
 #[cfg(test)]
 mod tests {
+    use pares_wice::codec::Coded;
+
     use super::*;
 
     #[test]
@@ -177,14 +113,15 @@ mod tests {
             assert_eq!(ToDesk::from_bytes(&bytes), Ok(word));
             assert!((0..bytes.len()).all(|end| ToDesk::from_bytes(&bytes[..end]).is_err()));
         }
-        let faults = FAULTS.map(|fault| ToFront::None { question: 4, fault });
+        let faults = (1..=8).map(|code| QuoteFault::decode(&mut [code].as_slice()).unwrap());
+        let faults = faults.map(|fault| ToFront::None { question: 4, fault });
         let others = [
             ToFront::Desk { number: 3 },
             ToFront::Quote { question: 4, quote: quote.clone(), count: Some(8) },
             ToFront::Hit { count: 5, quote },
             ToFront::Here,
         ];
-        for word in faults.into_iter().chain(others) {
+        for word in faults.chain(others) {
             let bytes = word.to_bytes();
             assert_eq!(ToFront::from_bytes(&bytes), Ok(word));
             assert!((0..bytes.len()).all(|end| ToFront::from_bytes(&bytes[..end]).is_err()));

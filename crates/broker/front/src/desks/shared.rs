@@ -45,6 +45,7 @@ pub struct SharedDesk {
     unnoted: BTreeMap<u64, Unnoted>,
     /// Why the latest question that brought none did not.
     fault: QuoteFault,
+    effects: Vec<SharedEffect>,
 }
 
 impl SharedDesk {
@@ -58,7 +59,13 @@ impl SharedDesk {
             waiting: BTreeMap::new(),
             unnoted: BTreeMap::new(),
             fault: QuoteFault::Closed,
+            effects: Vec::new(),
         }
+    }
+
+    /// What is to be done, in this order: all of it since this was taken last.
+    pub fn take_effects(&mut self) -> Vec<SharedEffect> {
+        core::mem::take(&mut self.effects)
     }
 
     /// The desk that asks.
@@ -74,90 +81,81 @@ impl SharedDesk {
     }
 
     /// A front has connected.
-    pub fn come(&mut self, front: FrontNumber, effects: &mut Vec<SharedEffect>) {
+    pub fn come(&mut self, front: FrontNumber) {
         let is_new = self.fronts.insert(front);
         assert!(is_new, "the number of a connection is never used again");
-        effects.push(SharedEffect::Say(front, ToFront::Desk { number: self.number }));
+        self.effects.push(SharedEffect::Say(front, ToFront::Desk { number: self.number }));
         for (count, unnoted) in self.unnoted.iter_mut().filter(|(_, unnoted)| unnoted.with.is_none()) {
             unnoted.with = Some(front);
             let quote = unnoted.quote.clone();
-            effects.push(SharedEffect::Say(front, ToFront::Hit { count: *count, quote }));
+            self.effects.push(SharedEffect::Say(front, ToFront::Hit { count: *count, quote }));
         }
     }
 
     /// A front's connection has ended.
-    pub fn gone(&mut self, front: FrontNumber, effects: &mut Vec<SharedEffect>) {
+    pub fn gone(&mut self, front: FrontNumber) {
         self.fronts.remove(&front);
         self.waiting.values_mut().for_each(|waiting| waiting.retain(|(other, _)| *other != front));
         let next = self.fronts.first().copied();
         for (count, unnoted) in self.unnoted.iter_mut().filter(|(_, unnoted)| unnoted.with == Some(front)) {
             unnoted.with = next;
             let quote = unnoted.quote.clone();
-            effects.extend(next.map(|next| SharedEffect::Say(next, ToFront::Hit { count: *count, quote })));
+            self.effects
+                .extend(next.map(|next| SharedEffect::Say(next, ToFront::Hit { count: *count, quote })));
         }
     }
 
     /// A front says something.
-    pub fn heard(&mut self, front: FrontNumber, word: ToDesk, now_ms: u64, effects: &mut Vec<SharedEffect>) {
+    pub fn heard(&mut self, front: FrontNumber, word: ToDesk, now_ms: u64) {
         match word {
-            ToDesk::AreYouThere => effects.push(SharedEffect::Say(front, ToFront::Here)),
+            ToDesk::AreYouThere => self.effects.push(SharedEffect::Say(front, ToFront::Here)),
             ToDesk::Noted { count } => drop(self.unnoted.remove(&count)),
             ToDesk::Want { question, symbol, user } => {
-                let mut said = Vec::new();
-                match self.desk.want(symbol, &user, now_ms, &mut said) {
+                match self.desk.want(symbol, &user, now_ms) {
                     QuoteStanding::Coming => {
                         self.waiting.entry(symbol).or_default().push((front, question));
                     }
-                    _ => self.answer(front, question, symbol, now_ms, effects),
+                    _ => self.answer(front, question, symbol, now_ms),
                 }
-                self.follow(said, now_ms, effects);
+                self.follow(now_ms);
             }
         }
     }
 
     /// The quote server has answered, or will not.
-    pub fn quoted(
-        &mut self,
-        hit: u64,
-        answer: Result<StockQuote, QuoteFault>,
-        now_ms: u64,
-        effects: &mut Vec<SharedEffect>,
-    ) {
+    pub fn quoted(&mut self, hit: u64, answer: Result<StockQuote, QuoteFault>, now_ms: u64) {
         self.fault = answer.as_ref().err().copied().unwrap_or(QuoteFault::Old);
         let name = HitName { desk: self.number, count: hit };
         let answer = answer.map(|quote| QuoteBrought { quote, hit: Some(name) });
-        let mut said = Vec::new();
-        self.desk.arrived(hit, answer, now_ms, &mut said);
-        self.follow(said, now_ms, effects);
+        self.desk.arrived(hit, answer, now_ms);
+        self.follow(now_ms);
     }
 
     /// Time has passed.
-    pub fn tick(&mut self, now_ms: u64, effects: &mut Vec<SharedEffect>) {
+    pub fn tick(&mut self, now_ms: u64) {
         self.fault = QuoteFault::Silent;
-        let mut said = Vec::new();
-        self.desk.tick(now_ms, &mut said);
-        self.follow(said, now_ms, effects);
+        self.desk.tick(now_ms);
+        self.follow(now_ms);
     }
 
-    fn follow(&mut self, said: Vec<DeskEffect>, now_ms: u64, effects: &mut Vec<SharedEffect>) {
-        for said in said {
+    fn follow(&mut self, now_ms: u64) {
+        for said in self.desk.take_effects() {
             match said {
                 DeskEffect::News { symbol } => {
                     for (front, question) in self.waiting.remove(&symbol).unwrap_or_default() {
-                        self.answer(front, question, symbol, now_ms, effects);
+                        self.answer(front, question, symbol, now_ms);
                     }
                     // Who asked has gone.
-                    let mut left = Vec::new();
-                    self.desk.settle(&mut left);
-                    self.follow(left, now_ms, effects);
+                    self.desk.settle();
+                    self.follow(now_ms);
                 }
                 DeskEffect::Unclaimed { brought } => {
                     let with = self.fronts.first().copied();
                     let Some(count) = self.keep(&brought, with) else { continue };
                     let word = ToFront::Hit { count, quote: brought.quote };
-                    effects.extend(with.map(|front| SharedEffect::Say(front, word)));
+                    self.effects.extend(with.map(|front| SharedEffect::Say(front, word)));
                 }
-                other => effects.push(SharedEffect::Server(other)),
+                other => self.effects.push(SharedEffect::Server(other)),
             }
         }
     }
@@ -170,14 +168,7 @@ impl SharedDesk {
         Some(count)
     }
 
-    fn answer(
-        &mut self,
-        front: FrontNumber,
-        question: u64,
-        symbol: StockSymbol,
-        now_ms: u64,
-        effects: &mut Vec<SharedEffect>,
-    ) {
+    fn answer(&mut self, front: FrontNumber, question: u64, symbol: StockSymbol, now_ms: u64) {
         assert!(self.fronts.contains(&front), "who is answered is connected");
         let word = match self.desk.claim(symbol, now_ms) {
             None => ToFront::None { question, fault: self.fault },
@@ -186,7 +177,7 @@ impl SharedDesk {
                 ToFront::Quote { question, quote: brought.quote, count }
             }
         };
-        effects.push(SharedEffect::Say(front, word));
+        self.effects.push(SharedEffect::Say(front, word));
     }
 }
 
@@ -198,29 +189,16 @@ mod tests {
 
     const NOON_MS: u64 = 1_800_000_000_000;
 
-    struct Stage {
-        desk: SharedDesk,
-        effects: Vec<SharedEffect>,
+    fn with_fronts(fronts: &[FrontNumber]) -> SharedDesk {
+        let mut desk = SharedDesk::new(77);
+        fronts.iter().for_each(|front| desk.come(*front));
+        desk.effects.clear();
+        desk
     }
 
-    impl Stage {
-        fn with_fronts(fronts: &[FrontNumber]) -> Self {
-            let mut stage = Self { desk: SharedDesk::new(77), effects: Vec::new() };
-            fronts.iter().for_each(|front| stage.desk.come(*front, &mut stage.effects));
-            stage.effects.clear();
-            stage
-        }
-        fn want(&mut self, front: FrontNumber, question: u64) {
-            let (symbol, user) = (StockSymbol::new("S").unwrap(), UserName::new("jo").unwrap());
-            let word = ToDesk::Want { question, symbol, user };
-            self.desk.heard(front, word, NOON_MS, &mut self.effects);
-        }
-        fn quoted(&mut self, hit: u64) {
-            self.desk.quoted(hit, Ok(quote()), NOON_MS, &mut self.effects);
-        }
-        fn taken(&mut self) -> Vec<SharedEffect> {
-            std::mem::take(&mut self.effects)
-        }
+    fn want(desk: &mut SharedDesk, front: FrontNumber, question: u64) {
+        let (symbol, user) = (StockSymbol::new("S").unwrap(), UserName::new("jo").unwrap());
+        desk.heard(front, ToDesk::Want { question, symbol, user }, NOON_MS);
     }
 
     fn quote() -> StockQuote {
@@ -234,57 +212,57 @@ mod tests {
 
     #[test]
     fn many_fronts_share_one_question_and_one_of_them_has_the_hit() {
-        let mut stage = Stage::with_fronts(&[1, 2]);
-        stage.want(1, 10);
-        stage.want(2, 20);
-        assert_eq!(stage.taken().len(), 1, "one question");
-        stage.quoted(1);
-        stage.want(2, 21);
+        let mut desk = with_fronts(&[1, 2]);
+        want(&mut desk, 1, 10);
+        want(&mut desk, 2, 20);
+        assert_eq!(desk.take_effects().len(), 1, "one question");
+        desk.quoted(1, Ok(quote()), NOON_MS);
+        want(&mut desk, 2, 21);
         let quote = quote();
         let told = |question, count| ToFront::Quote { question, quote: quote.clone(), count };
         let expected = [say(1, told(10, Some(1))), say(2, told(20, None)), say(2, told(21, None))];
-        assert_eq!(stage.taken(), expected);
+        assert_eq!(desk.take_effects(), expected);
     }
 
     #[test]
     fn a_hit_goes_to_another_front_until_one_has_noted_it() {
-        let mut stage = Stage::with_fronts(&[1, 2]);
-        stage.want(1, 10);
-        stage.quoted(1);
-        stage.taken();
+        let mut desk = with_fronts(&[1, 2]);
+        want(&mut desk, 1, 10);
+        desk.quoted(1, Ok(quote()), NOON_MS);
+        desk.take_effects();
         let hit = ToFront::Hit { count: 1, quote: quote() };
-        stage.desk.gone(1, &mut stage.effects);
-        assert_eq!(stage.taken(), [say(2, hit.clone())]);
-        stage.desk.gone(2, &mut stage.effects);
-        assert!(stage.taken().is_empty(), "nobody is there");
-        stage.desk.come(3, &mut stage.effects);
-        assert_eq!(stage.taken(), [say(3, ToFront::Desk { number: 77 }), say(3, hit)]);
-        stage.desk.heard(3, ToDesk::Noted { count: 1 }, NOON_MS, &mut stage.effects);
-        stage.desk.gone(3, &mut stage.effects);
-        stage.desk.come(4, &mut stage.effects);
-        assert_eq!(stage.taken(), [say(4, ToFront::Desk { number: 77 })]);
+        desk.gone(1);
+        assert_eq!(desk.take_effects(), [say(2, hit.clone())]);
+        desk.gone(2);
+        assert!(desk.take_effects().is_empty(), "nobody is there");
+        desk.come(3);
+        assert_eq!(desk.take_effects(), [say(3, ToFront::Desk { number: 77 }), say(3, hit)]);
+        desk.heard(3, ToDesk::Noted { count: 1 }, NOON_MS);
+        desk.gone(3);
+        desk.come(4);
+        assert_eq!(desk.take_effects(), [say(4, ToFront::Desk { number: 77 })]);
     }
 
     #[test]
     fn a_hit_whose_front_went_before_the_answer_is_given_to_another() {
-        let mut stage = Stage::with_fronts(&[1, 2]);
-        stage.want(1, 10);
-        stage.taken();
-        stage.desk.gone(1, &mut stage.effects);
-        stage.quoted(1);
-        assert_eq!(stage.taken(), [say(2, ToFront::Hit { count: 1, quote: quote() })]);
+        let mut desk = with_fronts(&[1, 2]);
+        want(&mut desk, 1, 10);
+        desk.take_effects();
+        desk.gone(1);
+        desk.quoted(1, Ok(quote()), NOON_MS);
+        assert_eq!(desk.take_effects(), [say(2, ToFront::Hit { count: 1, quote: quote() })]);
     }
 
     #[test]
     fn a_question_without_an_answer_is_told_to_all_who_wait() {
-        let mut stage = Stage::with_fronts(&[1, 2]);
-        stage.want(1, 10);
-        stage.want(2, 20);
-        stage.taken();
-        stage.desk.quoted(1, Err(QuoteFault::Garbage), NOON_MS, &mut stage.effects);
-        stage.want(2, 21);
+        let mut desk = with_fronts(&[1, 2]);
+        want(&mut desk, 1, 10);
+        want(&mut desk, 2, 20);
+        desk.take_effects();
+        desk.quoted(1, Err(QuoteFault::Garbage), NOON_MS);
+        want(&mut desk, 2, 21);
         let none = |question| ToFront::None { question, fault: QuoteFault::Garbage };
-        assert_eq!(stage.taken(), [say(1, none(10)), say(2, none(20)), say(2, none(21))]);
-        assert_eq!((stage.desk.desk().hits(), stage.desk.desk().faults()), (1, 1));
+        assert_eq!(desk.take_effects(), [say(1, none(10)), say(2, none(20)), say(2, none(21))]);
+        assert_eq!((desk.desk().hits(), desk.desk().faults()), (1, 1));
     }
 }

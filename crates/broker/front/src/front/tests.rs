@@ -1,7 +1,11 @@
 //! The front's promises: order, quotes shared, moments in their place, dumps last.
 
 mod clock;
+mod flood;
 mod moments;
+mod turns;
+
+use std::collections::VecDeque;
 
 use pares_broker::{
     ArmedPage, ArmedTrigger, BrokerRead, CommandName, HitName, LapsingPage, PendingExpiry, Refusal,
@@ -21,9 +25,12 @@ const NOON: u64 = 1_680_000_000_000;
 struct At {
     front: BrokerFront,
     now_ms: u64,
-    submitted: Vec<(TransactionId, BrokerRequest)>,
+    submitted: VecDeque<(TransactionId, BrokerRequest)>,
+    /// How many were handed on so far.
+    handed_on: usize,
     asked: Vec<(u64, StockSymbol)>,
     told: Vec<u64>,
+    replies: BTreeMap<u64, BrokerReply>,
     given_up: Vec<u64>,
     /// Refused for the clock after they were taken.
     clock_off: Vec<u64>,
@@ -49,24 +56,43 @@ fn own(count: u64) -> u64 {
 impl At {
     fn new() -> Self {
         let front = BrokerFront::new(BEGINNER);
-        let [told, given_up, clock_off] = [Vec::new(), Vec::new(), Vec::new()];
-        let (submitted, asked, noted, looks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut at = Self { front, now_ms: NOON, submitted, asked, told, given_up, clock_off, noted, looks };
+        let (submitted, asked, told, replies, given_up, clock_off) = <_>::default();
+        let (handed_on, noted, looks) = <_>::default();
+        let mut at = Self {
+            front,
+            now_ms: NOON,
+            submitted,
+            handed_on,
+            asked,
+            told,
+            replies,
+            given_up,
+            clock_off,
+            noted,
+            looks,
+        };
         at.tick(0);
         assert_eq!(at.answer(BrokerReply::FrontNumber { front: FRONT }).asked, Asked::BeginFront);
+        at.handed_on = 0;
         at
     }
 
-    fn take(&mut self, effects: Vec<FrontEffect>) {
-        for effect in effects {
+    fn take(&mut self) {
+        for effect in self.front.take_effects() {
             match effect {
                 FrontEffect::Ask { hit, symbol, .. } => self.asked.push((hit, symbol)),
                 FrontEffect::Abandon { .. } => {}
-                FrontEffect::Submit { id, request } => self.submitted.push((id, request)),
+                FrontEffect::Submit { id, request } => {
+                    self.handed_on += 1;
+                    self.submitted.push_back((id, request));
+                }
                 FrontEffect::Told { arrival, reply: Some(reply), .. } if reply == CLOCK_OFF => {
                     self.clock_off.push(arrival);
                 }
-                FrontEffect::Told { arrival, reply: Some(_), .. } => self.told.push(arrival),
+                FrontEffect::Told { arrival, reply: Some(reply), .. } => {
+                    self.told.push(arrival);
+                    self.replies.insert(arrival, reply);
+                }
                 FrontEffect::Told { arrival, reply: None, .. } => self.given_up.push(arrival),
                 FrontEffect::Noted { hit } => self.noted.push(hit),
                 FrontEffect::Look { number, read } => self.looks.push((number, read)),
@@ -85,24 +111,32 @@ impl At {
     }
 
     fn arrives(&mut self, line: &str, order: CommandOrder) -> Result<u64, NotTaken> {
+        self.brings(0, line, order)
+    }
+
+    /// A command comes over the connection of that number.
+    fn brings(&mut self, sender: u64, line: &str, order: CommandOrder) -> Result<u64, NotTaken> {
         let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
-        let user = line.command.user.clone();
-        self.asks(user, order, Asked::Command { command: line.command, fault: line.fault })
+        let (user, asked) =
+            (line.command.user.clone(), Asked::Command { command: line.command, fault: line.fault });
+        self.takes(Arrival { sender, user, order, asked })
     }
 
     fn asks(&mut self, user: Option<UserName>, order: CommandOrder, asked: Asked) -> Result<u64, NotTaken> {
-        let mut effects = Vec::new();
-        let arrived =
-            self.front.arrives(Arrival { sender: 0, user, order, asked }, self.now_ms, &mut effects);
-        self.take(effects);
+        self.takes(Arrival { sender: 0, user, order, asked })
+    }
+
+    fn takes(&mut self, arrival: Arrival) -> Result<u64, NotTaken> {
+        let arrived = self.front.arrives(arrival, self.now_ms);
+        self.take();
         arrived
     }
 
     /// Answers a look.
     fn look(&mut self, answer: Option<&[u8]>) -> BrokerRead {
-        let ((number, read), mut effects) = (self.looks.remove(0), Vec::new());
-        self.front.looked(number, answer, self.now_ms, &mut effects);
-        self.take(effects);
+        let (number, read) = self.looks.remove(0);
+        self.front.looked(number, answer, self.now_ms);
+        self.take();
         read
     }
 
@@ -145,31 +179,28 @@ impl At {
     }
 
     fn brought(&mut self, hit: u64, brought: QuoteBrought) {
-        let mut effects = Vec::new();
-        self.front.quote(hit, Ok(brought), self.now_ms, &mut effects);
-        self.take(effects);
+        self.front.quote(hit, Ok(brought), self.now_ms);
+        self.take();
     }
 
     fn tick(&mut self, after_ms: u64) {
         self.now_ms += after_ms;
-        let mut effects = Vec::new();
-        self.front.tick(self.now_ms, &mut effects);
-        self.take(effects);
+        self.front.tick(self.now_ms);
+        self.take();
     }
 
     /// The oldest request that was handed on and not looked at yet.
     fn next(&mut self) -> BrokerRequest {
-        self.submitted.first().expect("a request").1.clone()
+        self.submitted.front().expect("a request").1.clone()
     }
 
     /// Answers it.
     fn answer(&mut self, reply: BrokerReply) -> BrokerRequest {
-        let (id, request) = self.submitted.remove(0);
-        let mut effects = Vec::new();
-        self.front.answered(id, reply.clone(), self.now_ms, &mut effects);
+        let (id, request) = self.submitted.pop_front().unwrap();
+        self.front.answered(id, reply.clone(), self.now_ms);
         // The same once more is nothing.
-        self.front.answered(id, reply, self.now_ms, &mut effects);
-        self.take(effects);
+        self.front.answered(id, reply, self.now_ms);
+        self.take();
         request
     }
 }
@@ -201,10 +232,10 @@ fn commands_name_predecessor_and_do_not_wait_for_others() {
 fn early_command_is_resent_after_its_predecessor() {
     let mut at = At::new();
     (0..4).for_each(|_| at.line("ADD,jo,5.00"));
-    let first = at.submitted.remove(0);
+    let first = at.submitted.pop_front().unwrap();
     let later: Vec<_> = (0..3).map(|_| at.answer(BrokerReply::Early)).collect();
     assert!(at.submitted.is_empty() && at.told.is_empty());
-    at.submitted.push(first);
+    at.submitted.push_back(first);
     at.answer(BrokerReply::Done);
     for (index, request) in later.iter().enumerate() {
         let (id, again) = at.submitted[0].clone();
@@ -232,7 +263,7 @@ fn quote_is_requested_on_arrival_and_blocks_one_user() {
     at.quote(1, "S", 400);
     let hits = at.submitted.iter().map(|(_, request)| request.quote.as_ref().unwrap().hit.is_some());
     assert_eq!(hits.collect::<Vec<_>>(), [true, true, false], "a hit is shown once");
-    assert!(at.submitted[1..].iter().all(|(_, r)| r.quote.as_ref().unwrap().quote.price_cents == 400));
+    assert!(at.submitted.iter().skip(1).all(|(_, r)| r.quote.as_ref().unwrap().quote.price_cents == 400));
 }
 
 #[test]
@@ -363,7 +394,7 @@ fn command_with_predecessor_elsewhere_retries_alone() {
     at.tick(0);
     at.of_session(7, 3, "ADD,jo,5.00");
     at.of_session(8, 7, "ADD,jo,5.00");
-    let second = at.submitted.pop().unwrap();
+    let second = at.submitted.pop_back().unwrap();
     at.answer(BrokerReply::Early);
     for pause_ms in [1, 2, 4, 8, 16, 32, 64, 128] {
         at.answer(BrokerReply::Early);
@@ -373,10 +404,10 @@ fn command_with_predecessor_elsewhere_retries_alone() {
     }
     at.line("DISPLAY_SUMMARY,jo");
     assert_eq!(at.submitted.len(), 2);
-    let early = at.submitted.remove(0);
+    let early = at.submitted.pop_front().unwrap();
     at.answer(BrokerReply::Done);
     assert_eq!(at.told, [2], "of another session");
-    at.submitted = vec![second, early];
+    at.submitted = [second, early].into();
     at.answer(BrokerReply::Early);
     assert_eq!(at.submitted.len(), 1, "it waits for the one before it here");
     at.answer(BrokerReply::Done);
@@ -395,9 +426,9 @@ fn early_command_after_predecessor_blocks_nobody() {
     (0..2).for_each(|_| drop(at.answer(BrokerReply::Early)));
     at.of_session(6, 5, "ADD,jo,5.00");
     at.of_session(7, 6, "ADD,jo,5.00");
-    let before = at.submitted.remove(0);
+    let before = at.submitted.pop_front().unwrap();
     at.answer(BrokerReply::Early);
-    at.submitted.push(before);
+    at.submitted.push_back(before);
     at.answer(BrokerReply::Done);
     assert_eq!(at.told, [1]);
     at.tick(1);
@@ -412,10 +443,9 @@ fn never_accepted_request_is_given_up_user_continues() {
     for line in ["ADD,jo,5.00", "ADD,jo,6.00", "ADD,al,1.00"] {
         at.line(line);
     }
-    let refused = at.submitted.remove(0).0;
-    let mut effects = Vec::new();
-    at.front.not_taken(refused, at.now_ms, &mut effects);
-    at.take(effects);
+    let refused = at.submitted.pop_front().unwrap().0;
+    at.front.not_taken(refused, at.now_ms);
+    at.take();
     assert_eq!(at.given_up, [0]);
     at.answer(BrokerReply::Early); // jo's second, which waits for the first
     at.answer(BrokerReply::Done);
@@ -434,21 +464,21 @@ fn missing_predecessor_gives_up_chain_and_stores_hit() {
     for count in 8..60 {
         at.of_session(count, count - 1, "ADD,jo,5.00");
     }
-    let mut first = at.submitted.remove(0);
+    let mut first = at.submitted.pop_front().unwrap();
     for (_, later) in at.submitted.clone() {
         assert_eq!(at.answer(BrokerReply::Early), later);
     }
     assert!(at.submitted.is_empty());
     let until_ms = at.now_ms + GIVEN_UP_AFTER_MS;
     while at.given_up.is_empty() {
-        at.submitted.insert(0, first.clone());
+        at.submitted.push_front(first.clone());
         at.answer(BrokerReply::Early);
         assert!(at.now_ms < until_ms + 50);
         let pause = at.front.pauses.first().map_or(0, |pause| pause.0 - at.now_ms);
         at.tick(pause);
         at.looks.clear();
         if at.given_up.is_empty() {
-            first = at.submitted.remove(0);
+            first = at.submitted.pop_front().unwrap();
         }
     }
     assert!(at.now_ms >= until_ms);
@@ -463,10 +493,10 @@ fn hit_is_stored_once_its_request_has_a_reply() {
     at.line("QUOTE,jo,S");
     at.line("QUOTE,al,S");
     at.quote(1, "S", 100);
-    let first = at.submitted.remove(0);
+    let first = at.submitted.pop_front().unwrap();
     at.answer(BrokerReply::Done);
     assert_eq!(at.noted, []);
-    at.submitted.push(first);
+    at.submitted.push_back(first);
     at.answer(BrokerReply::Refused { refusal: Refusal::NoQuote });
     assert_eq!(at.noted, [HitName { desk: 1, count: 1 }]);
 }

@@ -103,7 +103,7 @@ impl Client {
         self.given.push(Given { asked, order, told: None, sent: None });
     }
 
-    /// The number of the newest buy or sell that he was told to be pending, if this settles one.
+    /// The number of the newest buy or sell that a reply showed him as pending, if this settles one.
     fn newest_of(&self, command: &UserCommand) -> Option<u64> {
         let placed = match command.verb {
             Verb::CommitBuy | Verb::CancelBuy => Verb::Buy,
@@ -118,7 +118,7 @@ impl Client {
         })
     }
 
-    /// What is to be sent now, and to which front. `lives` are those of the fronts; to connect anew it takes `any`.
+    /// What is to be sent now, and to which front. `lives` are those of the fronts; to connect again it takes `any`.
     pub(crate) fn what_goes(&mut self, any: usize, lives: &[u64]) -> Vec<(usize, usize)> {
         let is_alive = |&(front, life): &(usize, u64)| lives[front] == life;
         if self.connected.as_ref().is_none_or(|connected| !is_alive(connected)) {

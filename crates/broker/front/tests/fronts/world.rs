@@ -157,7 +157,7 @@ impl World {
         if self.is_quiet() || self.draw.below(3) > 0 { 0 } else { self.draw.below(4) }
     }
 
-    /// Goes on until `end_ms`.
+    /// Runs until `end_ms`.
     pub(crate) fn run_until(&mut self, end_ms: u64) {
         while self.fault.is_none()
             && let Some(((at_ms, _), (front, life, event))) = self.events.pop_first()
@@ -181,25 +181,25 @@ impl World {
             Event::Want(hit, symbol, user) => self.wanted(front, life, hit, symbol, &user),
             _ if !is_there => {}
             Event::Tick(at_ms) if at_ms == self.fronts[front].tick_at => {
-                self.tell(front, |front, now_ms, effects| front.tick(now_ms, effects));
+                self.tell(front, |front, now_ms| front.tick(now_ms));
             }
             Event::Tick(_) => {}
             Event::Reply(id, reply) => {
                 self.fronts[front].open.remove(&id);
-                self.tell(front, |front, now_ms, effects| front.answered(id, reply, now_ms, effects));
+                self.tell(front, |front, now_ms| front.answered(id, reply, now_ms));
             }
             Event::Repeat(id) => self.repeat(front, id),
             Event::Quote(hit, answer) => {
-                self.tell(front, |front, now_ms, effects| front.quote(hit, answer, now_ms, effects));
+                self.tell(front, |front, now_ms| front.quote(hit, answer, now_ms));
             }
             Event::Hit(brought) => {
-                self.tell(front, |front, now_ms, effects| front.take_hit(brought, now_ms, effects));
+                self.tell(front, |front, now_ms| front.take_hit(brought, now_ms));
             }
             Event::Look(number, read) => {
                 let answer = if self.one_in(10) { None } else { Some(self.behind()) };
                 let answer = answer.map(|behind| self.accounts.read(&read, behind));
-                self.tell(front, |front, now_ms, effects| {
-                    front.looked(number, answer.as_deref(), now_ms, effects);
+                self.tell(front, |front, now_ms| {
+                    front.looked(number, answer.as_deref(), now_ms);
                 });
             }
         }
@@ -248,10 +248,9 @@ impl World {
     }
 
     /// Tells a front something, and does what it wants.
-    fn tell(&mut self, at: usize, what: impl FnOnce(&mut BrokerFront, u64, &mut Vec<FrontEffect>)) {
-        let mut effects = Vec::new();
-        what(&mut self.fronts[at].front, self.now_ms, &mut effects);
-        for effect in effects {
+    fn tell(&mut self, at: usize, what: impl FnOnce(&mut BrokerFront, u64)) {
+        what(&mut self.fronts[at].front, self.now_ms);
+        for effect in self.fronts[at].front.take_effects() {
             self.carry_out(at, effect);
         }
         if let Some(due_ms) = self.fronts[at].front.next_deadline() {
@@ -349,7 +348,7 @@ impl World {
         self.after(next, 0, Event::KillDesk);
     }
 
-    /// A client looks around: it connects anew, repeats what has no answer, thinks of another command.
+    /// A client looks around: it connects again, repeats what has no answer, thinks of another command.
     fn client(&mut self, at: usize) {
         let front = self.draw.below(self.fronts.len() as u64) as usize;
         self.thought += 1;
@@ -371,7 +370,7 @@ impl World {
         let arrival =
             Arrival { sender: client as u64, user, order: given.order.clone(), asked: given.asked.clone() };
         let mut arrived = None;
-        self.tell(to, |front, now_ms, effects| arrived = front.arrives(arrival, now_ms, effects).ok());
+        self.tell(to, |front, now_ms| arrived = front.arrives(arrival, now_ms).ok());
         match arrived {
             Some(arrived) => drop(self.fronts[to].arrivals.insert(arrived, (client, index))),
             None => self.fault = Some("a front does not take a command".into()),
@@ -379,7 +378,7 @@ impl World {
     }
 
     fn told(&mut self, at: usize, arrival: u64, number: u64, reply: Option<BrokerReply>) {
-        // What is told while it arrives is told by the next life of its client.
+        // What is reported while it arrives is reported by the next life of its client.
         let Some((client, index)) = self.fronts[at].arrivals.remove(&arrival) else { return };
         let is_cut = self.one_in(20);
         let (client, life) = (&mut self.clients[client], self.fronts[at].life);
@@ -406,7 +405,7 @@ impl World {
     /// Fronts have all hits noted that they were given.
     pub(crate) fn settle(&mut self) {
         for at in 0..self.fronts.len() {
-            self.tell(at, |front, now_ms, effects| front.settle_hits(now_ms, effects));
+            self.tell(at, |front, now_ms| front.settle_hits(now_ms));
         }
     }
 

@@ -1,4 +1,4 @@
-//! An exchange as its protocol promises it: a name is executed once, each repeat gets the first answer, and what is told has a number.
+//! An exchange as its protocol promises it: a name is executed once, each repeat gets the first answer, and what it reports has a number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub(crate) struct Done {
 
 #[derive(Default)]
 pub(crate) struct Exchange {
-    /// What the member is told, by shard; the first has number 1.
+    /// What the member receives, by shard; the first has number 1.
     pub(crate) streams: [Vec<Reply>; SHARDS as usize],
     pub(crate) live: BTreeMap<u64, Live>,
     pub(crate) done: BTreeMap<u64, Done>,
@@ -60,7 +60,7 @@ impl Exchange {
         stream.push(reply.numbered(stream.len() as u64 + 1));
     }
 
-    /// A request comes to a gateway: what its session is told besides the stream.
+    /// A request comes to a gateway: what its session receives besides the stream.
     pub(crate) fn take(&mut self, request: &ClientRequest, draw: &mut Random) -> Option<Reply> {
         let name = request.client_order_id();
         if draw.below(60) == 0 && self.old.insert(name.0) && !self.answers.contains_key(&name.0) {

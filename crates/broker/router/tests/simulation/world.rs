@@ -37,7 +37,7 @@ struct Instance {
     questions: VecDeque<RouterEffect>,
     requests: VecDeque<ClientRequest>,
     replies: VecDeque<Reply>,
-    /// The number of the next message that it is told, by shard.
+    /// The number of the next message that it receives, by shard.
     follows: BTreeMap<u32, u64>,
     /// How far its clock is ahead of all others': so far are the times of what it asks.
     ahead_ms: u64,
@@ -117,14 +117,13 @@ impl World {
 
     fn tick(&mut self, at: usize) {
         self.now_ms += self.draw.below(30);
-        let mut effects = Vec::new();
-        self.instances[at].router.tick(self.now_ms, &mut effects);
-        self.carry_out(at, effects);
+        self.instances[at].router.tick(self.now_ms);
+        self.carry_out(at);
     }
 
-    fn carry_out(&mut self, at: usize, effects: Vec<RouterEffect>) {
+    fn carry_out(&mut self, at: usize) {
         let instance = &mut self.instances[at];
-        for effect in effects {
+        for effect in instance.router.take_effects() {
             match effect {
                 RouterEffect::Send { request } if instance.is_connected => {
                     instance.requests.push_back(request)
@@ -151,9 +150,8 @@ impl World {
             let instrument = InstrumentId(index as u32 + 1);
             (stock(index), ListedStock { instrument, shard: shard_of(instrument) })
         });
-        let mut effects = Vec::new();
-        instance.router.connected(listed.collect(), self.now_ms, &mut effects);
-        self.carry_out(at, effects);
+        instance.router.connected(listed.collect(), self.now_ms);
+        self.carry_out(at);
     }
 
     /// What was on its way may arrive late, or never.
@@ -212,19 +210,18 @@ impl World {
 
     fn question(&mut self, at: usize) {
         let Some(question) = self.instances[at].questions.pop_front() else { return };
-        let mut effects = Vec::new();
         match question {
             RouterEffect::Ask { id, asked } => {
                 let reply = self.execute(asked, self.instances[at].ahead_ms);
-                self.instances[at].router.answered(id, reply, self.now_ms, &mut effects);
+                self.instances[at].router.answered(id, reply, self.now_ms);
             }
             RouterEffect::Look { id, read } => {
                 let bytes = self.accounts.read(read);
-                self.instances[at].router.found(id, &bytes, self.now_ms, &mut effects).unwrap();
+                self.instances[at].router.found(id, &bytes, self.now_ms).unwrap();
             }
             _ => {}
         }
-        self.carry_out(at, effects);
+        self.carry_out(at);
     }
 
     fn request(&mut self, at: usize) {
@@ -245,15 +242,14 @@ impl World {
         }
     }
 
-    /// The next message that a router is told.
+    /// The next message that a router receives.
     fn tell(&mut self, at: usize) {
-        let mut effects = Vec::new();
         if let Some(reply) = self.instances[at].replies.pop_front() {
             if self.broken == Broken::ReleasesAtOnce {
                 self.release_at_once(at, &reply);
             }
-            self.instances[at].router.told(&reply, self.now_ms, &mut effects);
-            return self.carry_out(at, effects);
+            self.instances[at].router.told(&reply, self.now_ms);
+            return self.carry_out(at);
         }
         let shard = self.draw.below(SHARDS.into()) as u32;
         if !self.tell_next(at, shard) && self.instances[at].follows.contains_key(&shard) {
@@ -263,13 +259,12 @@ impl World {
 
     /// The next message of a shard, if there is one.
     fn tell_next(&mut self, at: usize, shard: u32) -> bool {
-        let mut effects = Vec::new();
         let instance = &mut self.instances[at];
         let Some(next) = instance.follows.get_mut(&shard) else { return false };
         let Some(reply) = self.exchange.streams[shard as usize].get(*next as usize - 1) else { return false };
         *next += 1;
-        instance.router.told(reply, self.now_ms, &mut effects);
-        self.carry_out(at, effects);
+        instance.router.told(reply, self.now_ms);
+        self.carry_out(at);
         true
     }
 
@@ -296,9 +291,8 @@ impl World {
         };
         let number = self.draw.below(next - 1) as usize;
         let reply = self.exchange.streams[shard as usize][number];
-        let mut effects = Vec::new();
-        self.instances[at].router.told(&reply, self.now_ms, &mut effects);
-        self.carry_out(at, effects);
+        self.instances[at].router.told(&reply, self.now_ms);
+        self.carry_out(at);
     }
 
     fn customer(&mut self) {
@@ -333,7 +327,7 @@ impl World {
         }
     }
 
-    /// One router goes on, and nothing fails any more, until all is done.
+    /// One router continues, and nothing fails any more, until all is done.
     pub(crate) fn heal(&mut self) -> Result<(), String> {
         if self.broken == Broken::IsTwo {
             self.exchange.trade_of_another(&mut self.draw);

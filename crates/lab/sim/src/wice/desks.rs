@@ -164,7 +164,7 @@ impl Sites {
         }
         self.schedule(TURN_US, Event::Desk { desk, life });
         let now_ms = self.desk_ms(desk);
-        self.with_desk(desk, |desk, effects| desk.tick(now_ms, effects));
+        self.with_desk(desk, |desk| desk.tick(now_ms));
     }
 
     fn lines_of(&mut self, desk: usize) -> Vec<FrontNumber> {
@@ -229,12 +229,12 @@ impl Sites {
                 let place = &mut self.fronts().places[front];
                 if place.life == life && place.lines.get(&desk) == Some(&line) {
                     place.lines.remove(&desk);
-                    self.call_desks(front, |calls, said| calls.lost(desk, said));
+                    self.call_desks(front, |calls| calls.lost(desk));
                 }
             }
             LineEvent::EndsAtDesk { desk, life } => {
                 if self.desks().places[desk].life == life {
-                    self.with_desk(desk, |desk, effects| desk.gone(line, effects));
+                    self.with_desk(desk, |desk| desk.gone(line));
                 }
             }
             event => self.word_arrives(line, event),
@@ -247,24 +247,25 @@ impl Sites {
         let (front, desk) = (*front, *desk);
         let now_ms = self.desk_ms(desk);
         match event {
-            LineEvent::Opens => self.with_desk(desk, |desk, effects| desk.come(line, effects)),
+            LineEvent::Opens => self.with_desk(desk, |desk| desk.come(line)),
             LineEvent::ToDesk(ToDesk::Noted { count }) => {
                 // So that a hit that was renamed is found in the log, and not by what its desk waits for.
                 let word = ToDesk::Noted { count: count % RENAMED };
-                self.with_desk(desk, |desk, effects| desk.heard(line, word, now_ms, effects));
+                self.with_desk(desk, |desk| desk.heard(line, word, now_ms));
             }
             LineEvent::ToDesk(word) => {
-                self.with_desk(desk, |desk, effects| desk.heard(line, word, now_ms, effects));
+                self.with_desk(desk, |desk| desk.heard(line, word, now_ms));
             }
-            LineEvent::ToFront(word) => self.call_desks(front, |calls, said| calls.heard(desk, word, said)),
+            LineEvent::ToFront(word) => self.call_desks(front, |calls| calls.heard(desk, word)),
             LineEvent::EndsAtFront { .. } | LineEvent::EndsAtDesk { .. } => {}
         }
     }
 
     /// Does something with a front's end, and then what it wants done.
-    pub(super) fn call_desks(&mut self, front: usize, does: impl FnOnce(&mut DeskCalls, &mut Vec<DeskCall>)) {
-        let mut said = Vec::new();
-        does(&mut self.fronts().places[front].calls, &mut said);
+    pub(super) fn call_desks(&mut self, front: usize, does: impl FnOnce(&mut DeskCalls)) {
+        let calls = &mut self.fronts().places[front].calls;
+        does(calls);
+        let said = calls.take_calls();
         self.carry_out_calls(front, said);
     }
 
@@ -278,11 +279,11 @@ impl Sites {
                         self.travels(line, true, LineEvent::ToDesk(word));
                     }
                 }
-                DeskCall::News(news) => self.with_front(front, |place, effects| {
+                DeskCall::News(news) => self.with_front(front, |place| {
                     let Some(front) = &mut place.front else { return };
                     match news {
-                        DeskNews::Answer(hit, answer) => front.quote(hit, answer, now_ms, effects),
-                        DeskNews::Hit(brought) => front.take_hit(brought, now_ms, effects),
+                        DeskNews::Answer(hit, answer) => front.quote(hit, answer, now_ms),
+                        DeskNews::Hit(brought) => front.take_hit(brought, now_ms),
                     }
                 }),
             }
@@ -290,11 +291,10 @@ impl Sites {
     }
 
     /// Does something with a desk, and then what it wants done.
-    fn with_desk(&mut self, at: usize, does: impl FnOnce(&mut SharedDesk, &mut Vec<SharedEffect>)) {
-        let mut effects = Vec::new();
+    fn with_desk(&mut self, at: usize, does: impl FnOnce(&mut SharedDesk)) {
         let Some(desk) = &mut self.desks().places[at].desk else { return };
-        does(desk, &mut effects);
-        for effect in effects {
+        does(desk);
+        for effect in desk.take_effects() {
             match effect {
                 SharedEffect::Server(DeskEffect::Ask { hit, symbol, user }) => {
                     self.ask_server(at, hit, symbol, user);
@@ -349,6 +349,6 @@ impl Sites {
         let key = quote.as_ref().ok().map(|quote| quote.key.clone());
         self.desks().places[desk].keys.extend(key);
         let now_ms = self.desk_ms(desk);
-        self.with_desk(desk, |desk, effects| desk.quoted(*hit, quote, now_ms, effects));
+        self.with_desk(desk, |desk| desk.quoted(*hit, quote, now_ms));
     }
 }

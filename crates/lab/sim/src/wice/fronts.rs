@@ -163,11 +163,11 @@ impl Sites {
         }
         self.schedule(TURN_US, Event::Front { front, life });
         let (now_ms, is_closed) = (self.front_ms(front), self.fronts().is_closed);
-        self.with_front(front, |place, effects| {
+        self.with_front(front, |place| {
             if let Some(front) = &mut place.front {
-                front.tick(now_ms, effects);
+                front.tick(now_ms);
                 if is_closed {
-                    front.settle_hits(now_ms, effects);
+                    front.settle_hits(now_ms);
                 }
             }
         });
@@ -192,9 +192,10 @@ impl Sites {
     }
 
     /// Does something with a front, and then what it wants done.
-    pub(super) fn with_front(&mut self, front: usize, does: impl FnOnce(&mut Place, &mut Vec<FrontEffect>)) {
-        let mut effects = Vec::new();
-        does(&mut self.fronts().places[front], &mut effects);
+    pub(super) fn with_front(&mut self, front: usize, does: impl FnOnce(&mut Place)) {
+        let place = &mut self.fronts().places[front];
+        does(place);
+        let effects = place.front.as_mut().map(BrokerFront::take_effects).unwrap_or_default();
         self.carry_out_of_front(front, effects);
     }
 
@@ -210,11 +211,11 @@ impl Sites {
                     self.submit(front, id, bytes);
                 }
                 FrontEffect::Ask { hit, symbol, user } => {
-                    self.call_desks(front, |calls, said| calls.ask(hit, symbol, user, said));
+                    self.call_desks(front, |calls| calls.ask(hit, symbol, user));
                 }
                 FrontEffect::Look { number, read } => self.look_up(front, number, &read),
                 FrontEffect::Abandon { hit } => self.fronts().places[front].calls.abandon(hit),
-                FrontEffect::Noted { hit } => self.call_desks(front, |calls, said| calls.noted(hit, said)),
+                FrontEffect::Noted { hit } => self.call_desks(front, |calls| calls.noted(hit)),
                 FrontEffect::Told { arrival, reply, number, .. } => {
                     self.note(|| format!("front {front} tells {number:#x}: {reply:?}"));
                     if let Some((person, number)) = self.fronts().places[front].of.remove(&arrival) {
@@ -304,10 +305,10 @@ impl Sites {
                     .ok_or_else(|| (Broken::Lost, format!("{site} answers a front {body:?}")))?;
                 self.answer(site, number)?;
                 let now_ms = self.front_ms(front);
-                self.with_front(front, |place, effects| {
+                self.with_front(front, |place| {
                     place.seen = place.seen.and(horizon);
                     if let (Some(_), Some(front)) = (place.open.remove(&id), &mut place.front) {
-                        front.answered(id, reply, now_ms, effects);
+                        front.answered(id, reply, now_ms);
                     }
                 });
                 Ok(())
@@ -329,12 +330,12 @@ impl Sites {
 
     fn looked_up(&mut self, front: usize, number: u64, found: Option<(&[u8], Horizon)>) {
         let now_ms = self.front_ms(front);
-        self.with_front(front, |place, effects| {
+        self.with_front(front, |place| {
             if let Some((_, horizon)) = found {
                 place.seen = place.seen.and(horizon);
             }
             if let Some(front) = &mut place.front {
-                front.looked(number, found.map(|(body, _)| body), now_ms, effects);
+                front.looked(number, found.map(|(body, _)| body), now_ms);
             }
         });
     }
@@ -354,9 +355,9 @@ impl Sites {
         fronts.is_closed = true;
         for front in 0..FRONTS {
             let now_ms = self.front_ms(front);
-            self.with_front(front, |place, effects| {
+            self.with_front(front, |place| {
                 if let Some(front) = &mut place.front {
-                    front.close(now_ms, effects);
+                    front.close(now_ms);
                 }
             });
         }

@@ -152,10 +152,9 @@ impl Sites {
         let command =
             Arrival { sender: person as u64, user, order: CommandOrder::Session { number, after }, asked };
         let now_ms = self.front_ms(front);
-        self.with_front(front, |place, effects| {
+        self.with_front(front, |place| {
             if let Some(front) = &mut place.front {
-                let arrival =
-                    front.arrives(command, now_ms, effects).expect("it is in order, and few are open");
+                let arrival = front.arrives(command, now_ms).expect("it is in order, and few are open");
                 place.of.insert(arrival, (person, number));
             }
         });

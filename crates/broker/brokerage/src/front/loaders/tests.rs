@@ -27,40 +27,37 @@ struct At {
     events: Events,
     address: SocketAddr,
     is_disk_full: bool,
-    _quotes: QuoteServer,
+    _quotes: Option<QuoteServer>,
     _dir: TempDir,
 }
 
 impl At {
     fn new() -> Self {
+        let behaviour = Behaviour { seed: 1, instant: true, bad_per_mille: 0 };
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let quotes = QuoteServer::start(any, behaviour.settings()).unwrap();
+        let address = quotes.address();
+        Self { _quotes: Some(quotes), ..Self::with_quotes_of(address) }
+    }
+
+    fn with_quotes_of(address: SocketAddr) -> Self {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let (dir, poll) = (tempfile::tempdir().unwrap(), Poll::new().unwrap());
-        let behaviour = Behaviour { seed: 1, instant: true, bad_per_mille: 0 };
-        let quotes = QuoteServer::start(any, behaviour.settings()).unwrap();
-        let floor = Floor::alone(dir.path(), Promise::Os, None, quotes.address(), None).unwrap();
+        let floor = Floor::alone(dir.path(), Promise::Os, None, address, None).unwrap();
         let port = Port::bind(any, poll.registry(), OWNER, 10).unwrap();
         let address = port.address().unwrap();
         let events = Events::with_capacity(16);
         let loaders = Loaders::at(port);
-        Self { floor, loaders, poll, events, address, is_disk_full: false, _quotes: quotes, _dir: dir }
+        Self { floor, loaders, poll, events, address, is_disk_full: false, _quotes: None, _dir: dir }
     }
 
     /// The quote server takes connections, and says nothing.
-    fn without_quotes() -> (Self, (TcpListener, TempDir)) {
-        let (mut at, dir) = (Self::new(), tempfile::tempdir().unwrap());
+    fn without_quotes() -> (Self, TcpListener) {
         let silent = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        at.floor = Floor::alone(dir.path(), Promise::Os, None, silent.local_addr().unwrap(), None).unwrap();
-        (at, (silent, dir))
+        (Self::with_quotes_of(silent.local_addr().unwrap()), silent)
     }
 
-    /// The quote server's stamps are an hour old; of the stock D it says nothing.
-    fn with_old_stamps() -> (Self, TempDir) {
-        let (mut at, dir) = (Self::new(), tempfile::tempdir().unwrap());
-        at.floor = Floor::alone(dir.path(), Promise::Os, None, old_stamps::serve(), None).unwrap();
-        (at, dir)
-    }
-
-    /// The next lines that a connection is told.
+    /// The next lines that a connection receives.
     fn hears(&mut self, client: &mut TcpStream, lines: usize) -> String {
         let mut told = Vec::new();
         for _ in 0..20_000 {
@@ -73,6 +70,13 @@ impl At {
             told.extend_from_slice(&bytes[..count]);
         }
         panic!("{lines} lines were to come: {}", String::from_utf8_lossy(&told));
+    }
+
+    /// Turns until it is so.
+    fn until(&mut self, is_so: impl Fn(&mut Self) -> bool) {
+        while !is_so(self) {
+            self.turn();
+        }
     }
 
     fn turn(&mut self) {
@@ -88,7 +92,7 @@ impl At {
         self.loaders.flush(&mut self.floor);
     }
 
-    /// What a client that says these bytes, and no more, is told until its connection ends; without the greeting.
+    /// What a client that says these bytes, and no more, receives until its connection ends; without the greeting.
     fn says(&mut self, bytes: &[u8]) -> String {
         let said = self.say(bytes);
         self.told(said)
@@ -107,9 +111,7 @@ impl At {
     }
 
     fn told(&mut self, reading: JoinHandle<String>) -> String {
-        while !reading.is_finished() {
-            self.turn();
-        }
+        self.until(|_| reading.is_finished());
         let told = reading.join().unwrap();
         let (greeting, told) = told.split_once('\n').unwrap();
         assert!(greeting.starts_with("SESSION "), "{greeting}");
@@ -138,11 +140,16 @@ impl At {
     fn account(&mut self, user: &str) -> Option<AccountSummary> {
         let (site, user) = (self.floor.address().unwrap().into(), UserName::new(user).unwrap());
         let reading = std::thread::spawn(move || dump::summaries(vec![site], vec![user]));
-        while !reading.is_finished() {
-            self.turn();
-        }
+        self.until(|_| reading.is_finished());
         reading.join().unwrap().unwrap().into_values().next()
     }
+}
+
+/// The lines of a reply whose order says nothing.
+fn sorted(told: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = told.lines().collect();
+    lines.sort_unstable();
+    lines
 }
 
 #[test]
@@ -177,9 +184,10 @@ fn unassigned_session_ends_its_connection_not_the_front() {
 fn what_was_never_executed_is_not_answered_ok() {
     let mut at = At::new();
     let told = at.says(b"[5] ADD,jo,1.00\n[3>0] ADD,jo,1.00\n[7>3] ADD,jo,1.00\n[5>0] ADD,jo,1.00\n");
-    let mut told: Vec<&str> = told.lines().collect();
-    told.sort_unstable();
-    assert_eq!(told, ["[3] LOST overtaken", "[5] OK cash 1.00", "[5] OK cash 1.00", "[7] LOST overtaken"]);
+    assert_eq!(
+        sorted(&told),
+        ["[3] LOST overtaken", "[5] OK cash 1.00", "[5] OK cash 1.00", "[7] LOST overtaken"]
+    );
 }
 
 #[test]
@@ -196,8 +204,6 @@ fn a_line_that_is_not_taken_is_not_the_one_before_the_next() {
 fn repeated_line_gets_first_reply_late_one_the_reason() {
     let mut at = At::new();
     let told = at.says(b"[5] ADD,rep,10\n[5] ADD,rep,10\n[3] ADD,rep,10\n[8>9] ADD,rep,10\n[8>8] ADD,rep,10\n[6] ADD,rep,10\n");
-    let mut told: Vec<&str> = told.lines().collect();
-    told.sort_unstable();
     let expected = [
         "[3] LOST overtaken",
         "[5] OK cash 10.00",
@@ -206,16 +212,14 @@ fn repeated_line_gets_first_reply_late_one_the_reason() {
         "[8] LOST its number must be above 8, which it follows",
         "[8] LOST its number must be above 9, which it follows",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(sorted(&told), expected);
 }
 
 #[test]
 fn a_connection_whose_command_is_given_up_is_told_so() {
     let mut at = At::new();
     let waits = at.say(b"[7>3] ADD,jo,1.00\n");
-    while at.loaders.open.is_empty() {
-        at.turn();
-    }
+    at.until(|at| !at.loaders.open.is_empty());
     let asked = Asked::Command { command: UserCommand::of(Verb::Add), fault: None };
     let arrival = *at.loaders.open.keys().next().unwrap();
     at.loaders.tell(&Told { arrival, asked, reply: None, is_unwritten: false }, &mut at.floor);
@@ -237,9 +241,7 @@ fn excess_dump_blocks_only_its_own_connection() {
     let mut at = At::new();
     at.floor.dumps_max = 0;
     let held = at.say(b"[1] DUMPLOG,jo,log\n[2] ADD,jo,1.00\n");
-    while !at.loaders.loaders.values().any(|loader| loader.held.is_some()) {
-        at.turn();
-    }
+    at.until(|at| at.loaders.loaders.values().any(|loader| loader.held.is_some()));
     assert_eq!(at.says(b"[1] ADD,al,1.00\n"), "[1] OK cash 1.00\n");
     assert_eq!((at.account("jo"), held.is_finished()), (None, false));
     at.floor.dumps_max = 1;
@@ -250,10 +252,8 @@ fn excess_dump_blocks_only_its_own_connection() {
 fn a_log_that_could_not_be_written_is_not_answered_ok() {
     let mut at = At::new();
     at.is_disk_full = true;
-    assert_eq!(
-        at.says(b"[1] DUMPLOG,jo,log\n"),
-        "[1] UNWRITTEN the log could not be written: say the line again\n"
-    );
+    let found = at.says(b"[1] DUMPLOG,jo,log\n");
+    assert_eq!(found, "[1] UNWRITTEN the log could not be written: say the line again\n");
     at.is_disk_full = false;
     assert_eq!(at.says(b"[1] DUMPLOG,jo,log\n"), "[1] OK\n");
 }
@@ -262,9 +262,10 @@ fn a_log_that_could_not_be_written_is_not_answered_ok() {
 fn reused_number_with_other_command_is_not_ok() {
     let mut at = At::new();
     let told = at.says(b"[1] ADD,jo,1.00\n[1>0] ADD,jo,9.00\n[1>0] ADD,jo,1.00\n");
-    let mut told: Vec<&str> = told.lines().collect();
-    told.sort_unstable();
-    assert_eq!(told, ["[1] LOST another command has this number", "[1] OK cash 1.00", "[1] OK cash 1.00"]);
+    assert_eq!(
+        sorted(&told),
+        ["[1] LOST another command has this number", "[1] OK cash 1.00", "[1] OK cash 1.00"]
+    );
 }
 
 #[test]
@@ -283,9 +284,7 @@ fn user_waiting_for_quote_blocks_no_other_user() {
     (2..=6_000).for_each(|number| lines.push_str(&format!("[{number}] ADD,jo,1.00\n")));
     lines.push_str("[6001] ADD,al,1.00\n");
     let both = at.say(lines.as_bytes());
-    while at.account("al").is_none() {
-        at.turn();
-    }
+    at.until(|at| at.account("al").is_some());
     assert_eq!(at.says(b"[1] ADD,bo,1.00\n"), "[1] OK cash 1.00\n");
     let told = at.told(both);
     assert!(told.starts_with("[6001] OK cash 1.00\n[1] REFUSED 10 "), "{}", &told[..80]);
@@ -308,9 +307,7 @@ fn non_reading_loader_is_cut_off_its_session_continues() {
     }
     assert_eq!(at.says(b"[1] ADD,al,1.00\n"), "[1] OK cash 1.00\n", "others are answered");
     at.loaders.patience.unread = Duration::ZERO;
-    while at.unread().is_some() {
-        at.turn();
-    }
+    at.until(|at| at.unread().is_none());
     let goes_on = format!("{session}[1>0] ADD,jo,1.00\n[2] ADD,jo,1.00\n");
     assert_eq!(at.says(goes_on.as_bytes()), "[1] OK cash 1.00\n[2] OK cash 2.00\n");
 }
@@ -333,9 +330,7 @@ fn who_begins_to_take_its_answers_is_read_again() {
     client.set_nonblocking(false).unwrap();
     let reading =
         std::thread::spawn(move || std::io::BufRead::lines(std::io::BufReader::new(client)).count());
-    while !reading.is_finished() {
-        at.turn();
-    }
+    at.until(|_| reading.is_finished());
     assert_eq!(reading.join().unwrap(), said / 3, "each line has its answer");
 }
 
@@ -352,9 +347,7 @@ fn bytewise_line_is_a_line_unterminated_is_not() {
     client.write_all(b"[2] ADD,jo,1").unwrap();
     (0..20).for_each(|_| at.turn());
     at.loaders.patience.line = Duration::ZERO;
-    while !at.loaders.loaders.is_empty() {
-        at.turn();
-    }
+    at.until(|at| at.loaders.loaders.is_empty());
     let mut told = String::new();
     client.read_to_string(&mut told).unwrap();
     assert_eq!(told, "[1] OK cash 1.00\n[0] LOST a line is not terminated\n");
@@ -371,11 +364,8 @@ fn a_line_of_a_million_bytes_ends_its_connection_with_a_reason() {
     let longest = format!("[1] ADD,jo,1.00{}\n[2] ADD,jo,1.00{}\n", " ".repeat(1_009), " ".repeat(1_010));
     let told = at.says(longest.as_bytes());
     assert!(told.ends_with("[0] LOST a line may have at most 1,024 bytes\n"), "{told}");
-    assert_eq!(
-        at.account("jo").map(|account| account.account.cash_cents),
-        Some(100),
-        "1,024 are not too many"
-    );
+    let found = at.account("jo").map(|account| account.account.cash_cents);
+    assert_eq!(found, Some(100), "1,024 are not too many");
 }
 
 #[test]
@@ -445,9 +435,7 @@ fn a_user_has_no_more_under_way_by_many_connections_than_by_one() {
     let mut at = At::new();
     at.loaders.user_open_max = 0;
     let held = at.say(b"[1] ADD,jo,1.00\n[2] ADD,jo,1.00\n");
-    while !at.loaders.loaders.values().any(|loader| loader.held.is_some()) {
-        at.turn();
-    }
+    at.until(|at| at.loaders.loaders.values().any(|loader| loader.held.is_some()));
     (0..20).for_each(|_| at.turn());
     assert_eq!((at.floor.front.open(), held.is_finished()), (0, false));
     at.loaders.user_open_max = 1;
@@ -468,9 +456,7 @@ fn however_many_loaders_there_are_a_part_of_the_room_is_peoples() {
             client
         })
         .collect();
-    while at.loaders.open.len() < 6 {
-        at.turn();
-    }
+    at.until(|at| at.loaders.open.len() >= 6);
     (0..20).for_each(|_| at.turn());
     assert_eq!((at.loaders.open.len(), at.floor.front.open(), loaders.len()), (6, 6, 5));
     let mut person_commands = |user: &str| {
@@ -484,7 +470,8 @@ fn however_many_loaders_there_are_a_part_of_the_room_is_peoples() {
 
 #[test]
 fn lines_refused_for_clock_free_room_and_are_no_predecessor() {
-    let (mut at, _dir) = At::with_old_stamps();
+    // The stamps are an hour old; of the stock D nothing is said.
+    let mut at = At::with_quotes_of(old_stamps::serve());
     let (mut client, _) = at.greeted();
     let lines = b"[1] QUOTE,jo,D\n[2] ADD,jo,1.00\n[3] QUOTE,a,A\n[4] QUOTE,b,B\n[5] QUOTE,c,C\n";
     client.write_all(lines).unwrap();
@@ -499,9 +486,7 @@ fn lines_refused_for_clock_free_room_and_are_no_predecessor() {
     client.write_all(b"[26] ADD,jo,1.00\n").unwrap();
     assert_eq!(at.hears(&mut client, 1), "[26] OK cash 1.00\n");
     client.shutdown(std::net::Shutdown::Write).unwrap();
-    while !at.loaders.loaders.is_empty() {
-        at.turn();
-    }
+    at.until(|at| at.loaders.loaders.is_empty());
 }
 
 #[test]
@@ -509,22 +494,14 @@ fn session_continues_on_new_connection_before_old_ends() {
     let mut at = At::new();
     let ((mut old, session), (mut new, _)) = (at.greeted(), at.greeted());
     old.write_all(b"[2>1] ADD,jo,1.00\n").unwrap();
-    while at.loaders.open.is_empty() {
-        at.turn();
-    }
+    at.until(|at| !at.loaders.open.is_empty());
     new.write_all(format!("{session}[2>1] ADD,jo,1.00\n[3] ADD,jo,1.00\n").as_bytes()).unwrap();
-    while at.loaders.open.len() < 3 {
-        at.turn();
-    }
+    at.until(|at| at.loaders.open.len() >= 3);
     (0..20).for_each(|_| at.turn());
     old.write_all(b"no line\n").unwrap();
-    while at.loaders.loaders.len() > 1 {
-        at.turn();
-    }
+    at.until(|at| at.loaders.loaders.len() <= 1);
     new.write_all(b"[1>0] ADD,jo,1.00\n").unwrap();
     let told = at.hears(&mut new, 3);
-    let mut told: Vec<&str> = told.lines().collect();
-    told.sort_unstable();
-    assert_eq!(told, ["[1] OK cash 1.00", "[2] OK cash 2.00", "[3] OK cash 3.00"]);
+    assert_eq!(sorted(&told), ["[1] OK cash 1.00", "[2] OK cash 2.00", "[3] OK cash 3.00"]);
     assert!(at.loaders.open.is_empty());
 }

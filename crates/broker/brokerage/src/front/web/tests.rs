@@ -1,10 +1,13 @@
 //! The web server's end of a front over a site of this process.
 
 use mio::{Poll, Token};
-use pares_broker::{OrderAsked, PasswordString, PersonAsked, PersonRight, UserCommand, Verb, WorkloadLine};
+use pares_broker::{
+    OrderAsked, PasswordString, PersonAsked, PersonRight, SessionDigest, UserCommand, Verb, WorkloadLine,
+};
 use pares_site::config::Promise;
 
 use super::*;
+use crate::front::old_stamps;
 
 type Answered = oneshot::Receiver<Result<BrokerReply, Unavailable>>;
 
@@ -160,4 +163,22 @@ fn customer_commands_do_not_delay_limits_or_kill_switch() {
     assert_eq!(world.answer_to(None, block("al")), Ok(BrokerReply::Done));
     let refused = Ok(BrokerReply::Refused { refusal: Refusal::Blocked });
     assert_eq!(world.answer_to(Some("al"), Asked::Order { asked: order }), refused);
+}
+
+#[test]
+fn wrong_clock_blocks_sign_in_but_not_sign_out() {
+    let mut world = World::new(old_stamps::serve());
+    let tries = person(PersonAsked::Try { name: UserName::new("jo").unwrap() });
+    let seen = person(PersonAsked::Seen { session: SessionDigest([1; 32]) });
+    let no_person = BrokerReply::Refused { refusal: Refusal::NoPerson };
+    assert_eq!(world.answer_to(None, tries.clone()), Ok(no_person), "the clock may be right");
+    for symbol in ["A", "B", "C"] {
+        world.answer_to(Some("jo"), line(&format!("[1] QUOTE,jo,{symbol}"))).unwrap();
+    }
+    let off = BrokerReply::Refused { refusal: Refusal::ClockOff };
+    for asked in [tries, seen] {
+        assert_eq!(world.answer_to(None, asked), Ok(off.clone()));
+    }
+    let out = person(PersonAsked::SignOut { session: SessionDigest([1; 32]) });
+    assert_eq!(world.answer_to(None, out), Ok(BrokerReply::Unchanged));
 }

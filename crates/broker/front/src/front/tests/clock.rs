@@ -1,4 +1,4 @@
-//! A front whose clock is off, as the quote server's stamps say: what it still takes, and how it goes on.
+//! A front whose clock is off, as the quote server's stamps say: what it still takes, and how it continues.
 
 use pares_broker::{CustomerLimits, CustomerOrderId, OrderAsked, PersonAsked, SessionDigest};
 
@@ -24,7 +24,7 @@ fn off(server_ms: impl Fn(u64) -> u64) -> At {
     at
 }
 
-/// What goes on: a cancel, limits, the kill switch, of this customer.
+/// What continues: a cancel, limits, the kill switch, of this customer.
 fn urgent(user: &UserName) -> [OrderAsked; 3] {
     let (user, by) = (user.clone(), UserName::new("boss").unwrap());
     let of = CustomerOrderId { user: user.clone(), number: 7 };
@@ -74,7 +74,7 @@ fn cancel_behind_quote_is_sent_when_clock_is_off() {
     assert!(handed_on.contains(&&cancel), "{handed_on:?}");
 }
 
-/// Who comes with a command, and is refused, has this stock asked for.
+/// A refused command has this stock asked for.
 fn asked_for(at: &mut At) -> (u64, &'static str) {
     assert_eq!(at.arrives("ADD,jo,1.00", ARRIVAL), Err(NotTaken::Clock));
     let (hit, symbol) = at.asked.pop().expect("a question");
@@ -103,15 +103,15 @@ fn corrected_clock_requests_missing_quote_and_continues() {
 /// Its question is answered with what the desk has got for another front a moment ago, so the hit is that one's.
 fn second_front_was_first(at: &mut At, question: u64) {
     let (symbol, user) = (StockSymbol::new("S").unwrap(), UserName::new("jo").unwrap());
-    let (mut desk, mut effects) = (SharedDesk::new(77), Vec::new());
+    let mut desk = SharedDesk::new(77);
     for (front, question) in [(1, 1), (2, question)] {
-        desk.come(front, &mut effects);
-        desk.heard(front, ToDesk::Want { question, symbol, user: user.clone() }, at.now_ms, &mut effects);
+        desk.come(front);
+        desk.heard(front, ToDesk::Want { question, symbol, user: user.clone() }, at.now_ms);
     }
     let (user, key) = (user.to_string(), "k".to_owned());
     let quote = StockQuote { price_cents: 100, symbol, user, server_ms: at.now_ms - 4_000, key };
-    desk.quoted(1, Ok(quote), at.now_ms, &mut effects);
-    let answer = effects.into_iter().find_map(|effect| match effect {
+    desk.quoted(1, Ok(quote), at.now_ms);
+    let answer = desk.take_effects().into_iter().find_map(|effect| match effect {
         SharedEffect::Say(2, ToFront::Quote { quote, count, .. }) => Some((quote, count)),
         _ => None,
     });
@@ -141,9 +141,8 @@ fn sign_in_with_wrong_clock_requests_a_stamp() {
     let seen = PersonAsked::Seen { session };
     let tries = PersonAsked::Try { name: UserName::new("jo").unwrap() };
     let misleads = |at: &mut At, asked: &PersonAsked| {
-        let mut effects = Vec::new();
-        let is_so = at.front.misleads(asked, at.now_ms, &mut effects);
-        at.take(effects);
+        let is_so = at.front.misleads(asked, at.now_ms);
+        at.take();
         is_so
     };
     let mut at = off(|now_ms| now_ms - HOUR_MS);

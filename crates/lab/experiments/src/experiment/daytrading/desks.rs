@@ -106,9 +106,8 @@ impl Model {
         if self.heard[desk].get(&symbol).is_some_and(|from| *from <= now_ms) {
             return;
         }
-        let mut effects = Vec::new();
-        self.desks[desk].want(symbol, &self.user, now_ms, &mut effects);
-        for effect in effects {
+        self.desks[desk].want(symbol, &self.user, now_ms);
+        for effect in self.desks[desk].take_effects() {
             let DeskEffect::Ask { hit, symbol, user } = effect else { continue };
             let line = ask_line(symbol, &user);
             let answer = self.server.answer(line.trim_end().as_bytes(), now_ms);
@@ -127,7 +126,7 @@ impl Model {
             let symbol = quote.symbol;
             self.known.entry(symbol).or_insert(now_ms);
             let brought = QuoteBrought { quote, hit: None };
-            self.desks[desk].arrived(hit, Ok(brought), now_ms, &mut Vec::new());
+            self.desks[desk].arrived(hit, Ok(brought), now_ms);
             for (other, heard) in self.heard.iter_mut().enumerate() {
                 if self.division == Division::InTurn && other != desk {
                     heard.entry(symbol).or_insert(now_ms + HEARD_MS);
