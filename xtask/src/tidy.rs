@@ -132,3 +132,21 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
 fn relative(path: &Path) -> String {
     path.strip_prefix(root()).expect("found below the root").to_string_lossy().replace('\\', "/")
 }
+
+/// What the tests of all rules need.
+#[cfg(test)]
+mod testing {
+    use super::File;
+
+    /// A file of that text.
+    pub(super) fn file(path: &str, text: &str) -> File {
+        File { path: path.into(), text: text.into() }
+    }
+
+    /// What a check finds.
+    pub(super) fn found(check: impl FnOnce(&mut Vec<String>)) -> Vec<String> {
+        let mut violations = Vec::new();
+        check(&mut violations);
+        violations
+    }
+}

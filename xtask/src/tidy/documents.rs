@@ -127,10 +127,7 @@ fn check_settings(files: &[File], violations: &mut Vec<String>) {
         }
         let comments = text_of(files, COMMENTS);
         for Setting { name, default } in settings {
-            if of == "SystemConfig"
-                && !comments.contains(&format!("(\"{name}\","))
-                && !comments.contains(&format!("        \"{name}\","))
-            {
+            if of == "SystemConfig" && !comments.lines().any(|line| line.starts_with(&format!("{name}: "))) {
                 violations.push(format!("{COMMENTS}: setting `{name}` has no comment"));
             }
             let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
@@ -146,7 +143,7 @@ fn check_settings(files: &[File], violations: &mut Vec<String>) {
 }
 
 /// Where the comments of a new configuration file are.
-const COMMENTS: &str = "crates/exchange/config/src/comments.rs";
+const COMMENTS: &str = "crates/exchange/config/src/comments.txt";
 
 /// A setting, and its default if that is a number or a truth value.
 #[derive(Debug, PartialEq, Eq)]
@@ -299,6 +296,7 @@ fn headings(text: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::testing::{file, found};
 
     #[test]
     fn links_are_found_outside_code() {
@@ -320,51 +318,43 @@ mod tests {
     #[test]
     fn fields_and_counters_are_read_from_the_code() {
         let text = "pub struct A {\n    /// x\n    pub b: u8,\n    pub d: B,\n    c: u8,\n}\n        A {\n            b: 1 << 4,\n            d: B,\n";
-        let found = |name: &str, default: Option<&str>| Setting {
+        let setting = |name: &str, default: Option<&str>| Setting {
             name: name.into(),
             default: default.map(Into::into),
         };
-        assert_eq!(settings(text, "A"), [found("b", Some("16")), found("d", None)]);
+        assert_eq!(settings(text, "A"), [setting("b", Some("16")), setting("d", None)]);
         let text = "\ncounters! {\n    X \"x_y\" \"what\"\n    Z \"z\" \"what\"\n}\n";
         assert_eq!(counters(text), ["x_y", "z"]);
     }
 
     #[test]
     fn a_test_named_as_proof_must_exist() {
-        let code = File { path: "a.rs".into(), text: "fn a_torn_tail_is_cut() {}".into() };
-        let page = |text: &str| File { path: "a.md".into(), text: text.into() };
         let files = [
-            code,
-            page("`a_torn_tail_is_cut`, `a_torn_tail_*` and `session_in_flight_max`"),
-            page("`a_torn_tail_is_kept`"),
+            file("a.rs", "fn a_torn_tail_is_cut() {}"),
+            file("a.md", "`a_torn_tail_is_cut`, `a_torn_tail_*` and `session_in_flight_max`"),
+            file("a.md", "`a_torn_tail_is_kept`"),
         ];
-        let mut violations = Vec::new();
-        check_tests_named(&files[1], &files, &mut violations);
-        assert!(violations.is_empty(), "{violations:?}");
-        check_tests_named(&files[2], &files, &mut violations);
-        assert_eq!(violations.len(), 1);
+        let named = |page: usize| found(|violations| check_tests_named(&files[page], &files, violations));
+        assert_eq!(named(1), [] as [&str; 0]);
+        assert_eq!(named(2).len(), 1);
     }
 
     #[test]
     fn a_program_that_a_document_runs_must_exist() {
-        let file = |path: &str, text: &str| File { path: path.into(), text: text.into() };
         let files = [
             file("a/Cargo.toml", "[package]\nname = \"a\"\n"),
             file("a/examples/b.rs", ""),
             file("a.md", "`cargo run --release -p a`, `cargo run -p a --example b -- --example c`"),
             file("b.md", "cargo run -p a --example c # ours\ncargo run -p b"),
         ];
-        let mut violations = Vec::new();
-        check_programs_run(&files[2], &files, &mut violations);
-        assert!(violations.is_empty(), "{violations:?}");
-        check_programs_run(&files[3], &files, &mut violations);
-        assert_eq!(violations.len(), 2, "{violations:?}");
+        let run = |page: usize| found(|violations| check_programs_run(&files[page], &files, violations));
+        assert_eq!(run(2), [] as [&str; 0]);
+        assert_eq!(run(3).len(), 2, "{:?}", run(3));
     }
 
     #[test]
     fn libraries_are_ours_not() {
         let text = "[workspace.dependencies]\npares-types = { }\n# c = d\nclap = { }\nlibc = \"0\"\n\n[profile.x]\na = 1";
-        let files = [File { path: "Cargo.toml".into(), text: text.into() }];
-        assert_eq!(libraries(&files), ["clap", "libc"].map(str::to_owned).into());
+        assert_eq!(libraries(&[file("Cargo.toml", text)]), ["clap", "libc"].map(str::to_owned).into());
     }
 }

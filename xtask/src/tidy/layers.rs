@@ -308,11 +308,10 @@ fn is_pure(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::testing::found;
 
     fn violations(tree: &str) -> Vec<String> {
-        let mut violations = Vec::new();
-        parse(tree).iter().for_each(|reach| check_one(reach, &mut violations));
-        violations
+        found(|violations| parse(tree).iter().for_each(|reach| check_one(reach, violations)))
     }
 
     #[test]
@@ -365,9 +364,7 @@ mod tests {
         let reaches =
             parse("0 pares-fuzz v0.1.0\n1 pares-api v0.1.0\n0 pares-exercise v0.1.0\n1 pares-book v0.1.0\n");
         let found = |tree: &str| {
-            let mut violations = Vec::new();
-            parse(tree).iter().for_each(|tests| check_tests(tests, &reaches, &mut violations));
-            violations
+            found(|violations| parse(tree).iter().for_each(|tests| check_tests(tests, &reaches, violations)))
         };
         let of_feed =
             found("0 pares-feed v0.1.0\n1 pares-exercise v0.1.0\n1 pares-fuzz v0.1.0\n1 proptest v1.0.0\n");

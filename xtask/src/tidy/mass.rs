@@ -59,15 +59,11 @@ fn count(files: &[File]) -> BTreeMap<String, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::testing::{self, file};
 
     fn found(ratchet: &str) -> Vec<String> {
-        let files = [
-            File { path: "crates/base/os/src/lib.rs".into(), text: "//! os\n".repeat(1_000) },
-            File { path: RATCHET.into(), text: ratchet.into() },
-        ];
-        let mut violations = Vec::new();
-        check(&files, &mut violations);
-        violations
+        let files = [file("crates/base/os/src/lib.rs", &"//! os\n".repeat(1_000)), file(RATCHET, ratchet)];
+        testing::found(|violations| check(&files, violations))
     }
 
     #[test]

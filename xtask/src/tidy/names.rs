@@ -85,13 +85,11 @@ fn declared(code: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::testing::{file, found};
 
     fn violations(texts: &[(&str, &str)]) -> Vec<String> {
-        let files: Vec<File> =
-            texts.iter().map(|(path, text)| File { path: (*path).into(), text: (*text).into() }).collect();
-        let mut violations = Vec::new();
-        check(&files, &mut violations);
-        violations
+        let files: Vec<File> = texts.iter().map(|(path, text)| file(path, text)).collect();
+        found(|violations| check(&files, violations))
     }
 
     const BOOK: &str = "crates/exchange/book/src/book.rs";

@@ -106,18 +106,13 @@ fn place(line: &str) -> Option<Place<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn file(path: &str, text: &str) -> File {
-        File { path: path.into(), text: text.into() }
-    }
+    use crate::tidy::testing::{file, found};
 
     #[test]
     fn a_cell_is_short_and_a_bar_in_code_ends_none() {
         let long = "x".repeat(CELL_MAX + 1);
         let of = |text: String| {
-            let mut violations = Vec::new();
-            check(&[file("docs/a.md", &text), file(RECIPES, "")], &mut violations);
-            violations
+            found(|violations| check(&[file("docs/a.md", &text), file(RECIPES, "")], violations))
         };
         assert!(of(format!("| {} |\n", &long[1..])).is_empty());
         assert!(
@@ -131,12 +126,10 @@ mod tests {
 
     #[test]
     fn the_first_page_is_short() {
-        let mut violations = Vec::new();
-        check_first_page(&"a b\n".repeat(FIRST_PAGE_MAX.0), &mut violations);
-        assert!(violations.is_empty());
-        check_first_page(&"a\n".repeat(FIRST_PAGE_MAX.0 + 1), &mut violations);
-        check_first_page(&"a ".repeat(FIRST_PAGE_MAX.1 + 1), &mut violations);
-        assert_eq!(violations.len(), 2);
+        let of = |text: String| found(|violations| check_first_page(&text, violations)).len();
+        assert_eq!(of("a b\n".repeat(FIRST_PAGE_MAX.0)), 0);
+        assert_eq!(of("a\n".repeat(FIRST_PAGE_MAX.0 + 1)), 1);
+        assert_eq!(of("a ".repeat(FIRST_PAGE_MAX.1 + 1)), 1);
     }
 
     #[test]
@@ -144,16 +137,13 @@ mod tests {
         let recipe =
             |line: &str| format!("# A\n\n## Recipe: cook\n\n{}", format!("{line}\n").repeat(PLACES_MIN));
         let of = |line: &str| {
-            let mut violations = Vec::new();
             let files = [file(RECIPES, &recipe(line)), file("a/b.rs", "fn boil() {}\nfn stir_well() {}")];
-            check(&files, &mut violations);
-            violations.len() / PLACES_MIN
+            found(|violations| check(&files, violations)).len() / PLACES_MIN
         };
         assert_eq!(of("- `a/b.rs`: `boil`, then `stir_well`, by `cargo run`"), 0);
         assert_eq!(of("- `a/b.rs`: `stir`"), 1, "part of a name is another name");
         assert_eq!(of("- `a/c.rs`: `boil`"), 1);
-        let mut violations = Vec::new();
-        check(&[file(RECIPES, "\n## Recipe: cook\n\n- `CONTRIBUTING.md`: it\n")], &mut violations);
-        assert_eq!(violations.len(), 1, "a recipe of one place");
+        let short = [file(RECIPES, "\n## Recipe: cook\n\n- `CONTRIBUTING.md`: it\n")];
+        assert_eq!(found(|violations| check(&short, violations)).len(), 1, "a recipe of one place");
     }
 }

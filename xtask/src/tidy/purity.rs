@@ -128,11 +128,10 @@ pub(super) fn check_clippy_files(files: &[File], violations: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::testing::{file, found};
 
     fn check_text(path: &str, text: &str) -> Vec<String> {
-        let mut violations = Vec::new();
-        check(&File { path: path.into(), text: text.into() }, &mut violations);
-        violations
+        found(|violations| check(&file(path, text), violations))
     }
 
     #[test]

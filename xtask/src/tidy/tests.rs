@@ -116,17 +116,12 @@ fn check_proofs(page: &File, tests: &[Test<'_>], violations: &mut Vec<String>) {
 #[cfg(test)]
 mod tests_of_tests {
     use super::*;
-
-    fn file(path: &str, text: &str) -> File {
-        File { path: path.into(), text: text.into() }
-    }
+    use crate::tidy::testing::{self, file};
 
     fn found(page: &str) -> usize {
         let code = "#[test]\nfn it_rains() {}\n#[test]\n#[ignore = \"all: repeats\"]\nfn it_pours() {}\nfn no_test() {}";
         let files = [file("crates/base/log/tests/sky.rs", code), file(RELIABILITY, page)];
-        let mut violations = Vec::new();
-        check(&files, &mut violations);
-        violations.len()
+        testing::found(|violations| check(&files, violations)).len()
     }
 
     #[test]
@@ -146,9 +141,7 @@ mod tests_of_tests {
         assert_eq!(found(page), 0);
         let elsewhere =
             [file("crates/exchange/book/src/sky.rs", "#[test]\nfn it_rains() {}"), file(RELIABILITY, page)];
-        let mut violations = Vec::new();
-        check(&elsewhere, &mut violations);
-        assert_eq!(violations.len(), 1);
+        assert_eq!(testing::found(|violations| check(&elsewhere, violations)).len(), 1);
     }
 
     #[test]
@@ -157,8 +150,7 @@ mod tests_of_tests {
             "a.rs",
             "#[test]\n#[ignore = \"slow\"]\nfn a() {}\n#[test]\n#[ignore = \"by hand: x\"]\nfn b() {}",
         )];
-        let mut violations = Vec::new();
-        check(&files, &mut violations);
+        let violations = testing::found(|violations| check(&files, violations));
         assert_eq!((violations.len(), by_hand(&files)), (1, vec!["b".to_owned()]));
     }
 }

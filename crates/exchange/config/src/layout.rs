@@ -7,7 +7,7 @@
 //! DIR/venue-V/                      log: results of venue V
 //! DIR/recorder-R/                   log: what recorder R recorded (history and committed stream)
 //! DIR/recorder-R/checkpoints/       checkpoint files
-//! DIR/publisher-P/                  log: what publisher P sent, and from where it goes on
+//! DIR/publisher-P/                  log: what publisher P sent, and from where it continues
 //! DIR/shut-out/                     notes about venues that are shut out (see `pares_roles::shut_out`)
 //! DIR/left-out/                     notes about recorders without which everything was started
 //! DIR/epoch                         the number of the last start
@@ -39,149 +39,75 @@ impl Layout {
         &self.root
     }
 
-    /// The configuration file.
-    #[must_use]
-    pub fn config(&self) -> PathBuf {
-        self.root.join("pares.toml")
-    }
-
-    /// The supervisor's lock.
-    #[must_use]
-    pub fn lock(&self) -> PathBuf {
-        self.root.join("lock")
-    }
-
-    /// The secret of the first operator.
-    #[must_use]
-    pub fn operator_key(&self) -> PathBuf {
-        self.keys().join("operator.key")
-    }
-
-    /// Notes about venues that are shut out.
-    #[must_use]
-    pub fn shut_out(&self) -> PathBuf {
-        self.root.join("shut-out")
-    }
-
-    /// Notes about recorders without which everything was started.
-    #[must_use]
-    pub fn left_out(&self) -> PathBuf {
-        self.root.join("left-out")
-    }
-
-    /// The number of the last start.
-    #[must_use]
-    pub fn epoch(&self) -> PathBuf {
-        self.root.join("epoch")
-    }
-
-    /// Where keys lie: the authority's, gateways' certificates, operators' and those of members that were made here.
-    #[must_use]
-    pub fn keys(&self) -> PathBuf {
-        self.root.join("keys")
-    }
-
-    /// What only lives while the system does.
-    #[must_use]
-    pub fn run(&self) -> PathBuf {
-        self.root.join("run")
-    }
-
-    /// The process that serves HTTP, while `pares up` keeps one.
-    #[must_use]
-    pub fn web_pid(&self) -> PathBuf {
-        self.run().join("web.pid")
-    }
-
-    /// A gateway's log.
-    #[must_use]
-    pub fn gateway_log(&self, id: GatewayId) -> PathBuf {
-        self.root.join(format!("gateway-{id}"))
-    }
-
-    /// Where the taps lie.
-    #[must_use]
-    pub fn taps(&self) -> PathBuf {
-        self.root.join("tap")
-    }
-
-    /// The log of a gateway's tap.
-    #[must_use]
-    pub fn tap(&self, id: GatewayId) -> PathBuf {
-        self.taps().join(format!("gateway-{id}"))
-    }
-
-    /// A venue's log.
-    #[must_use]
-    pub fn venue_log(&self, id: VenueId) -> PathBuf {
-        self.root.join(format!("venue-{id}"))
-    }
-
-    /// A recorder's log.
-    #[must_use]
-    pub fn recorder_log(&self, id: RecorderId) -> PathBuf {
-        self.root.join(format!("recorder-{id}"))
-    }
-
     /// A recorder's checkpoints.
     #[must_use]
     pub fn checkpoints(&self, id: RecorderId) -> PathBuf {
         self.recorder_log(id).join("checkpoints")
     }
+}
 
+/// Paths of a [`Layout`]: name, what it is of, the folder it lies in, and its name there.
+macro_rules! paths {
+    ($($(#[$doc:meta])* $name:ident($($of:ident: $type:ty)?) = $folder:ident, $file:literal;)*) => {
+        impl Layout {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(&self $(, $of: $type)?) -> PathBuf {
+                    self.$folder().join(format_args!($file).to_string())
+                }
+            )*
+        }
+    };
+}
+
+paths! {
+    /// The configuration file.
+    config() = root, "pares.toml";
+    /// The supervisor's lock.
+    lock() = root, "lock";
+    /// The secret of the first operator.
+    operator_key() = keys, "operator.key";
+    /// Notes about venues that are shut out.
+    shut_out() = root, "shut-out";
+    /// Notes about recorders without which everything was started.
+    left_out() = root, "left-out";
+    /// The number of the last start.
+    epoch() = root, "epoch";
+    /// Where keys lie: the authority's, gateways' certificates, operators' and those of members that were made here.
+    keys() = root, "keys";
+    /// What only lives while the system does.
+    run() = root, "run";
+    /// The process that serves HTTP, while `pares up` keeps one.
+    web_pid() = run, "web.pid";
+    /// A gateway's log.
+    gateway_log(id: GatewayId) = root, "gateway-{id}";
+    /// Where the taps lie.
+    taps() = root, "tap";
+    /// The log of a gateway's tap.
+    tap(id: GatewayId) = taps, "gateway-{id}";
+    /// A venue's log.
+    venue_log(id: VenueId) = root, "venue-{id}";
+    /// A recorder's log.
+    recorder_log(id: RecorderId) = root, "recorder-{id}";
     /// A shard's window.
-    #[must_use]
-    pub fn window(&self, shard: ShardId) -> PathBuf {
-        self.run().join(format!("window-{shard}"))
-    }
-
+    window(shard: ShardId) = run, "window-{shard}";
     /// A node's counters: `node` is its role and number, such as `venue-0`.
-    #[must_use]
-    pub fn counters(&self, node: &str) -> PathBuf {
-        self.run().join(format!("{node}.counters"))
-    }
-
+    counters(node: &str) = run, "{node}.counters";
     /// The log that a node writes.
-    #[must_use]
-    pub fn log(&self, node: crate::NodeId) -> PathBuf {
-        self.root.join(node.to_string())
-    }
-
+    log(node: crate::NodeId) = root, "{node}";
     /// The process id of a node that is up.
-    #[must_use]
-    pub fn pid(&self, node: crate::NodeId) -> PathBuf {
-        self.run().join(format!("{node}.pid"))
-    }
-
+    pid(node: crate::NodeId) = run, "{node}.pid";
     /// What a node has to complain about: its standard error.
-    #[must_use]
-    pub fn complaints(&self, node: crate::NodeId) -> PathBuf {
-        self.run().join(format!("{node}.log"))
-    }
-
+    complaints(node: crate::NodeId) = run, "{node}.log";
     /// The address a gateway listens on.
-    #[must_use]
-    pub fn gateway_address(&self, id: GatewayId) -> PathBuf {
-        self.run().join(format!("gateway-{id}.addr"))
-    }
-
+    gateway_address(id: GatewayId) = run, "gateway-{id}.addr";
     /// The address a gateway listens for FIX on.
-    #[must_use]
-    pub fn fix_address(&self, id: GatewayId) -> PathBuf {
-        self.run().join(format!("gateway-{id}.fix"))
-    }
-
+    fix_address(id: GatewayId) = run, "gateway-{id}.fix";
     /// The address a gateway listens for OUCH on.
-    #[must_use]
-    pub fn ouch_address(&self, id: GatewayId) -> PathBuf {
-        self.run().join(format!("gateway-{id}.ouch"))
-    }
-
+    ouch_address(id: GatewayId) = run, "gateway-{id}.ouch";
     /// The address a replayer listens on, by UDP and TCP.
-    #[must_use]
-    pub fn replayer_address(&self, id: ReplayerId) -> PathBuf {
-        self.run().join(format!("replayer-{id}.addr"))
-    }
+    replayer_address(id: ReplayerId) = run, "replayer-{id}.addr";
 }
 
 /// The bell of each node (see `pares_os::bell`): gateways, venues, recorders, 16 each; publishers and replayers, 8 each.
