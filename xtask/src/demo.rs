@@ -31,17 +31,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
          The first build takes about three minutes on two cores, later ones seconds."
     );
     let built = cargo()
-        .args([
-            "build",
-            "--profile",
-            PROFILE,
-            "--locked",
-            "-p",
-            "pares",
-            "--no-default-features",
-            "-p",
-            "market",
-        ])
+        .args(["build", "--profile", PROFILE, "--locked"])
+        .args(["-p", "pares", "--no-default-features", "-p", "market"])
         .status()
         .map_err(|error| format!("cargo: {error}"))?;
     if !built.success() {

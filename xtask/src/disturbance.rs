@@ -25,17 +25,8 @@ impl Disturbance {
         for processor in 0..processors {
             let mut command = Command::new("chrt");
             // Round robin: beside a loop of FIFO priority `timeout` would never run, and the loop never end.
-            command.args([
-                "--rr",
-                "50",
-                "taskset",
-                "--cpu-list",
-                &processor.to_string(),
-                "sh",
-                "-c",
-                TURNS,
-                &own,
-            ]);
+            let words = format!("--rr 50 taskset --cpu-list {processor} sh -c");
+            command.args(words.split(' ')).args([TURNS, &own]);
             let child = command.stdin(Stdio::null()).spawn().map_err(|error| format!("chrt: {error}"))?;
             loops.0.push(child);
         }

@@ -46,18 +46,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 fn write_seeds(target: &str) -> Result<(), String> {
     let corpus = format!("fuzz/libfuzzer/corpus/{target}");
     let written = cargo()
-        .args([
-            "run",
-            "--quiet",
-            "--locked",
-            "-p",
-            "pares-fuzz",
-            "--example",
-            "write_seeds",
-            "--",
-            target,
-            &corpus,
-        ])
+        .args(["run", "--quiet", "--locked", "-p", "pares-fuzz", "--example", "write_seeds", "--"])
+        .args([target, &corpus])
         .stdin(Stdio::null())
         .status();
     match written.is_ok_and(|status| status.success()) {

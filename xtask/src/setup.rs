@@ -12,13 +12,8 @@ use crate::{cargo, root};
 /// As [`check`].
 pub(crate) fn all(further: bool, yes: bool) -> Result<(), String> {
     check()?;
-    let gate = [postgresql(), xmllint()];
-    let more = [tshark(), chromium()];
-    let missing: Vec<Tool> = gate
-        .into_iter()
-        .chain(more.into_iter().filter(|_| further))
-        .filter(|tool| !(tool.is_there)())
-        .collect();
+    let more = OF_ALL.iter().filter(|_| further);
+    let missing: Vec<&Tool> = OF_THE_GATE.iter().chain(more).filter(|tool| !tool.is_there()).collect();
     if !missing.is_empty() {
         let packages: Vec<&str> = missing.iter().map(|tool| tool.debian).collect();
         let may = yes || std::env::var("CI").is_ok_and(|value| value == "true") || agreed(&packages);
@@ -45,9 +40,35 @@ fn agreed(packages: &[&str]) -> bool {
 /// A program that some tests need, and skip themselves without.
 struct Tool {
     name: &'static str,
-    is_there: fn() -> bool,
+    program: &'static str,
     debian: &'static str,
     fedora: &'static str,
+}
+
+/// What tests of the gate need: sites and the broker start servers of PostgreSQL; xmllint checks the broker's logs against their schema.
+const OF_THE_GATE: [Tool; 2] = [
+    Tool { name: "PostgreSQL", program: "postgres", debian: "postgresql", fedora: "postgresql-server" },
+    Tool { name: "xmllint", program: "xmllint", debian: "libxml2-utils", fedora: "libxml2" },
+];
+
+/// What only `--all` needs: tshark dissects captures of market data, pages are tested in Chromium.
+const OF_ALL: [Tool; 2] = [
+    Tool { name: "tshark", program: "tshark", debian: "tshark", fedora: "wireshark-cli" },
+    Tool {
+        name: "Chromium with its driver",
+        program: "chromedriver",
+        debian: "chromium-driver",
+        fedora: "chromium chromedriver",
+    },
+];
+
+impl Tool {
+    fn is_there(&self) -> bool {
+        // On Debian the server's programs are not in PATH.
+        let in_its_folder = self.program == "postgres"
+            && std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some());
+        in_its_folder || answers(Command::new(self.program).arg("--version"))
+    }
 }
 
 /// Makes sure that everything is there that a build and its checks need.
@@ -116,40 +137,6 @@ pub(crate) fn valgrind() -> Result<(), String> {
     }
 }
 
-/// PostgreSQL: tests of sites and of the broker start servers of it.
-fn postgresql() -> Tool {
-    fn is_there() -> bool {
-        // On Debian the server's programs are not in PATH.
-        let in_its_folder =
-            std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some());
-        in_its_folder || answers(Command::new("postgres").arg("--version"))
-    }
-    Tool { name: "PostgreSQL", is_there, debian: "postgresql", fedora: "postgresql-server" }
-}
-
-/// Chromium and its driver, in which pages are tested.
-fn chromium() -> Tool {
-    let is_there = || answers(Command::new("chromedriver").arg("--version"));
-    Tool {
-        name: "Chromium with its driver",
-        is_there,
-        debian: "chromium-driver",
-        fedora: "chromium chromedriver",
-    }
-}
-
-/// tshark, which dissects captures of market data in tests.
-fn tshark() -> Tool {
-    let is_there = || answers(Command::new("tshark").arg("--version"));
-    Tool { name: "tshark", is_there, debian: "tshark", fedora: "wireshark-cli" }
-}
-
-/// xmllint, which checks the broker's logs against their schema.
-fn xmllint() -> Tool {
-    let is_there = || answers(Command::new("xmllint").arg("--version"));
-    Tool { name: "xmllint", is_there, debian: "libxml2-utils", fedora: "libxml2" }
-}
-
 /// Builds QuickFIX/J from Maven Central, which the tests of FIX use as a member's engine; says so if it cannot.
 fn quickfixj() {
     let pom = root().join("tests/quickfixj/pom.xml");
@@ -167,7 +154,7 @@ fn quickfixj() {
 
 /// Installs a tool from Debian's package if it may; otherwise says that tests are skipped, and how to get it.
 fn offer(tool: &Tool, may: bool) {
-    if may && install(tool.debian) && (tool.is_there)() {
+    if may && install(tool.debian) && tool.is_there() {
         return;
     }
     let Tool { name, debian, fedora, .. } = tool;

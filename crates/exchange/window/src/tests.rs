@@ -1,7 +1,7 @@
 //! The file as such: made whole, refused when damaged, fenced when given up.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pares_sequencer::{Memory, ProposeError, Sequencer, Slot};
 use pares_types::{Epoch, GatewayId, Position, RequestId, ShardId};
@@ -11,6 +11,13 @@ use super::{SharedWindow, WindowError};
 
 fn id(sequence: u64) -> RequestId {
     RequestId::new(GatewayId(1), sequence)
+}
+
+/// A folder, and where a window is to lie in it.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("window");
+    (dir, path)
 }
 
 fn create(path: &Path, epoch: u32, first: u64) -> Result<SharedWindow, WindowError> {
@@ -25,8 +32,7 @@ fn propose(window: &mut SharedWindow, first: u64, request: u64) -> Result<Reques
 
 #[test]
 fn two_mappings_of_a_window_agree() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("window");
+    let (_dir, path) = place();
     let mut one = create(&path, 1, 100).unwrap();
     let mut two = SharedWindow::open(&path).unwrap();
     assert_eq!((two.shard(), two.capacity(), two.first()), (ShardId(7), 8, Position(100)));
@@ -38,16 +44,14 @@ fn two_mappings_of_a_window_agree() {
 
 #[test]
 fn window_outlives_its_users() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("window");
+    let (_dir, path) = place();
     propose(&mut create(&path, 1, 0).unwrap(), 0, 1).unwrap();
     assert_eq!(propose(&mut SharedWindow::open(&path).unwrap(), 0, 2), Ok(id(1)));
 }
 
 #[test]
 fn new_epoch_ends_the_old_one_for_those_who_hold_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("window");
+    let (_dir, path) = place();
     let mut sleeper = create(&path, 1, 0).unwrap();
     propose(&mut sleeper, 0, 1).unwrap();
     let mut new = create(&path, 2, 1).unwrap();
@@ -57,8 +61,7 @@ fn new_epoch_ends_the_old_one_for_those_who_hold_it() {
 
 #[test]
 fn swap_prepared_in_an_old_epoch_fails_however_late_it_comes() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("window");
+    let (_dir, path) = place();
     let sleeper = create(&path, 1, 0).unwrap();
     let memory = sleeper.window.memory();
     let loaded = memory.load(0);
@@ -69,8 +72,7 @@ fn swap_prepared_in_an_old_epoch_fails_however_late_it_comes() {
 
 #[test]
 fn epoch_must_be_newer_than_the_one_replaced() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("window");
+    let (_dir, path) = place();
     let mut live = create(&path, 2, 0).unwrap();
     assert!(matches!(create(&path, 2, 0), Err(WindowError::EpochNotNewer { current: Epoch(2), .. })));
     assert_eq!(propose(&mut live, 0, 1), Ok(id(1)));
@@ -78,8 +80,7 @@ fn epoch_must_be_newer_than_the_one_replaced() {
 
 #[test]
 fn absent_window_is_told_from_a_broken_one() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("window");
+    let (_dir, path) = place();
     assert!(matches!(SharedWindow::open(&path), Err(WindowError::Map(e)) if e.is_not_yet()));
     fs::write(&path, [0x55; 9000]).unwrap();
     assert!(matches!(SharedWindow::open(&path), Err(WindowError::NotAWindow { .. })));
@@ -89,8 +90,7 @@ fn absent_window_is_told_from_a_broken_one() {
 
 #[test]
 fn damaged_header_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("window");
+    let (_dir, path) = place();
     for (offset, value) in
         [(AT_CAPACITY, 16), (AT_SHARD, 1 << 20), (AT_EPOCH, 0), (AT_EPOCH_MADE, 1 << 30), (AT_FIRST, 9)]
     {
@@ -103,8 +103,7 @@ fn damaged_header_is_refused() {
 
 #[test]
 fn other_layout_is_refused_with_its_version() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("window");
+    let (_dir, path) = place();
     let window = create(&path, 1, 0).unwrap();
     window.window.memory().set(AT_VERSION, VERSION + 1);
     assert!(

@@ -1,9 +1,12 @@
-//! Whole stories and what every session is told, line by line.
+//! Whole stories and what every session receives, line by line.
 
 use std::fmt::Write;
 
 use expect_test::expect;
-use pares_types::{Reply, Side};
+use pares_types::{
+    Answer, ClientOrderId, InstrumentId, OrderId, OrderNews, Position, Price, Reply, ShardId, Side, Trade,
+    TradeBusted,
+};
 
 use super::world::{World, amend, cancel, enter};
 
@@ -19,72 +22,43 @@ fn told(world: &mut World) -> String {
 }
 
 pub(super) fn line(reply: &Reply) -> String {
-    match reply {
+    // Whose order, where, and in what.
+    let about =
+        |name: ClientOrderId, order: OrderId, shard: ShardId, position: Position, of: InstrumentId| {
+            format!("c{name} ({order} at {shard}/{position}) i{of}")
+        };
+    match *reply {
         Reply::Journalled { client_order_id, request } => {
             format!("journalled c{client_order_id} as {request}")
         }
-        Reply::Answer(answer) => format!(
-            "answer c{} ({} at {}/{}) {:?} {:?}: order {} executed {} remaining {} events {}{}",
-            answer.client_order_id,
-            answer.request,
-            answer.shard,
-            answer.position,
-            answer.status,
-            answer.reason,
-            answer.order,
-            answer.executed,
-            answer.remaining,
-            answer.events,
-            if answer.repeat { " (repeat)" } else { "" },
-        ),
-        Reply::Trade(trade) => format!(
-            "trade c{} ({} at {}/{}) i{} {:?} {:?} {} at {}, remaining {}",
-            trade.client_order_id,
-            trade.order,
-            trade.shard,
-            trade.position,
-            trade.instrument,
-            trade.role,
-            trade.side,
-            trade.quantity,
-            trade.price.0,
-            trade.remaining,
-        ),
-        Reply::Cancelled(cancelled) => format!(
-            "cancelled c{} ({} at {}/{}) i{} {} {:?}",
-            cancelled.client_order_id,
-            cancelled.order,
-            cancelled.shard,
-            cancelled.position,
-            cancelled.instrument,
-            cancelled.quantity,
-            cancelled.cause,
-        ),
-        Reply::News(news) => format!(
-            "news c{} ({} at {}/{}) i{} {:?} {:?} at {}, remaining {}, shown {}",
-            news.client_order_id,
-            news.order,
-            news.shard,
-            news.position,
-            news.instrument,
-            news.side,
-            news.change,
-            news.price.0,
-            news.remaining,
-            news.shown,
-        ),
-        Reply::Busted(bust) => format!(
-            "busted c{} ({} at {}/{}) i{} {} at {}, traded at {}.{}",
-            bust.client_order_id,
-            bust.order,
-            bust.shard,
-            bust.position,
-            bust.instrument,
-            bust.quantity,
-            bust.price.0,
-            bust.traded_at,
-            bust.index,
-        ),
+        Reply::Answer(of) => {
+            let Answer { client_order_id, request, shard, position, status, reason, .. } = of;
+            let Answer { order, executed, remaining, events, repeat, .. } = of;
+            let repeat = if repeat { " (repeat)" } else { "" };
+            format!(
+                "answer c{client_order_id} ({request} at {shard}/{position}) {status:?} {reason:?}: \
+                 order {order} executed {executed} remaining {remaining} events {events}{repeat}"
+            )
+        }
+        Reply::Trade(of) => {
+            let about = about(of.client_order_id, of.order, of.shard, of.position, of.instrument);
+            let Trade { role, side, quantity, price: Price(price), remaining, .. } = of;
+            format!("trade {about} {role:?} {side:?} {quantity} at {price}, remaining {remaining}")
+        }
+        Reply::Cancelled(of) => {
+            let about = about(of.client_order_id, of.order, of.shard, of.position, of.instrument);
+            format!("cancelled {about} {} {:?}", of.quantity, of.cause)
+        }
+        Reply::News(of) => {
+            let about = about(of.client_order_id, of.order, of.shard, of.position, of.instrument);
+            let OrderNews { side, change, price: Price(price), remaining, shown, .. } = of;
+            format!("news {about} {side:?} {change:?} at {price}, remaining {remaining}, shown {shown}")
+        }
+        Reply::Busted(of) => {
+            let about = about(of.client_order_id, of.order, of.shard, of.position, of.instrument);
+            let TradeBusted { quantity, price: Price(price), traded_at, index, .. } = of;
+            format!("busted {about} {quantity} at {price}, traded at {traded_at}.{index}")
+        }
         Reply::Rejected { client_order_id, reason } => format!("rejected c{client_order_id} {reason}"),
     }
 }
