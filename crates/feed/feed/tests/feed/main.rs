@@ -6,7 +6,6 @@
 mod books;
 mod client;
 mod equal;
-mod lines;
 mod publishers;
 mod serving;
 mod stored;
@@ -82,24 +81,19 @@ impl Recorded {
     }
 }
 
-/// Runs a venue over random requests, and hands out each record and the venue after it.
-pub(crate) fn run(seed: u64, mut each: impl FnMut(&Recorded, &Venue), begin: impl FnOnce(&Requests<'_>)) {
+/// Runs a venue over random requests, and hands out each record, the venue after it, and a publication to tell it to. That publication in the end.
+pub(crate) fn run(seed: u64, mut each: impl FnMut(&mut Publication, &Recorded, &Venue)) -> Publication {
     let bytes = Random::new(seed).bytes(3_000);
     let requests = Requests::of_a_market(&bytes);
-    begin(&requests);
+    let mut publication = Publication::new(SHARD, requests.instruments());
     let mut venue = Venue { market: Market::new(requests.instruments()), position: Position(0) };
-    if seed % 2 == 1 {
-        for (sequence, rule) in
-            (1..).zip([Rule::IcebergRefill { fresh: true }, Rule::MarketRemainder { rests: true }])
-        {
-            let recorded = venue.apply(set_rule(sequence, rule));
-            each(&recorded, &venue);
-        }
-    }
-    for request in requests {
+    let seldom = [Rule::IcebergRefill { fresh: true }, Rule::MarketRemainder { rests: true }];
+    let rules = (1..).zip(seldom).filter(|_| seed % 2 == 1).map(|(sequence, rule)| set_rule(sequence, rule));
+    for request in rules.chain(requests) {
         let recorded = venue.apply(request);
-        each(&recorded, &venue);
+        each(&mut publication, &recorded, &venue);
     }
+    publication
 }
 
 /// A choice of the first instrument that random requests seldom make.
@@ -119,15 +113,7 @@ pub(crate) const SHARD: ShardId = ShardId(3);
 
 /// The whole tape of a seed.
 pub(crate) fn tape(seed: u64) -> Tape {
-    let (mut publication, mut tape) = (None, Tape::default());
-    let publication = std::cell::RefCell::new(&mut publication);
-    run(
-        seed,
-        |recorded, _| {
-            let mut publication = publication.borrow_mut();
-            recorded.publish(publication.as_mut().expect("begun"), &mut tape);
-        },
-        |requests| **publication.borrow_mut() = Some(Publication::new(SHARD, requests.instruments())),
-    );
+    let mut tape = Tape::default();
+    run(seed, |publication, recorded, _| recorded.publish(publication, &mut tape));
     tape
 }

@@ -7,29 +7,16 @@ use pares_feed::kept::Kept;
 use pares_feed::publication::{FeedSink, Session};
 use pares_feed::serving::{Serving, ServingEnded, SessionAsked, TURN_BYTES_MAX};
 use pares_feed::snapshot::{FeedSnapshot, SnapshotSource};
-use pares_feed::soup::{self, FromServer, LoginRequest, Pieces, SERVER_BYTES_MAX};
+use pares_feed::soup::{self, FromServer, Pieces, SERVER_BYTES_MAX};
 use pares_feed::store::SessionStore;
 use pares_random::Random;
 use pares_types::{ShardId, Side};
-use zerocopy::IntoBytes;
 
 use crate::{Published, tape};
 
 const S: u64 = 1_000_000_000;
 const OLD: Session = Session(*b"0003000001");
 const NEW: Session = Session(*b"0003000002");
-
-fn login(username: &[u8; 6], session: &[u8; 10], sequence: u64) -> Vec<u8> {
-    let login = LoginRequest {
-        username: *username,
-        password: [b' '; 10],
-        session: *session,
-        sequence: soup::digits(sequence),
-    };
-    let mut bytes = Vec::new();
-    soup::write(&mut bytes, b'L', login.as_bytes());
-    bytes
-}
 
 /// A day that is over, with 10 messages, and one that is on, with 5.
 fn kept() -> Kept {
@@ -81,7 +68,7 @@ fn out(serving: &mut Serving, kept: &mut Kept, now_ns: u64) -> Vec<String> {
 #[test]
 fn a_replay_goes_on_live_and_ends_with_the_session() {
     let mut kept = kept();
-    let (mut serving, first) = served(&login(b"REPLAY", &NEW.0, 4), &mut kept);
+    let (mut serving, first) = served(&soup::login(*b"REPLAY", NEW.0, 4), &mut kept);
     assert_eq!(first, ["A0003000002 4", "S3", "S4"]);
     assert_eq!(serving.reads(), Some(ShardId(3)));
     kept.message(&[9]);
@@ -107,12 +94,12 @@ fn login_names_session_shard_or_nothing_and_number() {
         (b"nonsense!!", 1, "JS"),
         (b"000g      ", 1, "JS"),
     ] {
-        let (serving, read) = served(&login(b"anyone", session, sequence), &mut kept());
+        let (serving, read) = served(&soup::login(*b"anyone", *session, sequence), &mut kept());
         assert_eq!(read[0], first);
         assert_eq!(serving.ended(), first.starts_with('J').then_some(ServingEnded::Rejected));
     }
     let mut serving = Serving::new(0);
-    serving.on_bytes(&login(b"snap  ", b"00ab      ", 1), 0);
+    serving.on_bytes(&soup::login(*b"snap  ", *b"00ab      ", 1), 0);
     let asked = serving.asked().unwrap();
     assert_eq!((asked.snapshot, asked.session), (true, SessionAsked::Current(ShardId(0xab))));
     serving.reject();
@@ -122,7 +109,7 @@ fn login_names_session_shard_or_nothing_and_number() {
 #[test]
 fn a_quiet_connection_beats_and_a_silent_client_is_sent_away() {
     let mut kept = kept();
-    let (mut serving, _) = served(&login(b"REPLAY", &NEW.0, 6), &mut kept);
+    let (mut serving, _) = served(&soup::login(*b"REPLAY", NEW.0, 6), &mut kept);
     assert_eq!(serving.deadline_ns(), S);
     assert_eq!(out(&mut serving, &mut kept, S - 1).len(), 0);
     assert_eq!(out(&mut serving, &mut kept, S), ["H"]);
@@ -141,7 +128,7 @@ fn one_who_never_reads_costs_a_buffer_and_is_sent_away() {
     let mut kept = kept();
     (0..200_000).for_each(|_| kept.message(&[7; 36]));
     let mut serving = Serving::new(0);
-    serving.on_bytes(&login(b"REPLAY", &NEW.0, 1), 0);
+    serving.on_bytes(&soup::login(*b"REPLAY", NEW.0, 1), 0);
     serving.answer(kept.standing());
     let mut buffer = Vec::new();
     for second in 0..40 {
@@ -161,7 +148,7 @@ fn whatever_a_client_sends_it_is_answered_or_ended() {
     let (mut random, mut kept) = (Random::new(5), kept());
     let mut ended = 0;
     for round in 0..20_000 {
-        let mut bytes = login(b"REPLAY", &NEW.0, 3);
+        let mut bytes = soup::login(*b"REPLAY", NEW.0, 3).to_vec();
         let [at, with, cut, _] = random.bytes(4)[..] else { unreachable!("four bytes") };
         let place = usize::from(at) % bytes.len();
         bytes[place] = with;
@@ -198,10 +185,10 @@ fn snapshot(published: &Published, messages: usize) -> FeedSnapshot {
     }
 }
 
-/// What a client gets as a snapshot, when the server has little room; the number to go on at.
+/// What a client gets as a snapshot, when the server has little room; the number to continue at.
 fn taken(snapshot: FeedSnapshot, books: &mut ReceivedBooks) -> u64 {
     let mut serving = Serving::new(0);
-    serving.on_bytes(&login(b"SNAP  ", b"0003      ", 1), 0);
+    serving.on_bytes(&soup::login(*b"SNAP  ", *b"0003      ", 1), 0);
     serving.answer_snapshot(Arc::new(snapshot));
     let (mut pieces, mut next) = (Pieces::new(SERVER_BYTES_MAX), None);
     while next.is_none() {

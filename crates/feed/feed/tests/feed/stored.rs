@@ -1,6 +1,4 @@
-//! A publication that was stored goes on as if it had never stopped, and bytes that are none are refused.
-
-use std::cell::RefCell;
+//! A publication that was stored continues as if it had never stopped, and bytes that are none are refused.
 
 use pares_feed::publication::{Publication, PublicationError};
 use pares_random::Random;
@@ -16,39 +14,27 @@ fn stored(publication: &Publication) -> Vec<u8> {
 
 /// The tape of a seed whose publication is stored and brought back after every `pause` records.
 fn interrupted(seed: u64, pause: usize) -> Tape {
-    let (publication, mut tape, mut records) = (RefCell::new(None), Tape::default(), 0);
-    run(
-        seed,
-        |recorded, _| {
-            let mut slot = publication.borrow_mut();
-            let publication = slot.as_mut().expect("begun");
-            recorded.publish(publication, &mut tape);
-            records += 1;
-            if records % pause == 0 {
-                let bytes = stored(publication);
-                *publication = Publication::restore(SHARD, &bytes).unwrap();
-                assert_eq!(stored(publication), bytes, "seed {seed}, record {records}");
-            }
-        },
-        |requests| *publication.borrow_mut() = Some(Publication::new(SHARD, requests.instruments())),
-    );
+    let (mut tape, mut records) = (Tape::default(), 0);
+    run(seed, |publication, recorded, _| {
+        recorded.publish(publication, &mut tape);
+        records += 1;
+        if records % pause == 0 {
+            let bytes = stored(publication);
+            *publication = Publication::restore(SHARD, &bytes).unwrap();
+            assert_eq!(stored(publication), bytes, "seed {seed}, record {records}");
+        }
+    });
     tape
 }
 
 /// A publication in the middle of its record.
 fn halfway(seed: u64) -> Vec<u8> {
-    let (publication, mut tape, mut records) = (RefCell::new(None), Tape::default(), 0);
-    run(
-        seed,
-        |recorded, _| {
-            if records < 400 {
-                recorded.publish(publication.borrow_mut().as_mut().expect("begun"), &mut tape);
-                records += 1;
-            }
-        },
-        |requests| *publication.borrow_mut() = Some(Publication::new(SHARD, requests.instruments())),
-    );
-    stored(publication.borrow().as_ref().expect("begun"))
+    let (mut tape, mut records) = (Tape::default(), 0..400);
+    stored(&run(seed, |publication, recorded, _| {
+        if records.next().is_some() {
+            recorded.publish(publication, &mut tape);
+        }
+    }))
 }
 
 #[test]

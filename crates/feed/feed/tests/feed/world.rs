@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use pares_feed::books::ReceivedBooks;
 use pares_feed::kept::Kept;
 use pares_feed::publication::{FeedSink, Session};
 use pares_feed::publisher::{Line, Publisher};
@@ -16,7 +15,6 @@ use pares_random::Random;
 use crate::Published;
 use crate::client::Client;
 use crate::publishers::Keeping;
-use crate::serving::assert_same_books;
 
 pub(crate) const MS: u64 = 1_000_000;
 /// What a connection takes at once.
@@ -132,8 +130,13 @@ impl World {
     }
 
     pub(crate) fn join(&mut self, lines: bool) -> usize {
-        self.clients.push(Client::new(lines));
+        self.clients.push(Client::new(lines, 2));
         self.clients.len() - 1
+    }
+
+    /// One joins that has both lines, asks again for what is missing, and has no replayer to call.
+    pub(crate) fn listen(&mut self) {
+        self.clients.push(Client::new(true, 0));
     }
 
     /// What the publisher that is furthest has read.
@@ -185,9 +188,10 @@ impl World {
 
     /// One that knows nothing catches up in its place.
     pub(crate) fn restart(&mut self, at: usize) {
-        let read = self.servers[at].read;
+        let (read, sent) = (self.servers[at].read, self.network.sent);
         self.servers[at] = Server::new();
         self.read(at, read);
+        assert_eq!(self.network.sent, sent, "what was sent before is not sent once more");
         self.servers[at].publisher.go_live(None);
     }
 
@@ -312,7 +316,7 @@ impl World {
         }
     }
 
-    /// What is called current is all that anybody could know of, and right.
+    /// What is called current is all that any client could know of, and right.
     fn check(&mut self, at: usize) {
         let now_ns = self.network.now_ns;
         let client = &mut self.clients[at];
@@ -325,28 +329,55 @@ impl World {
             SubscriptionState::Over => "over",
         };
         *self.states.entry(name).or_default() += 1;
+        if client.replayers == 0 {
+            let (next, told) = (client.subscription.next(), client.told);
+            match state {
+                SubscriptionState::Gap { from, .. } => assert!(Some(from) < told.map(|(_, next)| next)),
+                state => assert_eq!(next, told, "client {at}: {state:?}"),
+            }
+        }
         if matches!(state, SubscriptionState::Current | SubscriptionState::Over) {
             let next = client.subscription.next();
             assert!(next >= client.told, "client {at}: {state:?} at {next:?} of {:?}", client.told);
             if self.network.lot(16) == 0 {
-                self.compare(at);
+                client.compare(at, &self.published);
             }
         }
     }
 
-    /// The books are those that all messages make.
-    pub(crate) fn compare(&mut self, at: usize) {
-        let Client { subscription, right, .. } = &mut self.clients[at];
-        let Some((session, next)) = subscription.next() else { return };
-        if right.0 != Some(session) {
-            *right = (Some(session), 1, ReceivedBooks::with_seed(0));
+    /// So many milliseconds pass; what a client's books are worth then.
+    pub(crate) fn state_after(&mut self, ms: u64, at: usize) -> SubscriptionState {
+        (0..ms).for_each(|_| self.pass(MS));
+        self.clients[at].subscription.state(self.network.now_ns)
+    }
+
+    /// Publishers read all that there is, and time passes until all clients have it.
+    pub(crate) fn finish(&mut self, what: &str) {
+        (0..2).for_each(|at| self.read(at, usize::MAX));
+        self.settle(what);
+    }
+
+    /// Time passes until all clients have all of the last session.
+    pub(crate) fn settle(&mut self, what: &str) {
+        let (&session, last) = self.published.last_key_value().unwrap();
+        let next = Some((session, last.messages.len() as u64 + 1));
+        let end = if last.over { SubscriptionState::Over } else { SubscriptionState::Current };
+        for _ in 0..400_000 {
+            let now_ns = self.network.now_ns;
+            let is_there = |client: &Client| {
+                client.subscription.next() == next && client.subscription.state(now_ns) == end
+            };
+            if self.clients.iter().all(is_there) {
+                let clients = self.clients.iter_mut().enumerate();
+                return clients.for_each(|(at, client)| client.compare(at, &self.published));
+            }
+            self.pass(2 * MS);
         }
-        let messages = &self.published[&session].messages;
-        messages[right.1 as usize - 1..next as usize - 1]
-            .iter()
-            .for_each(|message| right.2.on_message(message));
-        right.1 = next;
-        assert_same_books(&right.2, subscription.books(), &format!("client {at} at {session} {next}"));
+        let are = self.clients.iter().map(|client| {
+            let subscription = &client.subscription;
+            (subscription.next(), subscription.state(self.network.now_ns), subscription.counters())
+        });
+        panic!("{what}: not all came to {next:?} {end:?}: {:#?}", are.collect::<Vec<_>>());
     }
 }
 
