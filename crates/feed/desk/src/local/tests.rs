@@ -43,6 +43,13 @@ impl Server {
         record
     }
 
+    /// The same, and takes it in.
+    fn submit_own(&mut self, name: ItemName) -> Vec<u8> {
+        let record = self.submit(name);
+        assert_eq!(self.stream.on_submitted(&record), Ok(true));
+        record
+    }
+
     /// Proposes, learns, and appends what it can.
     fn turn(&mut self) -> Result<usize, ProposeError> {
         let ordered = self.stream.order(&mut self.window)?;
@@ -92,8 +99,7 @@ fn what_a_trader_repeats_at_another_server_is_a_repeat_on_both() {
 fn server_past_window_refilled_by_peer() {
     let [mut one, mut two] = servers(1);
     for number in 1..=40 {
-        let record = one.submit(name(1, number));
-        one.stream.on_submitted(&record).unwrap();
+        one.submit_own(name(1, number));
         one.turn().unwrap();
     }
     assert!(matches!(two.turn(), Err(ProposeError::TooFarBehind { .. })));
@@ -118,8 +124,7 @@ fn server_past_window_refilled_by_peer() {
 fn nothing_is_told_before_a_quorum_has_it() {
     let [mut one, mut two] = servers(2);
     for number in 1..=3 {
-        let record = one.submit(name(1, number));
-        one.stream.on_submitted(&record).unwrap();
+        let record = one.submit_own(name(1, number));
         two.stream.on_submitted(&record).unwrap();
     }
     one.turn().unwrap();
@@ -137,18 +142,14 @@ fn nothing_is_told_before_a_quorum_has_it() {
 #[test]
 fn a_server_that_starts_again_goes_on_from_its_own_log() {
     let [mut one, _] = servers(1);
-    for number in 1..=3 {
-        let record = one.submit(name(1, number));
-        one.stream.on_submitted(&record).unwrap();
-    }
+    (1..=3).for_each(|number| drop(one.submit_own(name(1, number))));
     one.turn().unwrap();
     let mut again = LocalStream::new(0, 2, 1, EPOCH);
     one.log.iter().for_each(|record| again.recover(record).unwrap());
     assert!(again.recover(&one.log[0]).is_err(), "it does not follow");
     assert_eq!((again.next(), again.told(), again.through(GatewayId(0))), (Position(3), Position(3), 3));
     one.stream = again;
-    let record = one.submit(name(1, 3));
-    one.stream.on_submitted(&record).unwrap();
+    one.submit_own(name(1, 3));
     one.turn().unwrap();
     assert_eq!(OrderedItem::read(&one.log[3]).unwrap().repeats, Some(Position(2)));
 }
@@ -156,8 +157,7 @@ fn a_server_that_starts_again_goes_on_from_its_own_log() {
 #[test]
 fn unrecorded_peer_items_refused_contradiction_found() {
     let [mut one, mut two] = servers(1);
-    let record = one.submit(name(1, 1));
-    one.stream.on_submitted(&record).unwrap();
+    let record = one.submit_own(name(1, 1));
     two.stream.on_submitted(&record).unwrap();
     one.turn().unwrap();
     two.turn().unwrap();
@@ -174,8 +174,7 @@ fn unrecorded_peer_items_refused_contradiction_found() {
 #[test]
 fn decided_item_comes_from_its_only_log() {
     let [mut one, mut two] = servers(2);
-    let record = one.submit(name(1, 1));
-    one.stream.on_submitted(&record).unwrap();
+    one.submit_own(name(1, 1));
     one.turn().unwrap();
     assert_eq!((one.stream.next(), one.stream.told()), (Position(1), Position(0)));
     two.stream.order(&mut two.window).unwrap();
@@ -194,8 +193,7 @@ fn a_claim_of_more_than_there_is_counts_for_what_there_is() {
     let [mut one, _] = servers(2);
     one.stream.on_have(1, Position(u64::MAX));
     assert_eq!(one.stream.told(), Position(0));
-    let record = one.submit(name(1, 1));
-    one.stream.on_submitted(&record).unwrap();
+    one.submit_own(name(1, 1));
     one.turn().unwrap();
     assert_eq!(one.stream.told(), Position(1), "what the peer said counts as soon as it is here");
 }
@@ -203,10 +201,7 @@ fn a_claim_of_more_than_there_is_counts_for_what_there_is() {
 #[test]
 fn peer_contradicting_window_is_not_believed() {
     let [mut one, mut two] = servers(1);
-    let (a, b) = (one.submit(name(1, 1)), one.submit(name(2, 1)));
-    for record in [&a, &b] {
-        one.stream.on_submitted(record).unwrap();
-    }
+    [1, 2].into_iter().for_each(|trader| drop(one.submit_own(name(trader, 1))));
     one.turn().unwrap();
     two.stream.order(&mut two.window).unwrap();
     let wrong = OrderedItem { position: Position(0), ..OrderedItem::read(&one.log[1]).unwrap() };

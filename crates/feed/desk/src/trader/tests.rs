@@ -24,6 +24,12 @@ fn signed_on(stream: u64) -> Vec<u8> {
     bytes
 }
 
+/// The trader hears that; what it hands out is dropped.
+fn hear(trader: &mut Trader, bytes: &[u8], now_ns: u64) {
+    trader.on_bytes(bytes, now_ns);
+    trader.hand_out(|_| {}).unwrap();
+}
+
 fn requests(trader: &mut Trader) -> Vec<u8> {
     let (output, mut kinds) = (trader.output().to_vec(), Vec::new());
     trader.sent(output.len());
@@ -46,18 +52,15 @@ fn unplaced_items_resubmitted_only_after_admission() {
     for stream in [5, 5] {
         trader.begin(0);
         assert_eq!(requests(&mut trader), [kind::SIGN_ON]);
-        trader.on_bytes(&signed_on(stream), 1);
-        trader.hand_out(|_| {}).unwrap();
+        hear(&mut trader, &signed_on(stream), 1);
         assert_eq!(requests(&mut trader), [kind::SUBMIT, 1]);
     }
     let mut placed = Vec::new();
     let bytes = frame::PlacedBytes { number: 1.into(), position: 0.into() };
     frame::write(&mut placed, kind::PLACED, &[bytes.as_bytes()]);
-    trader.on_bytes(&placed, 2);
-    trader.hand_out(|_| {}).unwrap();
+    hear(&mut trader, &placed, 2);
     assert_eq!(trader.unplaced(), 1, "what stands there is not seen yet");
-    trader.on_bytes(&block(&[(1, "good morning")]), 3);
-    trader.hand_out(|_| {}).unwrap();
+    hear(&mut trader, &block(&[(1, "good morning")]), 3);
     assert_eq!(trader.unplaced(), 0);
 }
 
@@ -80,8 +83,7 @@ fn block(messages: &[(u64, &str)]) -> Vec<u8> {
 fn other_program_numbers_are_not_taken_for_own() {
     let mut trader = Trader::new(TraderId(7), TraderOptions::default());
     trader.begin(0);
-    trader.on_bytes(&signed_on(5), 1);
-    trader.hand_out(|_| {}).unwrap();
+    hear(&mut trader, &signed_on(5), 1);
     requests(&mut trader);
     for text in ["one", "two", "three"] {
         trader.submit(&ItemBody::Message { to: TraderId(0), text }).unwrap();
@@ -123,8 +125,7 @@ fn silent_unanswering_server_is_left_sooner() {
     assert!(!trader.is_silent(u64::MAX));
     trader.begin(0);
     assert!(!trader.is_silent(PATIENCE_NS) && trader.is_silent(PATIENCE_NS + 1));
-    trader.on_bytes(&signed_on(1), 0);
-    trader.hand_out(|_| {}).unwrap();
+    hear(&mut trader, &signed_on(1), 0);
     assert!(!trader.is_silent(SILENCE_NS) && trader.is_silent(SILENCE_NS + 1));
 }
 

@@ -11,7 +11,7 @@ use pares_types::Position;
 use zerocopy::IntoBytes;
 
 use super::connections::Who;
-use super::{Count, MemberServer};
+use super::{Counter, MemberServer};
 use crate::start;
 use crate::world::Dial;
 
@@ -63,7 +63,7 @@ impl Links {
         }
     }
 
-    /// Nobody who is connected has what is missing here; who is not may have it.
+    /// No connected peer has what is missing here; one that is not connected may have it.
     fn miss(&mut self, now_ns: u64) {
         let all = self.links.iter().all(|link| link.slot.is_some());
         self.lost_ns = if all { self.lost_ns.or(Some(now_ns)) } else { None };
@@ -100,10 +100,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
                 epoch: self.keeper.epoch().0.into(),
                 stream: self.keeper.number.into(),
             };
-            if let Some(connection) = self.connections.get_mut(slot) {
-                connection.answer(|out| frame::write(out, kind::PEER_HELLO, &[hello.as_bytes()]));
-                self.unsent = true;
-            }
+            self.say(slot, |out| frame::write(out, kind::PEER_HELLO, &[hello.as_bytes()]));
         }
         self.ask(now_ns);
         if self.links.is_lost(now_ns) {
@@ -112,7 +109,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         Ok(())
     }
 
-    /// What the window decided for the next position is in no log: a disk was lost that alone had it. Nobody was told of it. Only a start of
+    /// What the window decided for the next position is in no log: a disk was lost that alone had it. No trader received it. Only a start of
     /// everything makes another window.
     fn give_up(&self) -> NodeError {
         start::ask_anew(&self.world);
@@ -134,11 +131,8 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         }
         let Some((peer, slot)) = self.links.ahead(next) else { return self.links.miss(now_ns) };
         self.links.lost_ns = None;
-        if let Some(connection) = self.connections.get_mut(slot) {
-            connection.answer(|out| frame::write_through(out, kind::ASK, next));
-            self.links.asked = Some((peer, now_ns));
-            self.unsent = true;
-        }
+        self.links.asked = Some((peer, now_ns));
+        self.say(slot, |out| frame::write_through(out, kind::ASK, next));
     }
 
     /// A peer that this server dialled says something.
@@ -158,11 +152,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
                 self.keeper.stream.on_have(peer, next);
             }
             Ok(DeskNews::Chunk(packet)) => self.on_chunk(slot, peer, packet)?,
-            _ => {
-                if let Some(connection) = self.connections.get_mut(slot) {
-                    connection.end(frame::CutOff::None);
-                }
-            }
+            _ => self.end(slot, frame::CutOff::None),
         }
         Ok(())
     }
@@ -173,13 +163,10 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             return Ok(());
         }
         let taken = self.keeper.on_chunk(peer, packet)?;
-        self.counters.add(Count::Filled, taken as u64);
+        self.counters.add(Counter::Filled, taken as u64);
         let next = self.keeper.stream.next();
         self.links.asked = (taken > 0).then(|| (peer, self.world.mono_ns()));
-        if let Some(connection) = self.connections.get_mut(slot) {
-            connection.answer(|out| frame::write_through(out, kind::TOOK, next));
-            self.unsent = true;
-        }
+        self.say(slot, |out| frame::write_through(out, kind::TOOK, next));
         Ok(())
     }
 

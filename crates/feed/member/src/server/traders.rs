@@ -12,7 +12,7 @@ use pares_desk::names::SubmissionState;
 use pares_desk::transfer::TransferPace;
 use pares_roles::World;
 use pares_types::Position;
-use serde_json::json;
+use serde_json::{Value, json};
 use zerocopy::IntoBytes;
 
 use super::MemberServer;
@@ -55,7 +55,7 @@ impl CutOffs {
         self.0.push_back((trader, cut_off));
     }
 
-    /// The latest of a trader; it is told once.
+    /// The latest of a trader; it is sent once.
     fn take(&mut self, trader: TraderId) -> CutOff {
         let latest = self.0.iter().rev().find(|(of, _)| *of == trader).map(|&(_, cut_off)| cut_off);
         if latest.is_some() {
@@ -66,7 +66,7 @@ impl CutOffs {
 }
 
 impl<W: World, S: Dial> MemberServer<W, S> {
-    /// A frame of somebody who connected.
+    /// A frame from a new connection.
     pub(super) fn on_request(&mut self, slot: usize, kind: u8, payload: &[u8], now_ns: u64) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let who = connection.who.clone();
@@ -96,41 +96,53 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         }
     }
 
-    /// A trader is there, and is told from where it wants.
+    /// A trader is there, and receives the stream from where it wants.
     pub(super) fn on_sign_on(&mut self, slot: usize, signs_on: SignsOn) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let SignsOn { trader, wants, stream, next } = signs_on;
         if trader.0 != 0 && !trader.is_trader() {
             return connection.end(CutOff::Malformed);
         }
-        // Who was told more of this stream than it has ever had was told what is lost: logs were put back that are older.
+        // A trader that received more of this stream than it has now received what is lost: logs were put back that are older.
         let is_beyond = next != FROM_NOW && Position(next) > self.keeper.recorded();
         if is_beyond || (stream != 0 && stream != self.keeper.number) {
             return connection.end(CutOff::OtherStream);
         }
         if self.connections.is_full() {
-            return self.turn_away(slot);
+            return self.end(slot, CutOff::TooMany);
         }
         let signed_on = self.signed_on(trader, next);
         let Some(connection) = self.connections.get_mut(slot) else { return };
         connection.who = Who::Trader { trader };
-        match connection.is_web() {
-            true => connection.answer(|out| write_text(out, &signed_on_text(&signed_on))),
-            false => {
-                connection.answer(|out| frame::write(out, kind::SIGNED_ON, &[signed_on.as_bytes()]));
-            }
-        }
         let next = signed_on.next.get();
         connection.buffers.cursor = (wants & WANTS_LOCAL != 0).then(|| StreamCursor::new(next));
         connection.shown = (wants & WANTS_BOOKS != 0).then(ShownBy::default);
         self.keeper.serve_web(connection.is_web());
-        self.unsent = true;
+        self.say_either(slot, kind::SIGNED_ON, signed_on.as_bytes(), || signed_on_text(&signed_on));
     }
 
-    fn turn_away(&mut self, slot: usize) {
+    /// Ends a connection, if it is there.
+    pub(super) fn end(&mut self, slot: usize, cut_off: CutOff) {
         if let Some(connection) = self.connections.get_mut(slot) {
-            connection.end(CutOff::TooMany);
+            connection.end(cut_off);
         }
+    }
+
+    /// Says something on a connection, if it is there.
+    pub(super) fn say(&mut self, slot: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(connection) = self.connections.get_mut(slot) {
+            connection.answer(write);
+            self.unsent = true;
+        }
+    }
+
+    /// Says something to a trader, in the form that it speaks.
+    fn say_either(&mut self, slot: usize, kind: u8, payload: &[u8], text: impl FnOnce() -> Value) {
+        let is_web = self.connections.get_mut(slot).is_some_and(|connection| connection.is_web());
+        self.say(slot, |out| match is_web {
+            true => write_text(out, &text().to_string()),
+            false => frame::write(out, kind, &[payload]),
+        });
     }
 
     fn signed_on(&mut self, trader: TraderId, next: u64) -> DeskSignedOn {
@@ -155,8 +167,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             return connection.end(CutOff::OtherEpoch);
         }
         connection.who = Who::Peer { transfer: None };
-        connection.answer(|out| frame::write_through(out, kind::HAVE, next));
-        self.unsent = true;
+        self.say(slot, |out| frame::write_through(out, kind::HAVE, next));
     }
 
     /// A trader submits something.
@@ -170,41 +181,32 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             Ok(Taken::Untold) => {}
             Ok(Taken::Stands(stands)) => self.place(slot, name.number, stands),
             // A later one must not be taken in while the trader may not know that this one was not: its number would count as used.
-            Err(Refusal::Busy | Refusal::NoRoom) => {
-                if let Some(connection) = self.connections.get_mut(slot) {
-                    connection.end(CutOff::NoRoom);
-                }
-            }
+            Err(Refusal::Busy | Refusal::NoRoom) => self.end(slot, CutOff::NoRoom),
             Err(refusal) => self.refuse(slot, name.number, refusal),
         }
     }
 
     fn place(&mut self, slot: usize, number: u64, stands: SubmissionState) {
-        let Some(connection) = self.connections.get_mut(slot) else { return };
-        self.unsent = true;
-        if connection.is_web() {
-            let position = if let SubmissionState::At(position) = stands { Some(position.0) } else { None };
-            let text = json!({ "type": "placed", "number": number, "position": position }).to_string();
-            return connection.answer(|out| write_text(out, &text));
-        }
         let placed = PlacedBytes { number: number.into(), position: stands.position().0.into() };
-        connection.answer(|out| frame::write(out, kind::PLACED, &[placed.as_bytes()]));
+        self.say_either(slot, kind::PLACED, placed.as_bytes(), || {
+            let position = if let SubmissionState::At(position) = stands { Some(position.0) } else { None };
+            json!({ "type": "placed", "number": number, "position": position })
+        });
     }
 
     /// What a trader submitted is not taken in.
     pub(super) fn refuse(&mut self, slot: usize, number: u64, refusal: Refusal) {
-        let Some(connection) = self.connections.get_mut(slot) else { return };
-        self.unsent = true;
-        if connection.is_web() {
-            let text = json!({ "type": "refused", "number": number, "why": refusal.word() }).to_string();
-            return connection.answer(|out| write_text(out, &text));
-        }
         let refused = RefusedBytes { number: number.into(), refusal: refusal as u8, reserved: [0; 7] };
-        connection.answer(|out| frame::write(out, kind::REFUSED, &[refused.as_bytes()]));
+        self.say_either(
+            slot,
+            kind::REFUSED,
+            refused.as_bytes(),
+            || json!({ "type": "refused", "number": number, "why": refusal.word() }),
+        );
     }
 }
 
-fn signed_on_text(signed_on: &DeskSignedOn) -> String {
+fn signed_on_text(signed_on: &DeskSignedOn) -> Value {
     json!({
         "type": "signed_on",
         "server": signed_on.server.get(),
@@ -215,5 +217,4 @@ fn signed_on_text(signed_on: &DeskSignedOn) -> String {
         "stream": format!("{:010}", signed_on.stream.get()),
         "cut_off": CutOff::of(signed_on.cut_off).unwrap_or_default().word(),
     })
-    .to_string()
 }

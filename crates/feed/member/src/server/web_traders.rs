@@ -136,7 +136,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             }
             (Err(error), Who::Trader { .. }) => {
                 let answer = json!({ "type": "error", "what": error.to_string() }).to_string();
-                connection.answer(|out| write_text(out, &answer));
+                self.say(slot, |out| write_text(out, &answer));
             }
             _ => connection.end(CutOff::Malformed),
         }

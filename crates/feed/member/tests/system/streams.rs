@@ -1,4 +1,4 @@
-//! Every trader is told the same, once, in one order, whatever becomes of servers.
+//! Every trader receives the same, once, in one order, whatever becomes of servers.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -32,16 +32,33 @@ fn check(traders: &mut [Follower], each: u64) {
     }
 }
 
-#[test]
-fn traders_of_two_servers_are_told_the_same_in_one_order() {
-    let rig = Rig::new(MemberConfig::local(2));
-    let mut traders: Vec<_> = (1..=20).map(|trader| rig.trader(trader, trader as usize)).collect();
-    for round in 0..50 {
-        for trader in &mut traders {
-            trader.say(&format!("round {round}"));
+/// That many traders, who prefer one server after the other.
+fn traders(rig: &Rig, count: u32) -> Vec<Follower> {
+    (1..=count).map(|trader| rig.trader(trader, trader as usize)).collect()
+}
+
+/// Every trader says so much, once in each round.
+fn talk(traders: &mut [Follower], rounds: usize, text: &str) {
+    for round in 0..rounds {
+        for trader in &mut *traders {
+            trader.say(&format!("{text} {round}"));
             trader.poll();
         }
     }
+}
+
+/// What server 0 was filled with is what the trader received, as server 1 has it.
+fn await_filled(rig: &Rig, trader: &Follower) {
+    let told = trader.told.len();
+    eventually(|| rig.log(0).len() >= told);
+    assert_eq!(rig.log(0)[..told], rig.log(1)[..told]);
+}
+
+#[test]
+fn traders_of_two_servers_are_told_the_same_in_one_order() {
+    let rig = Rig::new(MemberConfig::local(2));
+    let mut traders = traders(&rig, 20);
+    talk(&mut traders, 50, "a word in each round");
     check(&mut traders, 50);
     assert_eq!(rig.log(0), rig.log(1));
 }
@@ -49,19 +66,15 @@ fn traders_of_two_servers_are_told_the_same_in_one_order() {
 #[test]
 fn server_end_during_talk_loses_and_doubles_nothing() {
     let mut rig = Rig::new(MemberConfig::local(2));
-    let mut traders: Vec<_> = (1..=20).map(|trader| rig.trader(trader, trader as usize)).collect();
-    for round in 0..60 {
-        match round {
-            20 => rig.end(0),
-            40 => rig.start(0),
-            50 => rig.end(1),
-            _ => {}
-        }
-        for trader in &mut traders {
-            trader.say(&format!("round {round}"));
-            trader.poll();
-        }
-    }
+    let mut traders = traders(&rig, 20);
+    let mut talk = |rounds| talk(&mut traders, rounds, "a word in each round");
+    talk(20);
+    rig.end(0);
+    talk(20);
+    rig.start(0);
+    talk(10);
+    rig.end(1);
+    talk(10);
     check(&mut traders, 60);
 }
 
@@ -69,14 +82,7 @@ fn server_end_during_talk_loses_and_doubles_nothing() {
 fn lost_disk_server_refilled_then_continues_alone() {
     let mut rig = Rig::new(MemberConfig { window: 64, ..MemberConfig::local(2) });
     let mut traders: Vec<_> = (1..=4).map(|trader| rig.trader(trader, 1)).collect();
-    let talk = |traders: &mut [Follower], rounds: usize| {
-        for _ in 0..rounds {
-            for trader in &mut *traders {
-                trader.say(&"words ".repeat(20));
-                trader.poll();
-            }
-        }
-    };
+    let talk = |traders: &mut [Follower], rounds| talk(traders, rounds, &"words ".repeat(20));
     talk(&mut traders, 500);
     rig.end(0);
     rig.wipe(0);
@@ -84,7 +90,7 @@ fn lost_disk_server_refilled_then_continues_alone() {
     rig.start(0);
     talk(&mut traders, 400);
     let mut late = rig.trader(9, 0);
-    // A trader that nobody polls submits nothing.
+    // A trader that is not polled submits nothing.
     traders.iter_mut().for_each(Follower::settle);
     late.until(|late| late.told.len() >= 4_000);
     rig.end(1);
@@ -145,11 +151,6 @@ fn long_stream() -> (Rig, Follower) {
     (rig, trader)
 }
 
-/// Server 0 has all that the trader was told.
-fn filled(rig: &Rig, told: usize) -> bool {
-    rig.log(0).len() >= told
-}
-
 #[test]
 fn server_dying_while_filled_resumes_at_log_end() {
     let (mut rig, trader) = long_stream();
@@ -162,8 +163,7 @@ fn server_dying_while_filled_resumes_at_log_end() {
         assert_eq!(has[..], all[..has.len()], "what it has is a part of the stream");
     }
     rig.start(0);
-    eventually(|| filled(&rig, trader.told.len()));
-    assert_eq!(rig.log(0)[..trader.told.len()], rig.log(1)[..trader.told.len()]);
+    await_filled(&rig, &trader);
 }
 
 #[test]
@@ -179,33 +179,21 @@ fn damaged_server_log_keeps_intact_part_and_refills() {
     bytes[middle..middle + 64].fill(0xff);
     std::fs::write(&segments[0], bytes).unwrap();
     rig.start(0);
-    eventually(|| filled(&rig, trader.told.len()));
-    assert_eq!(rig.log(0)[..trader.told.len()], rig.log(1)[..trader.told.len()]);
+    await_filled(&rig, &trader);
 }
 
 #[test]
 fn of_three_servers_with_a_quorum_of_two_any_one_may_be_away() {
     let mut rig = Rig::new(MemberConfig { quorum: 2, ..MemberConfig::local(3) });
-    let mut traders: Vec<_> = (1..=6).map(|trader| rig.trader(trader, trader as usize)).collect();
-    let mut rounds = 0;
-    let mut talk = |traders: &mut Vec<Follower>| {
-        for _ in 0..20 {
-            rounds += 1;
-            for trader in &mut *traders {
-                trader.say("two of three");
-                trader.poll();
-            }
-        }
-        traders.iter_mut().for_each(Follower::settle);
-        rounds
-    };
+    let mut traders = traders(&rig, 6);
     for away in 0..3 {
         rig.end(away);
-        talk(&mut traders);
+        talk(&mut traders, 20, "two of three");
+        traders.iter_mut().for_each(Follower::settle);
         rig.start(away);
     }
-    let each = talk(&mut traders);
-    check(&mut traders, each);
+    talk(&mut traders, 20, "two of three");
+    check(&mut traders, 80);
 }
 
 #[test]
