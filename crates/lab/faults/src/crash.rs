@@ -1,7 +1,7 @@
 //! Crash points: named places at which a node can be told to die as if it were killed there.
 //!
 //! A signal from outside hits a process wherever it happens to be: nearly always asleep, hardly ever between two stores
-//! that follow each other. Yet it is between those that a node can leave behind what nobody expects: a slot won and
+//! that follow each other. Yet it is between those that a node can leave behind what no one expects: a slot won and
 //! nothing executed, a record whose second half is missing, a batch that is written and not published. So the places
 //! have names, and a test says at which one, and at which passage, the node ends.
 //!
@@ -9,7 +9,7 @@
 //!  PARES_CRASH_AT=venue-decided:37 pares-lab node venue-1     dies when it passes venue-decided for the 37th time
 //! ```
 //! It dies by SIGKILL, from itself: nothing is unwound, flushed or told. All points lie where the node touches its world: what it
-//! does in between, nobody else could see.
+//! does in between, no other process could see.
 //!
 //! What a kill cannot show has no point: the page cache survives the process, so between a sync and the mark
 //! that tells of it nothing changes that the next start could see. Power failures are the simulator's. A venue without a
@@ -134,18 +134,11 @@ impl Point {
     /// Whether a node of that role passes it.
     #[must_use]
     pub fn is_of(self, role: NodeId) -> bool {
-        let kind = match role {
-            NodeId::Recorder(_) => "recorder-",
-            NodeId::Venue(_) => "venue-",
-            NodeId::Gateway(_) => "gateway-",
-            NodeId::Publisher(_) => "publisher-",
-            NodeId::Replayer(_) => "replayer-",
-        };
-        self.name().starts_with(kind)
+        self.name().split('-').next() == role.to_string().split('-').next()
     }
 }
 
-/// What a node is told: at which point to die, and at which passage.
+/// What a node is to do: at which point to die, and at which passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrashTrigger {
     /// Where.
@@ -177,6 +170,7 @@ impl FromStr for CrashTrigger {
 }
 
 /// Whether this node is to die somewhere, and how far it is from that.
+#[derive(Debug)]
 pub(crate) struct Crash {
     doom: Option<CrashTrigger>,
     /// Passages left, the last one included.
@@ -187,12 +181,6 @@ pub(crate) struct Crash {
     from_peer: AtomicBool,
     /// How the process ends.
     end: fn(Point) -> !,
-}
-
-impl fmt::Debug for Crash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crash").field("doom", &self.doom).finish_non_exhaustive()
-    }
 }
 
 impl Crash {

@@ -8,7 +8,7 @@ use pares_roles::world::File;
 use crate::Faults;
 use crate::crash::Point;
 
-/// A file of a world that fails where it is told to.
+/// A file of a world that fails where the environment says.
 #[derive(Debug)]
 pub struct FaultyFile<F> {
     pub(crate) inner: F,
@@ -27,19 +27,10 @@ impl<F: File> File for FaultyFile<F> {
         self.inner.append(bytes)
     }
 
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.inner.write_at(bytes, at)
-    }
-
-    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize> {
-        self.inner.read_at(bytes, at)
-    }
-
-    fn bytes(&self) -> io::Result<u64> {
-        self.inner.bytes()
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.inner.sync()
+    passed_on! {
+        fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
+        fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize>;
+        fn bytes(&self) -> io::Result<u64>;
+        fn sync(&mut self) -> io::Result<()>;
     }
 }

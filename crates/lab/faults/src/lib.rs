@@ -18,6 +18,25 @@
 //! The variables are read once, when the node starts. What is armed is said on standard error. What is not armed costs a
 //! branch.
 
+/// Methods in which nothing fails: what is wrapped does them.
+macro_rules! passed_on {
+    () => {};
+    (fn $name:ident(&self $(, $argument:ident: $kind:ty)*) $(-> $returned:ty)?; $($more:tt)*) => {
+        #[inline]
+        fn $name(&self $(, $argument: $kind)*) $(-> $returned)? {
+            self.inner.$name($($argument),*)
+        }
+        passed_on! { $($more)* }
+    };
+    (fn $name:ident(&mut self $(, $argument:ident: $kind:ty)*) $(-> $returned:ty)?; $($more:tt)*) => {
+        #[inline]
+        fn $name(&mut self $(, $argument: $kind)*) $(-> $returned)? {
+            self.inner.$name($($argument),*)
+        }
+        passed_on! { $($more)* }
+    };
+}
+
 pub mod crash;
 pub mod device;
 mod file;
@@ -45,7 +64,7 @@ pub use log::{FaultyReader, FaultyWriter};
 pub use sockets::{FaultySockets, FaultyStream};
 pub use window::FaultyWindow;
 
-/// A world that fails where it is told to.
+/// A world that fails where the environment says.
 #[derive(Clone, Debug)]
 pub struct Faulty<W> {
     inner: W,

@@ -96,14 +96,6 @@ impl<L: LogWriter> LogWriter for FaultyWriter<L> {
         Ok(offset)
     }
 
-    fn reserve(&mut self, bytes: usize) -> Result<(), AppendError> {
-        self.inner.reserve(bytes)
-    }
-
-    fn begin_segment(&mut self) -> Result<(), AppendError> {
-        self.inner.begin_segment()
-    }
-
     #[inline]
     fn publish(&mut self) -> Offset {
         let appended = std::mem::take(&mut self.appended);
@@ -128,22 +120,13 @@ impl<L: LogWriter> LogWriter for FaultyWriter<L> {
         Ok(synced)
     }
 
-    fn syncer(&self) -> L::Syncer {
-        self.inner.syncer()
-    }
-
-    fn release_before(&mut self, offset: Offset) -> Offset {
-        self.inner.release_before(offset)
-    }
-
-    #[inline]
-    fn tail(&self) -> Offset {
-        self.inner.tail()
-    }
-
-    #[inline]
-    fn durable(&self) -> Offset {
-        self.inner.durable()
+    passed_on! {
+        fn reserve(&mut self, bytes: usize) -> Result<(), AppendError>;
+        fn begin_segment(&mut self) -> Result<(), AppendError>;
+        fn syncer(&self) -> L::Syncer;
+        fn release_before(&mut self, offset: Offset) -> Offset;
+        fn tail(&self) -> Offset;
+        fn durable(&self) -> Offset;
     }
 }
 
@@ -209,39 +192,14 @@ impl<L: LogReader> LogReader for FaultyReader<L> {
         Ok(record)
     }
 
-    fn seek(&mut self, from: Offset) -> Result<(), ReadError> {
-        self.inner.seek(from)
-    }
-
-    fn skip_damage(&mut self) -> Offset {
-        self.inner.skip_damage()
-    }
-
-    fn is_replaced(&self) -> bool {
-        self.inner.is_replaced()
-    }
-
-    #[inline]
-    fn offset(&self) -> Offset {
-        self.inner.offset()
-    }
-
-    #[inline]
-    fn written(&self) -> Offset {
-        self.inner.written()
-    }
-
-    #[inline]
-    fn durable(&self) -> Offset {
-        self.inner.durable()
-    }
-
-    #[inline]
-    fn released(&self) -> Offset {
-        self.inner.released()
-    }
-
-    fn segment_bytes(&self) -> u64 {
-        self.inner.segment_bytes()
+    passed_on! {
+        fn seek(&mut self, from: Offset) -> Result<(), ReadError>;
+        fn skip_damage(&mut self) -> Offset;
+        fn is_replaced(&self) -> bool;
+        fn offset(&self) -> Offset;
+        fn written(&self) -> Offset;
+        fn durable(&self) -> Offset;
+        fn released(&self) -> Offset;
+        fn segment_bytes(&self) -> u64;
     }
 }

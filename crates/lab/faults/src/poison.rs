@@ -15,16 +15,7 @@ use pares_types::{Command, MemberId, Request};
 /// The variable of the environment: a member. Nodes other than venues have no matching engine, and take no notice.
 pub const VARIABLE: &str = "PARES_POISON";
 
-/// How the engine fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Harm {
-    Panic,
-    Loop,
-    Memory,
-    Abort,
-}
-
-/// Whose orders are poison, if anybody's.
+/// Whose orders are poison, if any member's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Poison(Option<MemberId>);
 
@@ -44,33 +35,27 @@ impl Poison {
     #[inline]
     pub(crate) fn meet(self, request: &Request) {
         if self.0 == Some(request.member)
-            && let Some(harm) = harm(request)
+            && let Command::Enter(order) = request.command
         {
-            suffer(harm);
+            suffer(order.quantity.0);
         }
     }
 }
 
-fn harm(request: &Request) -> Option<Harm> {
-    let Command::Enter(order) = request.command else { return None };
-    [Harm::Panic, Harm::Loop, Harm::Memory, Harm::Abort]
-        .get(order.quantity.0.checked_sub(1)? as usize)
-        .copied()
-}
-
 #[cold]
-fn suffer(harm: Harm) {
-    match harm {
-        Harm::Panic => panic!("the matching engine met a poisonous request"),
-        Harm::Loop => loop {
+fn suffer(shares: u64) {
+    match shares {
+        1 => panic!("the matching engine met a poisonous request"),
+        2 => loop {
             std::hint::spin_loop();
         },
-        Harm::Memory => {
+        3 => {
             let mut taken: Vec<Vec<u8>> = Vec::new();
             loop {
                 taken.push(std::hint::black_box(vec![1; 1 << 16]));
             }
         }
-        Harm::Abort => std::process::abort(),
+        4 => std::process::abort(),
+        _ => {}
     }
 }

@@ -12,7 +12,7 @@ use pares_wire::frame::{self, Message, SignedOn};
 use crate::Faults;
 use crate::crash::Point;
 
-/// Sockets of a gateway that fails where it is told to.
+/// Sockets of a gateway that fails where the environment says.
 #[derive(Debug)]
 pub struct FaultySockets<S> {
     pub(crate) inner: S,
@@ -44,12 +44,9 @@ impl<S: Sockets> Sockets for FaultySockets<S> {
         self.inner.deregister(&mut stream.inner);
     }
 
-    fn poll(&mut self, timeout: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
-        self.inner.poll(timeout, ready)
-    }
-
-    fn turned_away(&self) -> RejectedConnections {
-        self.inner.turned_away()
+    passed_on! {
+        fn poll(&mut self, timeout: Duration, ready: &mut Vec<Ready>) -> io::Result<()>;
+        fn turned_away(&self) -> RejectedConnections;
     }
 }
 
@@ -58,7 +55,7 @@ impl<S: Sockets> Sockets for FaultySockets<S> {
 pub struct FaultyStream<S> {
     inner: S,
     faults: Arc<Faults>,
-    /// Whether the client was told that it is signed on.
+    /// Whether the client has received that it is signed on.
     signed_on: bool,
 }
 

@@ -8,7 +8,7 @@ use pares_types::{Epoch, Position, RequestId};
 use crate::Faults;
 use crate::crash::Point;
 
-/// A window of a world that fails where it is told to.
+/// A window of a world that fails where the environment says.
 #[derive(Debug)]
 pub struct FaultyWindow<S> {
     inner: S,
@@ -55,11 +55,6 @@ impl<S: Sequencer> Sequencer for FaultyWindow<S> {
     }
 
     #[inline]
-    fn recorded(&self) -> Position {
-        self.inner.recorded()
-    }
-
-    #[inline]
     fn raise_recorded(&mut self, to: Position) {
         self.inner.raise_recorded(to);
         if to > self.learnt {
@@ -83,18 +78,10 @@ impl<S: Sequencer> Sequencer for FaultyWindow<S> {
         self.inner.vouch(from, to)
     }
 
-    #[inline]
-    fn void(&mut self, position: Position) -> Voiding {
-        self.inner.void(position)
-    }
-
-    #[inline]
-    fn epoch(&self) -> Epoch {
-        self.inner.epoch()
-    }
-
-    #[inline]
-    fn won(&self) -> u64 {
-        self.inner.won()
+    passed_on! {
+        fn recorded(&self) -> Position;
+        fn void(&mut self, position: Position) -> Voiding;
+        fn epoch(&self) -> Epoch;
+        fn won(&self) -> u64;
     }
 }

@@ -57,27 +57,9 @@ impl<W: World> World for Faulty<W> {
         Ok(self.reader(self.inner.read_log_from_start(log)?, log))
     }
 
-    fn salvage_log(&self, log: NodeId) -> Result<W::Salvage, ReadError> {
-        self.inner.salvage_log(log)
-    }
-
-    fn replace_log(&self, log: NodeId, config: Config) -> Result<W::Replacement, OpenError> {
-        self.inner.replace_log(log, config)
-    }
-
     fn open_window(&self, shard: ShardId) -> io::Result<Option<Self::Window>> {
         let window = self.inner.open_window(shard)?;
         Ok(window.map(|inner| FaultyWindow::new(inner, Arc::clone(&self.faults))))
-    }
-
-    fn create_window(
-        &self,
-        shard: ShardId,
-        capacity: usize,
-        epoch: Epoch,
-        first: Position,
-    ) -> io::Result<()> {
-        self.inner.create_window(shard, capacity, epoch, first)
     }
 
     /// A venue and a recorder make theirs once they have read what is theirs.
@@ -85,26 +67,6 @@ impl<W: World> World for Faulty<W> {
         self.faults.crash.at(Point::VenueRestored);
         self.faults.crash.at(Point::RecorderRecovered);
         self.inner.create_counters(name, counters)
-    }
-
-    fn counter(&self, name: &str, counter: &str) -> Option<u64> {
-        self.inner.counter(name, counter)
-    }
-
-    fn ringer(&self) -> W::Ringer {
-        self.inner.ringer()
-    }
-
-    fn now_ns(&self) -> u64 {
-        self.inner.now_ns()
-    }
-
-    fn random(&self) -> [u8; 32] {
-        self.inner.random()
-    }
-
-    fn mono_ns(&self) -> u64 {
-        self.inner.mono_ns()
     }
 
     fn create_file(&self, path: &Path) -> io::Result<Self::File> {
@@ -125,22 +87,6 @@ impl<W: World> World for Faulty<W> {
         Ok(())
     }
 
-    fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove_file(path)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(dir)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-
-    fn spawn(&self, name: &'static str, task: Task) -> io::Result<Waker> {
-        self.inner.spawn(name, task)
-    }
-
     fn attempt<T>(&self, step: impl FnOnce() -> T) -> Option<T> {
         self.inner.attempt(step)
     }
@@ -155,10 +101,6 @@ impl<W: World> World for Faulty<W> {
         self.inner.executing(shard, position, request);
     }
 
-    fn give_way(&self) {
-        self.inner.give_way();
-    }
-
     /// A gateway leaves it once it is open, a venue once it has caught up.
     fn leave_background(&self) {
         self.faults.crash.at(Point::GatewayRecovered);
@@ -166,7 +108,20 @@ impl<W: World> World for Faulty<W> {
         self.inner.leave_background();
     }
 
-    fn complain(&self, what: &dyn Display) {
-        self.inner.complain(what);
+    passed_on! {
+        fn salvage_log(&self, log: NodeId) -> Result<W::Salvage, ReadError>;
+        fn replace_log(&self, log: NodeId, config: Config) -> Result<W::Replacement, OpenError>;
+        fn create_window(&self, shard: ShardId, capacity: usize, epoch: Epoch, first: Position) -> io::Result<()>;
+        fn counter(&self, name: &str, counter: &str) -> Option<u64>;
+        fn ringer(&self) -> W::Ringer;
+        fn now_ns(&self) -> u64;
+        fn random(&self) -> [u8; 32];
+        fn mono_ns(&self) -> u64;
+        fn remove_file(&self, path: &Path) -> io::Result<()>;
+        fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+        fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+        fn spawn(&self, name: &'static str, task: Task) -> io::Result<Waker>;
+        fn give_way(&self);
+        fn complain(&self, what: &dyn Display);
     }
 }

@@ -9,16 +9,18 @@
 //! answers and its state hashes are wrong from there on, and a venue that replays its records with a right build is right.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use pares_config::NodeId;
-use pares_types::{Command, NewOrder, Quantity, Request, ShardId};
+use pares_log::Reader;
+use pares_types::{Command, NewOrder, Position, Quantity, Request, ShardId};
 use pares_wire::record::{self, RequestRecord, ResultHead, ResultRecord, request_bytes, write_request};
 
 /// The variable of the environment that makes a venue wrong: `FROM` or `FROM:SHARD`.
 pub const VARIABLE: &str = "PARES_WRONG";
 
-/// What a venue is told to do wrong.
+/// What a venue is to do wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrong {
     /// From which request of each gateway on; 1 is the first.
@@ -65,6 +67,27 @@ pub(crate) fn read(
 }
 
 impl Wrong {
+    /// The first position of a shard for which a venue that is wrong so handed out something wrong, by the venue's log.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn first_in(self, log: &Path, shard: ShardId) -> Result<Option<Position>, String> {
+        let unreadable = |error: &dyn fmt::Display| format!("{}: {error}", log.display());
+        let mut log = Reader::at_start(log).map_err(|error| unreadable(&error))?;
+        while let Some(entry) = log.next().map_err(|error| unreadable(&error))? {
+            if record::schema(entry.payload) != Some(record::RESULT) {
+                continue;
+            }
+            let result = ResultRecord::read(entry.payload).map_err(|error| unreadable(&error))?;
+            let request = result.request().map_err(|error| unreadable(&error))?;
+            let is_wrong = request.id.sequence() >= self.from && matches!(request.command, Command::Enter(_));
+            if result.shard() == shard && is_wrong {
+                return Ok(Some(result.position()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Changes the request in a record that the venue reads. What is no request, or cannot be understood, stays as it is.
     /// Rotating doubles what is not absurdly large, and is taken back by rotating the other way, whatever it was.
     pub(crate) fn change(self, payload: &mut [u8]) {
