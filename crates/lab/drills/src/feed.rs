@@ -30,9 +30,10 @@ use serde::Serialize;
 pub(crate) use desk::{Desk, DeskReckoning};
 use listener::{Heard, Listener, Means};
 use relay::{Relay, Way};
-use truth::{Market, Sessions, Wrongs};
+pub(crate) use truth::Wrongs;
+use truth::{Market, Sessions};
 
-/// Receivers on both lines; the last of them comes when it is told to. One more takes everything by TCP.
+/// Receivers on both lines; the last of them joins on request. One more takes everything by TCP.
 const ON_LINES: usize = 3;
 /// How long receivers may take to have everything once all is quiet.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -60,25 +61,20 @@ pub(crate) struct Reckoning {
     pub(crate) packets_lost: u64,
     /// Messages that there were, of all shards.
     pub(crate) messages: u64,
-    /// Messages that receivers were told.
+    /// Messages that receivers received.
     pub(crate) received: u64,
     /// Snapshots that receivers took.
     pub(crate) snapshots: u64,
-    /// Books that were called current, and were not what they should be.
-    pub(crate) wrong_while_current: u64,
-    /// Books that differ in the end.
-    pub(crate) books_differing: u64,
-    /// Messages that never came, without a word.
-    pub(crate) messages_missing: u64,
-    /// Messages that were others than the record gives.
-    pub(crate) messages_differing: u64,
+    /// What they had wrong.
+    #[serde(flatten)]
+    pub(crate) wrongs: Wrongs,
     /// What came of the member's servers, if there were any; what books of theirs had wrong is among the above.
     #[serde(flatten)]
     pub(crate) desk: Option<DeskReckoning>,
 }
 
 /// Addresses at which so many receivers hear their lines. The late one binds its own long after this: by then the kernel may have given
-/// any port above [`EAR_PORTS`] to somebody who asked for one.
+/// any port above [`EAR_PORTS`] to a process that asked for one.
 fn ears(receivers: usize, shards: usize) -> Result<Vec<Ears>, LabError> {
     let count = receivers * shards * 2;
     let begin = EAR_PORTS.start + (std::process::id() % 5_000) as u16;
@@ -94,7 +90,7 @@ fn ears(receivers: usize, shards: usize) -> Result<Vec<Ears>, LabError> {
 }
 
 impl Reception {
-    /// Hears the lines before anybody sends; the settings of a system that does. Each line loses so many percent of its packets.
+    /// Hears the lines before any publisher sends; the settings of a system that does. Each line loses so many percent of its packets.
     ///
     /// # Errors
     /// If there are no ports for it.
@@ -179,8 +175,7 @@ impl Reception {
         let desk = desk.map(|desk| end_desk(desk, system, &Market::of(&truth))).transpose()?;
         let mut reckoning = self.reckon(&truth)?;
         if let Some(desk) = desk {
-            reckoning.wrong_while_current += desk.wrong_while_current;
-            reckoning.books_differing += desk.books_differing;
+            reckoning.wrongs.add(&desk.wrongs);
         }
         Ok(Reckoning { desk, ..reckoning })
     }
@@ -193,7 +188,7 @@ impl Reception {
             let heard = listener.stop()?;
             for (shard, sessions) in truth {
                 let of = heard.get(shard).unwrap_or(&nothing);
-                reckoning.add(sessions.judge(of));
+                reckoning.wrongs.add(&sessions.judge(of));
                 reckoning.received += of.messages.len() as u64;
                 reckoning.snapshots += of.snapshots;
             }
@@ -210,7 +205,7 @@ impl Reception {
     }
 }
 
-/// Where each line's packets of each shard go on to.
+/// Where each line's packets of each shard are sent on to.
 fn ways(shards: &[ShardId], ears: &[Ears]) -> Vec<Way> {
     let way = |line: usize, index: usize, shard: &ShardId| {
         let to = ears.iter().map(|ear| if line == 0 { ear[index].0 } else { ear[index].1 });
@@ -229,13 +224,4 @@ fn end_desk(mut desk: Desk, system: &mut ScratchSystem, market: &Market) -> Resu
         system.pass(Duration::from_millis(50), |_| Ok(()))?;
     }
     desk.finish(market)
-}
-
-impl Reckoning {
-    fn add(&mut self, wrongs: Wrongs) {
-        self.wrong_while_current += wrongs.wrong_while_current;
-        self.books_differing += wrongs.books_differing;
-        self.messages_missing += wrongs.messages_missing;
-        self.messages_differing += wrongs.messages_differing;
-    }
 }

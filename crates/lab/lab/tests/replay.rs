@@ -140,8 +140,15 @@ fn figures(output: &Output) -> Value {
 #[test]
 #[ignore = "all: replays a day of orders"]
 fn day_is_reproduced_despite_repeated_venue_kills() {
-    let (dir, day) = (tempfile::tempdir().unwrap(), MadeUpDay::new(7, 1_250));
-    let output = replay_lobster(&dir, &day, &["--kill-venue-every", "300", "--in-flight", "64"]);
+    let figures = reproduced(&MadeUpDay::new(7, 1_250), &[]);
+    assert_eq!(figures["feed"], Value::Null);
+}
+
+/// The figures of a day of 1,250 events, whose leading venue is killed four times.
+fn reproduced(day: &MadeUpDay, more: &[&str]) -> Value {
+    let dir = tempfile::tempdir().unwrap();
+    let kills = ["--kill-venue-every", "300", "--in-flight", "64"];
+    let output = replay_lobster(&dir, day, &[&kills[..], more].concat());
     let figures = figures(&output);
     assert!(output.status.success(), "{}", complaint(&output));
     let expected = [
@@ -161,6 +168,7 @@ fn day_is_reproduced_despite_repeated_venue_kills() {
         assert_eq!(figures[name], value, "{name} in {figures}");
     }
     assert_eq!(figures["commands"], figures["recorded"]);
+    figures
 }
 
 /// Nothing that was received may differ, and everything is compared: each of `rows`, and a book after each of `commands`.
@@ -186,11 +194,7 @@ fn assert_received(feed: &Value, rows: u64, commands: &Value) {
 #[test]
 #[ignore = "all: a whole day of real orders"]
 fn receivers_reproduce_day_books_despite_losses_and_kills() {
-    let (dir, day) = (tempfile::tempdir().unwrap(), MadeUpDay::new(12, 1_250));
-    let more = ["--feed", "--feed-loss", "20", "--kill-venue-every", "300", "--in-flight", "64"];
-    let output = replay_lobster(&dir, &day, &more);
-    assert!(output.status.success(), "{}", complaint(&output));
-    let figures = figures(&output);
+    let figures = reproduced(&MadeUpDay::new(12, 1_250), &["--feed", "--feed-loss", "20"]);
     assert_received(&figures["feed"], 1_250, &figures["recorded"]);
 }
 

@@ -14,9 +14,10 @@ use super::minute::Minute;
 const TOLD_MAX: usize = 50;
 
 /// What one venue is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
     /// It is dead, or its process starts.
+    #[default]
     Down,
     /// Its process runs and catches up.
     Resynchronising,
@@ -25,7 +26,7 @@ pub enum Condition {
 }
 
 /// One venue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VenueLine {
     /// Its id.
     pub id: VenueId,
@@ -50,17 +51,7 @@ pub struct VenueLine {
 impl VenueLine {
     /// A venue nothing is known of yet.
     pub fn new(id: VenueId) -> Self {
-        Self {
-            id,
-            condition: Condition::Down,
-            leads: false,
-            position: 0,
-            behind: 0,
-            share_percent: 0,
-            resync: Duration::ZERO,
-            killed: 0,
-            just_killed: false,
-        }
+        Self { id, ..Self::default() }
     }
 
     /// Its name.

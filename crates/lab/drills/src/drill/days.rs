@@ -154,17 +154,15 @@ impl Drill {
         let day = BusinessDay(EVE.0 + number);
         self.ask(Command::BeginDay { day })?;
         for part in 0..4 {
-            let system = self.system.as_mut().expect("it is started");
-            self.members.trade(system, requests / 4)?;
+            self.trade(requests / 4)?;
             self.kill(part, number)?;
         }
-        let system = self.system.as_mut().expect("it is started");
-        self.members.finish(system)?;
+        self.finish()?;
         self.ask(Command::EndDay { day })?;
         self.until("a node was not up", |drill| {
             Ok(drill.system.as_ref().is_some_and(|system| system.supervisor.missing().is_empty()))
         })?;
-        self.records.await_level(&mut self.system.as_mut().expect("it is started").supervisor)?;
+        self.await_level()?;
         self.until("a recorder has not closed the day's files", |drill| {
             Ok(drill.manifests(day)?.iter().all(Option::is_some))
         })?;
@@ -174,6 +172,19 @@ impl Drill {
         }
         let Some(old) = number.checked_sub(RETENTION_DAYS + 1).filter(|&old| old > 0) else { return Ok(()) };
         self.await_dropped(BusinessDay(EVE.0 + old))
+    }
+
+    fn trade(&mut self, orders: u64) -> LabResult {
+        self.members.trade(self.system.as_mut().expect("it is started"), orders)
+    }
+
+    /// All that was entered is answered.
+    fn finish(&mut self) -> LabResult {
+        self.members.finish(self.system.as_mut().expect("it is started"))
+    }
+
+    fn await_level(&mut self) -> LabResult {
+        self.records.await_level(&mut self.system.as_mut().expect("it is started").supervisor)
     }
 
     /// Recorders keep what a checkpoint needs, and another one comes with the traffic.
@@ -202,8 +213,7 @@ impl Drill {
     }
 
     fn ask(&mut self, command: Command) -> LabResult {
-        let system = self.system.as_mut().expect("it is started");
-        self.exchange.ask(system, command)
+        self.exchange.ask(self.system.as_mut().expect("it is started"), command)
     }
 
     /// Waits, restarting what died.
@@ -243,14 +253,19 @@ impl Drill {
         Ok(true)
     }
 
+    /// The system is down, and no member is connected.
+    fn end(&mut self) {
+        self.system = None;
+        self.members.disconnect();
+        self.exchange = Exchange::after(&self.exchange);
+    }
+
     /// Kills everything and starts it again. How long until it answers.
     fn start_again(&mut self) -> Result<Duration, LabError> {
         for node in NodeId::all(&self.config) {
             self.system().supervisor.signal(node, Signal::KILL)?;
         }
-        self.system = None;
-        self.members.disconnect();
-        self.exchange = Exchange::after(&self.exchange);
+        self.end();
         let begun = Instant::now();
         self.system = Some(ScratchSystem::start(&self.config, Some(self.dir.clone()))?);
         self.ask(Command::TIME)?;
@@ -261,9 +276,8 @@ impl Drill {
         let days = u32::try_from(footprints.len()).expect("at most a thousand");
         let start = self.start_again()?;
         self.ask(Command::BeginDay { day: BusinessDay(EVE.0 + days + 1) })?;
-        let system = self.system.as_mut().expect("it is started");
-        let not_carried = self.members.fill_carried(system)?;
-        self.records.await_level(&mut system.supervisor)?;
+        let not_carried = self.members.fill_carried(self.system.as_mut().expect("it is started"))?;
+        self.await_level()?;
         let (_, differing) = self.records.differing(|_, _| false);
         let answered = self.members.answered();
         let lost = self.records.notes().map(|notes| notes.missing(answered)).max().unwrap_or(0);

@@ -1,15 +1,13 @@
-//! A venue that computes something else. The promise: it is found within 1,024 positions and shut out, and the others go on.
+//! A venue that computes something else. The promise: it is found within 1,024 positions and shut out, and the others continue.
 
 use std::path::Path;
 
 use pares_faults::wrong::{VARIABLE, Wrong};
 use pares_load::{LabError, Stretch};
-use pares_log::Reader;
 use pares_node::readmit::readmit;
 use pares_node::shut_out::Note;
 use pares_node::{HostWorld, Layout, NodeId, SystemConfig};
-use pares_types::{Command, Position, ShardId, VenueId};
-use pares_wire::record::{self, ResultRecord};
+use pares_types::{Position, ShardId, VenueId};
 use rustix::process::Signal;
 
 use super::record as audit;
@@ -87,25 +85,8 @@ fn read_notes(venue: VenueId, config: &SystemConfig, layout: &Layout) -> Result<
 fn found_after(notes: &[Note], log: &Path, wrong: Wrong) -> Result<Option<u64>, LabError> {
     let mut most = None;
     for found in notes.iter().filter_map(|note| note.found.as_ref()) {
-        let first = first_wrong(log, ShardId(found.shard), wrong)?;
+        let first = wrong.first_in(log, ShardId(found.shard)).map_err(LabError::Failed)?;
         most = most.max(Some(first.map_or(0, |first| found.position.saturating_sub(first.0))));
     }
     Ok(most)
-}
-
-fn first_wrong(log: &Path, shard: ShardId, wrong: Wrong) -> Result<Option<Position>, LabError> {
-    let unreadable = |error: &dyn std::fmt::Display| LabError::Failed(format!("{}: {error}", log.display()));
-    let mut log = Reader::at_start(log).map_err(|error| unreadable(&error))?;
-    while let Some(entry) = log.next().map_err(|error| unreadable(&error))? {
-        if record::schema(entry.payload) != Some(record::RESULT) {
-            continue;
-        }
-        let result = ResultRecord::read(entry.payload).map_err(|error| unreadable(&error))?;
-        let request = result.request().map_err(|error| unreadable(&error))?;
-        let is_wrong = request.id.sequence() >= wrong.from && matches!(request.command, Command::Enter(_));
-        if result.shard() == shard && is_wrong {
-            return Ok(Some(result.position()));
-        }
-    }
-    Ok(None)
 }

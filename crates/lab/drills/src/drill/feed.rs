@@ -20,11 +20,11 @@ use pares_types::{PublisherId, ReplayerId};
 use rustix::process::Signal;
 use serde::Serialize;
 
-use crate::feed::{Desk, DeskReckoning, Reception, Reckoning};
+use crate::feed::{Desk, DeskReckoning, Reception, Reckoning, Wrongs};
 
 /// How long a line is cut.
 const CUT: Duration = Duration::from_millis(400);
-/// A blow at each of them stands among those of every run.
+/// A fault at each of them stands among those of every run.
 const MEMBER_SERVERS: [&str; 2] = ["member server 0", "member server 1"];
 
 /// Arguments of `pares drill feed`.
@@ -63,10 +63,8 @@ struct Run {
 #[derive(Debug, Serialize)]
 struct Outcome {
     drill: &'static str,
-    wrong_while_current: u64,
-    books_differing: u64,
-    messages_missing: u64,
-    messages_differing: u64,
+    #[serde(flatten)]
+    wrongs: Wrongs,
     member_items: u64,
     member_items_missing: u64,
     member_items_differing: u64,
@@ -78,7 +76,7 @@ struct Outcome {
 /// Runs the drill and prints what it gave.
 ///
 /// # Errors
-/// If the system fails, or a receiver or a trader was told something wrong, or not everything.
+/// If the system fails, or a receiver or a trader received something wrong, or not everything.
 pub(super) fn run(args: &Args) -> LabResult {
     let runs = args.loss.iter().map(|&loss| measure(args, loss)).collect::<Result<Vec<Run>, _>>()?;
     let outcome = Outcome::of(runs);
@@ -88,15 +86,13 @@ pub(super) fn run(args: &Args) -> LabResult {
 
 impl Outcome {
     fn of(runs: Vec<Run>) -> Self {
-        let sum = |of: fn(&Reckoning) -> u64| runs.iter().map(|run| of(&run.received)).sum();
+        let mut wrongs = Wrongs::default();
+        runs.iter().for_each(|run| wrongs.add(&run.received.wrongs));
         let desks = || runs.iter().filter_map(|run| run.received.desk.as_ref());
         let member = |of: fn(&DeskReckoning) -> u64| desks().map(of).sum();
         Self {
             drill: "feed",
-            wrong_while_current: sum(|received| received.wrong_while_current),
-            books_differing: sum(|received| received.books_differing),
-            messages_missing: sum(|received| received.messages_missing),
-            messages_differing: sum(|received| received.messages_differing),
+            wrongs,
             member_items: member(|desk| desk.member_items),
             member_items_missing: member(|desk| desk.member_items_missing),
             member_items_differing: member(|desk| desk.member_items_differing),
@@ -105,10 +101,10 @@ impl Outcome {
         }
     }
 
-    /// How much was told wrong, or not.
+    /// How much was sent wrong, or not at all.
     fn wrong(&self) -> u64 {
-        let receivers = self.wrong_while_current + self.books_differing;
-        let messages = self.messages_missing + self.messages_differing;
+        let receivers = self.wrongs.wrong_while_current + self.wrongs.books_differing;
+        let messages = self.wrongs.messages_missing + self.wrongs.messages_differing;
         receivers + messages + self.member_items_missing + self.member_items_differing
     }
 }

@@ -1,4 +1,4 @@
-//! What a drill gave: the same fields for every blow, those that mean nothing for it null.
+//! What a drill gave: the same fields for every fault, those that mean nothing for it null.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ use super::restart::Start;
 /// What the rounds of a drill gave, in nanoseconds unless named otherwise.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
-    /// Longest gap around each blow.
+    /// Longest gap around each fault.
     pub(super) gaps: Vec<u64>,
     /// Longest gap in the quiet stretch before it.
     pub(super) baseline: Vec<u64>,
@@ -27,10 +27,43 @@ pub(super) struct Samples {
     pub(super) trace: Trace,
     /// What became of the floods' requests.
     pub(super) flood: Tally,
-    /// From the blow to the first answer on a new connection.
+    /// From the fault to the first answer on a new connection.
     pub(super) restarts: Vec<u64>,
     /// From sending a poisonous request to the answer that it is void.
     pub(super) voids: Vec<u64>,
+}
+
+/// Longest times between two answers, milliseconds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Gaps {
+    /// Around a fault, over all faults; where a gateway or server is killed, to the members of the others.
+    max_gap_ms: f64,
+    /// The median of the faults' longest gaps.
+    median_gap_ms: f64,
+    /// In the quiet stretches.
+    baseline_max_gap_ms: f64,
+    /// The median of the quiet stretches' longest gaps.
+    baseline_median_gap_ms: f64,
+    /// To members of a gateway or server that was killed; null for other faults.
+    moved_max_gap_ms: Option<f64>,
+    /// The median of these.
+    moved_median_gap_ms: Option<f64>,
+}
+
+impl Gaps {
+    /// Of nanoseconds: around each fault, in each quiet stretch, to those who were hit by each.
+    pub(super) fn of(gaps: Vec<u64>, baseline: Vec<u64>, moved: Vec<u64>) -> Self {
+        let [gaps, baseline] = [gaps, baseline].map(|gaps| Spread::of(gaps, 1e6).unwrap_or_default());
+        let moved = Spread::of(moved, 1e6);
+        Self {
+            max_gap_ms: gaps.max,
+            median_gap_ms: gaps.median,
+            baseline_max_gap_ms: baseline.max,
+            baseline_median_gap_ms: baseline.median,
+            moved_max_gap_ms: moved.map(|all| all.max),
+            moved_median_gap_ms: moved.map(|all| all.median),
+        }
+    }
 }
 
 /// What a drill gave.
@@ -40,18 +73,9 @@ pub(crate) struct Figures {
     pub drill: String,
     /// Blows dealt.
     pub count: usize,
-    /// Longest time between two answers around a blow, over all blows; with `kill-gateway` of the other gateways' members.
-    pub max_gap_ms: f64,
-    /// The median of the blows' longest gaps.
-    pub median_gap_ms: f64,
-    /// Longest gap in the quiet stretches.
-    pub baseline_max_gap_ms: f64,
-    /// The median of the quiet stretches' longest gaps.
-    pub baseline_median_gap_ms: f64,
-    /// Longest time between two answers to members of a gateway that was killed; null for other blows.
-    pub moved_max_gap_ms: Option<f64>,
-    /// The median of these.
-    pub moved_median_gap_ms: Option<f64>,
+    /// Longest times without an answer.
+    #[serde(flatten)]
+    pub gaps: Gaps,
     /// Requests sent and never answered.
     pub lost: u64,
     /// Answers beyond the first.
@@ -74,12 +98,12 @@ pub(crate) struct Figures {
     pub resync_ms: Option<f64>,
     /// The longest.
     pub resync_max_ms: Option<f64>,
-    /// Median time from killing everything to the first answer after it, milliseconds; null for other blows.
+    /// Median time from killing everything to the first answer after it, milliseconds; null for other faults.
     pub restart_ms: Option<f64>,
     /// The longest.
     pub restart_max_ms: Option<f64>,
     /// Median time from sending a poisonous request to being told that it is void, milliseconds: so long its shard stands
-    /// still; null for other blows.
+    /// still; null for other faults.
     pub void_ms: Option<f64>,
     /// The longest.
     pub void_max_ms: Option<f64>,
@@ -87,7 +111,7 @@ pub(crate) struct Figures {
     pub quiet_p50_us: f64,
     /// 99th percentile in the quiet stretches.
     pub quiet_p99_us: f64,
-    /// Median latency from the blow on.
+    /// Median latency from the fault on.
     pub disturbed_p50_us: f64,
     /// 99th percentile then.
     pub disturbed_p99_us: f64,
@@ -97,7 +121,7 @@ pub(crate) struct Figures {
     pub resync_p99_us: Option<f64>,
     /// Requests answered in all.
     pub completed: u64,
-    /// Requests that the flooding session sent; null for other blows, as are the next three. The other counts are without them.
+    /// Requests that the flooding session sent; null for other faults, as are the next three. The other counts are without them.
     pub flood_sent: Option<u64>,
     /// Of these, answered.
     pub flood_answered: Option<u64>,
@@ -105,7 +129,7 @@ pub(crate) struct Figures {
     pub flood_rejected: Option<u64>,
     /// Times that the gateway closed the flooding connection.
     pub flood_closed: Option<u64>,
-    /// Positions from a wrong venue's first wrong result to the one by which it was found, at most; null for other blows.
+    /// Positions from a wrong venue's first wrong result to the one by which it was found, at most; null for other faults.
     pub found_after_positions: Option<u64>,
     /// Positions answered as a wrong venue alone said since its state was last known to be right; `records_differing` is
     /// without them.
@@ -124,22 +148,14 @@ impl Figures {
         let resync = |quantile| {
             (!observed.latencies(Stretch::Resync).is_empty()).then(|| us(Stretch::Resync, quantile))
         };
-        let gaps = Spread::of(samples.gaps, 1e6).unwrap_or_default();
-        let baseline = Spread::of(samples.baseline, 1e6).unwrap_or_default();
         let restarts = Spread::of(samples.restarts, 1e6);
         let voids = Spread::of(samples.voids, 1e6);
         let flood = (blow == FaultKind::Flood).then_some(samples.flood);
-        let moved = Spread::of(samples.moved, 1e6);
         let resyncs = Spread::of(samples.resyncs, 1e3);
         Self {
             drill: blow.name(),
-            count: gaps.count,
-            max_gap_ms: gaps.max,
-            median_gap_ms: gaps.median,
-            baseline_max_gap_ms: baseline.max,
-            baseline_median_gap_ms: baseline.median,
-            moved_max_gap_ms: moved.map(|all| all.max),
-            moved_median_gap_ms: moved.map(|all| all.median),
+            count: samples.gaps.len(),
+            gaps: Gaps::of(samples.gaps, samples.baseline, samples.moved),
             lost: observed.in_flight(),
             duplicated: load(&observed.duplicated),
             client_retries: load(&observed.retried),

@@ -1,4 +1,4 @@
-//! Gateways die under members that speak a standard protocol, and servers under those that speak HTTP. The promise: each goes on elsewhere, is told everything once or told that it comes
+//! Gateways die under members that speak a standard protocol, and servers under those that speak HTTP. The promise: each continues elsewhere, receives everything once or marked as coming
 //! again, and those who trade elsewhere notice nothing.
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //!  others, binary:       trade at gateway 2, which lives ....................................
 //!                        quiet     | disturbed        | quiet | disturbed  | quiet
 //! ```
-//! Over HTTP they trade at two servers, and a server and a gateway are killed by turns. In the end the record says what members must have been told, and it is held against what they
-//! were told.
+//! Over HTTP they trade at two servers, and a server and a gateway are killed by turns. In the end the record says what members must have received, and that is compared
+//! with what they received.
 //!
 //! | module | what |
 //! |---|---|
@@ -28,6 +28,7 @@ use pares_load::{LabError, LabResult, Rate, none_of, print_figures, setup};
 use serde::Serialize;
 
 use self::kills::KillFront;
+use super::figures::Gaps;
 
 /// Gateways, and servers, that are killed by turns; one more gateway lives.
 const VICTIMS: u16 = 2;
@@ -127,30 +128,16 @@ struct Outcome {
     others_completed: u64,
 }
 
-/// Longest times between two answers, milliseconds.
-#[derive(Clone, Debug, Serialize)]
-struct Gaps {
-    /// To the others around a blow.
-    max_gap_ms: f64,
-    median_gap_ms: f64,
-    /// The same in the quiet stretches.
-    baseline_max_gap_ms: f64,
-    baseline_median_gap_ms: f64,
-    /// To the members whose gateway or server was killed.
-    moved_max_gap_ms: f64,
-    moved_median_gap_ms: f64,
-}
-
-/// What the record says of what members were told.
+/// What the record says of what members received.
 #[derive(Clone, Debug, Serialize)]
 struct Tally {
     /// Requests without a final answer, answered and not recorded, and what is missing.
     lost: u64,
-    /// What was told twice and did not say so, numbers that came again likewise, and requests executed twice.
+    /// What came twice and did not say so, numbers that came again likewise, and requests executed twice.
     duplicated: u64,
     /// What the record says of a member that it was not told, though it has gone on and asked; over WebSocket also numbers that did not follow each other.
     resend_missing: u64,
-    /// Different places of the record that they were told of; of those, told again and marked so.
+    /// Different places of the record that they received; of those, received again and marked so.
     executions: u64,
     told_again: u64,
     /// Gaps in the numbers: over FIX each was asked for.

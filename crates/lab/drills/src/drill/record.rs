@@ -1,4 +1,4 @@
-//! What the recorders hold at the end of a drill, against what its clients were told.
+//! What the recorders hold at the end of a drill, against what its clients received.
 
 use pares_load::{LabError, LoadPlan, LogNotes, Numbers, Observed, Records};
 use pares_node::Supervisor;
@@ -114,25 +114,28 @@ mod tests {
     #[test]
     fn another_request_outcome_or_end_is_a_difference() {
         let ours = [(1, 0, NONE), (2, 0, NONE), (3, 0, NONE)];
-        assert_eq!(compare(&ours, &[(1, 0, NONE), (3, 0, NONE), (2, 0, NONE)], &[]).differing, 2);
         let refused = [(1, 0, Reason::UnknownOrder), (2, 0, NONE), (3, 0, NONE)];
-        assert_eq!(compare(&ours, &refused, &[]).differing, 1);
-        assert_eq!(compare(&ours, &ours[..2], &[]).differing, 1);
+        let swapped = [(1, 0, NONE), (3, 0, NONE), (2, 0, NONE)];
+        for (theirs, differing) in [(&swapped[..], 2), (&refused, 1), (&ours[..2], 1)] {
+            assert_eq!(compare(&ours, theirs, &[]).differing, differing);
+        }
     }
 
     #[test]
     fn what_was_answered_must_be_in_every_log() {
         let ours = [(1, 0, NONE), (2, 0, NONE)];
-        assert_eq!(compare(&ours, &ours, &[1, 2]).acknowledged_lost, 0);
-        assert_eq!(compare(&ours, &ours[..1], &[1, 2]).acknowledged_lost, 1);
-        assert_eq!(compare(&ours, &ours, &[1, 2, 3, 4]).acknowledged_lost, 2);
+        for (theirs, answered, lost) in
+            [(&ours[..], &[1, 2][..], 0), (&ours[..1], &[1, 2], 1), (&ours, &[1, 2, 3, 4], 2)]
+        {
+            assert_eq!(compare(&ours, theirs, answered).acknowledged_lost, lost);
+        }
     }
 
     #[test]
     fn a_second_position_counts_unless_it_was_refused_as_a_repeat() {
-        let twice = [(1, 0, NONE), (1, 0, NONE)];
-        assert_eq!(compare(&twice, &twice, &[1]).executed_twice, 1);
-        let repeated = [(1, 0, NONE), (1, 0, Reason::DuplicateRequest)];
-        assert_eq!(compare(&repeated, &repeated, &[1]).executed_twice, 0);
+        for (reason, twice) in [(NONE, 1), (Reason::DuplicateRequest, 0)] {
+            let log = [(1, 0, NONE), (1, 0, reason)];
+            assert_eq!(compare(&log, &log, &[1]).executed_twice, twice);
+        }
     }
 }

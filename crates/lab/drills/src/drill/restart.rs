@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use pares_client::{Client, Update};
 use pares_flow::SyntheticFlow;
-use pares_load::{LabError, LabResult, LoadPlan, Rate, ScratchDirectory, ScratchSystem};
+use pares_load::{LabError, LoadPlan, Rate, ScratchDirectory, ScratchSystem, check_patience};
 use pares_node::{NodeId, SystemConfig};
 use pares_os::CountersReader;
 use pares_text::progress;
@@ -134,7 +134,10 @@ impl Member {
                 answers[name] = Some(said(answer));
                 answered += 1;
             })?;
-            check_patience(answered > before, &mut last)?;
+            if answered > before {
+                last = Instant::now();
+            }
+            check_patience(last, PATIENCE, "nothing was answered")?;
             bar.set_position(answered);
         }
         bar.finish_and_clear();
@@ -175,7 +178,9 @@ impl Member {
                     alike += u64::from(first == said(answer));
                 }
             })?;
-            if check_patience(answered > before, &mut waited).is_err() {
+            if answered > before {
+                waited = Instant::now();
+            } else if waited.elapsed() >= PATIENCE {
                 break;
             }
             bar.set_position(answered as u64);
@@ -199,16 +204,6 @@ fn turn(client: &mut Client, mut on_answer: impl FnMut(usize, &Answer)) -> Resul
         client.wait(Duration::from_millis(10))?;
     }
     Ok(())
-}
-
-fn check_patience(moved: bool, last: &mut Instant) -> LabResult {
-    if moved {
-        *last = Instant::now();
-    }
-    if last.elapsed() < PATIENCE {
-        return Ok(());
-    }
-    Err(LabError::Failed("nothing was answered for 30 seconds".into()))
 }
 
 impl Start {

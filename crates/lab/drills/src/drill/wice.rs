@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  parts without faults: latency | reads | one hot row, four ways | twenty hot rows
-//!  faults, under a steady load from all sites:   | quiet | the blow | ... | back, in step |  next ...
+//!  faults, under a steady load from all sites:   | quiet | the fault | ... | back, in step |  next ...
 //!  at the end: every site has the same; all that was answered is there, once; no money was made
 //! ```
 //! What decides is what can be counted. Of the times one does: that a site dies in one cluster must not be noticed in the other.
@@ -12,7 +12,7 @@
 //! | [`stage`] | the system |
 //! | [`wire`], [`load`] | clients with many requests open |
 //! | [`parts`] | what is measured without faults |
-//! | [`faults`] | the blows |
+//! | [`faults`] | the faults |
 //! | [`disks`] | lost disks, states of some size, settings that differ, peers that are none |
 //! | [`audit`] | what the sites have at the end |
 //! | [`backups`] | a backup under load, the end of everything, and what is restored |
@@ -35,7 +35,6 @@ use std::time::{Duration, Instant};
 
 use pares_load::{DistantSites, LabError, LabResult, print_figures};
 use pares_operator::init::promise;
-use pares_operator::sites;
 use pares_site::config::Promise;
 use pares_wice::{Isolation, SiteId};
 
@@ -50,7 +49,7 @@ const FUNDS: u64 = 1_000_000_000;
 const FUNDED: u64 = ACCOUNTS + 1 + parts::ROWS;
 /// All of it, for ever.
 const MONEY: i128 = (FUNDS * FUNDED) as i128;
-/// How much longer than in the quiet stretch nobody may commit in the other cluster when a site dies, beyond a round trip.
+/// How much longer than in the quiet stretch no client may commit in the other cluster when a site dies, beyond a round trip.
 const NOTICED: Duration = Duration::from_millis(500);
 
 /// Arguments of `pares drill wice`.
@@ -115,7 +114,7 @@ struct Drill {
     state_mib: u64,
     /// Numbers below it belong to clients.
     clients: u64,
-    /// What all clients of parts that are over were told.
+    /// What all clients of parts that are over received.
     told: Vec<Told>,
     figures: Figures,
 }
@@ -189,14 +188,6 @@ impl Drill {
         self.stage.until("the accounts' money", |_| load.done() >= count)?;
         self.told.push(load.finish());
         Ok(())
-    }
-
-    /// Whether these sites have read their logs, and show at least that version.
-    fn shows(stage: &DistantSites, sites: &[SiteId], version: u64) -> bool {
-        sites.iter().all(|site| {
-            sites::report(&stage.operator, *site)
-                .is_some_and(|report| !report.recalling && report.stable >= version)
-        })
     }
 }
 

@@ -10,6 +10,7 @@ use pares_node::committed::{Committed, CommittedStream};
 use pares_node::{HostWorld, Layout, NodeError, SystemConfig};
 use pares_types::{Event, ShardId};
 use pares_wire::record::ResultRecord;
+use serde::Serialize;
 
 use super::listener::{Heard, digest};
 
@@ -59,13 +60,27 @@ impl Market {
     }
 }
 
-/// What a receiver has wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wrongs {
-    pub(super) messages_missing: u64,
-    pub(super) messages_differing: u64,
-    pub(super) wrong_while_current: u64,
-    pub(super) books_differing: u64,
+/// What receivers have wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Wrongs {
+    /// Books that were called current, and were not what they should be.
+    pub(crate) wrong_while_current: u64,
+    /// Books that differ in the end.
+    pub(crate) books_differing: u64,
+    /// Messages that never came, without a word.
+    pub(crate) messages_missing: u64,
+    /// Messages that were others than the record gives.
+    pub(crate) messages_differing: u64,
+}
+
+impl Wrongs {
+    /// Counts those too.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.wrong_while_current += other.wrong_while_current;
+        self.books_differing += other.books_differing;
+        self.messages_missing += other.messages_missing;
+        self.messages_differing += other.messages_differing;
+    }
 }
 
 impl Sessions {
@@ -158,9 +173,8 @@ pub(super) fn of_record(
     };
     let mut all: BTreeMap<ShardId, (Publication, Sessions)> =
         config.shards()?.into_iter().map(begins).collect();
-    let mut events = Vec::new();
     while stream.poll(BATCH_MAX, |item| match item {
-        Committed::Result { record, .. } => publish(&mut all, &mut events, &record),
+        Committed::Result { record, .. } => publish(&mut all, &record),
         _ => Ok(()),
     })? > 0
     {}
@@ -169,14 +183,10 @@ pub(super) fn of_record(
 
 fn publish(
     all: &mut BTreeMap<ShardId, (Publication, Sessions)>,
-    events: &mut Vec<Event>,
     record: &ResultRecord<'_>,
 ) -> Result<(), NodeError> {
     let Some((publication, sessions)) = all.get_mut(&record.shard()) else { return Ok(()) };
-    events.clear();
-    for event in record.events() {
-        events.push(event?);
-    }
-    publication.on_record(record.position(), &record.request()?, &record.outcome()?, events, sessions);
+    let events = record.events().collect::<Result<Vec<Event>, _>>()?;
+    publication.on_record(record.position(), &record.request()?, &record.outcome()?, &events, sessions);
     Ok(())
 }

@@ -139,15 +139,15 @@ impl Figures {
 
 impl FeedFigures {
     fn wrongs(&self, rows: u64) -> [(u64, &'static str); 7] {
-        let Self { compared, receivers } = self;
+        let Self { compared, receivers: Reckoning { wrongs, .. } } = self;
         [
             (compared.books_differing, "received books differ from the venue's"),
             (compared.rows_differing, "rows differ as received"),
             (rows.abs_diff(compared.rows_compared), "rows were compared with no received book"),
-            (receivers.wrong_while_current, "books of receivers were wrong and called current"),
-            (receivers.books_differing, "books of receivers differ in the end"),
-            (receivers.messages_missing, "a receiver missed messages"),
-            (receivers.messages_differing, "a receiver got altered messages"),
+            (wrongs.wrong_while_current, "books of receivers were wrong and called current"),
+            (wrongs.books_differing, "books of receivers differ in the end"),
+            (wrongs.messages_missing, "a receiver missed messages"),
+            (wrongs.messages_differing, "a receiver got altered messages"),
         ]
     }
 }

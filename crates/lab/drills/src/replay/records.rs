@@ -1,4 +1,4 @@
-//! What the recorders hold, against what the client was told.
+//! What the recorders hold, against what the client received.
 //!
 //! The client's answers alone prove little: they may come from one recorder while the other has
 //! something else, or from a venue's memory. So both recorders' logs are read from their beginning, and every
@@ -24,7 +24,7 @@ pub struct Findings {
     pub duplicated: u64,
     /// Places at which the recorders' logs differ, or that one of them lacks.
     pub disagreements: u64,
-    /// Records of commands that nobody sent.
+    /// Records of commands that the client did not send.
     pub unasked: u64,
 }
 
@@ -124,46 +124,30 @@ mod tests {
     }
 
     #[test]
-    fn logs_that_agree_but_for_the_venue_are_clean() {
-        let found = findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[(1, 0, 0)]]);
-        assert_eq!(found, Findings { recorded: 1, ..Findings::default() });
-    }
-
-    #[test]
-    fn an_answer_that_nobody_recorded_is_a_loss() {
-        assert_eq!(findings(Fate::Answered(PLACE), [&[], &[]]).lost, 1);
-        assert_eq!(findings(Fate::Unanswered, [&[(1, 0, 0)], &[(1, 0, 0)]]).lost, 1);
-        assert_eq!(findings(Fate::Rejected, [&[], &[]]).lost, 0);
-    }
-
-    #[test]
-    fn an_answer_recorded_elsewhere_is_a_loss() {
+    fn what_is_lost_doubled_differing_or_unasked_is_found() {
+        const ONE: &[Entry] = &[(1, 0, 0)];
+        const TWICE: &[Entry] = &[(1, 0, 0), (1, 1, 0)];
         let elsewhere = Fate::Answered((ShardId(0), Position(5)));
-        assert_eq!(findings(elsewhere, [&[(1, 0, 0)], &[(1, 0, 0)]]).lost, 1);
-    }
-
-    #[test]
-    fn request_at_two_positions_is_duplicate_in_any_logs() {
-        let one_log = findings(Fate::Answered(PLACE), [&[(1, 0, 0), (1, 1, 0)], &[(1, 0, 0), (1, 1, 0)]]);
-        assert_eq!((one_log.duplicated, one_log.disagreements), (1, 0));
-        let two_logs = findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[(2, 0, 0), (1, 1, 0)]]);
-        assert_eq!((two_logs.duplicated, two_logs.disagreements), (1, 2));
+        for (what, fate, logs, [recorded, lost, duplicated, disagreements, unasked]) in [
+            ("logs that agree but for the venue", Fate::Answered(PLACE), [ONE, ONE], [1, 0, 0, 0, 0]),
+            ("an answer that nobody recorded", Fate::Answered(PLACE), [&[], &[]], [0, 1, 0, 0, 0]),
+            ("no answer", Fate::Unanswered, [ONE, ONE], [1, 1, 0, 0, 0]),
+            ("a command that was rejected", Fate::Rejected, [&[], &[]], [0; 5]),
+            ("an answer recorded elsewhere", elsewhere, [ONE, ONE], [1, 1, 0, 0, 0]),
+            ("a request at two positions", Fate::Answered(PLACE), [TWICE, TWICE], [2, 1, 1, 0, 0]),
+            ("the same in two logs", Fate::Answered(PLACE), [ONE, &[(2, 0, 0), (1, 1, 0)]], [2, 0, 1, 2, 1]),
+            ("recorders that differ", Fate::Answered(PLACE), [ONE, &[(1, 0, 7)]], [1, 0, 0, 1, 0]),
+            ("a recorder that lacks a place", Fate::Answered(PLACE), [ONE, &[]], [1, 0, 0, 1, 0]),
+            ("a command nobody sent", Fate::Answered(PLACE), [&[(1, 0, 0), (2, 1, 0)], ONE], [2, 0, 0, 1, 1]),
+        ] {
+            let found = findings(fate, logs);
+            assert_eq!(found, Findings { recorded, lost, duplicated, disagreements, unasked }, "{what}");
+        }
     }
 
     #[test]
     fn a_log_that_has_a_place_twice_or_not_at_all_is_damaged() {
         assert!(read([&[(1, 0, 0), (1, 0, 0)], &[]]).is_err());
         assert!(read([&[(1, 1, 0)], &[]]).is_err());
-    }
-
-    #[test]
-    fn recorders_that_differ_or_lack_a_place_disagree() {
-        assert_eq!(findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[(1, 0, 7)]]).disagreements, 1);
-        assert_eq!(findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[]]).disagreements, 1);
-    }
-
-    #[test]
-    fn a_command_nobody_sent_is_found() {
-        assert_eq!(findings(Fate::Answered(PLACE), [&[(1, 0, 0), (2, 1, 0)], &[]]).unasked, 1);
     }
 }

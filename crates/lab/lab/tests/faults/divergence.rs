@@ -1,7 +1,5 @@
-//! A venue that computes something else: with three it is found and shut out, and the others go on; with two the shard
+//! A venue that computes something else: with three it is found and shut out, and the others continue; with two the shard
 //! halts.
-
-use std::path::Path;
 
 use pares_book::{Market, NaiveBook};
 use pares_faults::wrong::{VARIABLE, Wrong};
@@ -9,7 +7,7 @@ use pares_log::Reader;
 use pares_node::readmit;
 use pares_node::shut_out::{DisputedIn, Note};
 use pares_node::{HostWorld, NodeId, SystemConfig};
-use pares_types::{Command, GatewayId, HASH_EVERY, RecorderId, ShardId, Side, Status, VenueId};
+use pares_types::{GatewayId, HASH_EVERY, RecorderId, ShardId, Side, Status, VenueId};
 use pares_wire::record::{self as wire, ResultRecord};
 
 use crate::common::exchange::{Exchange, recorder, small, venue};
@@ -46,23 +44,6 @@ fn notes_so_far(exchange: &Exchange, id: VenueId) -> Vec<Option<Note>> {
     let world = HostWorld::new(exchange.layout()).unwrap();
     let by = |by| Note::read(&world, id, by).unwrap();
     exchange.config().recorder_ids().map(by).collect()
-}
-
-/// The first position of which a venue that is wrong so handed out something wrong.
-fn first_wrong(log: &Path, shard: ShardId, wrong: Wrong) -> u64 {
-    let mut log = Reader::at_start(log).unwrap();
-    while let Some(entry) = log.next().unwrap() {
-        if wire::schema(entry.payload) != Some(wire::RESULT) {
-            continue;
-        }
-        let result = ResultRecord::read(entry.payload).unwrap();
-        let request = result.request().unwrap();
-        let is_wrong = request.id.sequence() >= wrong.from && matches!(request.command, Command::Enter(_));
-        if result.shard() == shard && is_wrong {
-            return result.position().0;
-        }
-    }
-    panic!("it was never wrong in shard {shard}");
 }
 
 /// What all recorders have, once nothing more comes.
@@ -210,7 +191,7 @@ fn find_shut_out_and_readmit(start_again: bool) {
     exchange.wait_until_up();
     eventually("it has caught up", || exchange.counter(venue(0), "resynced") == 1);
     load::trade(&mut exchange, &mut traders, 500);
-    // What the wrong one had recorded is still there for a recorder that starts, and held against nobody.
+    // What the wrong one had recorded is still there for a recorder that starts, and held against no venue.
     for id in [recorder(0), recorder(1)] {
         exchange.kill(id);
         load::trade(&mut exchange, &mut traders, 500);
@@ -223,7 +204,7 @@ fn find_shut_out_and_readmit(start_again: bool) {
     for note in &notes {
         let Some(found) = &note.found else { continue };
         let aside = exchange.layout().shut_out().join("venue-0.log-1");
-        let first = first_wrong(&aside, ShardId(found.shard), wrong);
+        let first = wrong.first_in(&aside, ShardId(found.shard)).unwrap().expect("it was wrong there").0;
         assert!(found.position < first + HASH_EVERY, "wrong from {first} on: {note:?}");
         assert!(found.said.iter().any(|said| said.venues == [0] && !said.believed), "{note:?}");
     }

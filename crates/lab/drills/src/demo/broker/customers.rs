@@ -50,12 +50,12 @@ pub(super) fn customer(index: u64) -> UserName {
     UserName::new(&format!("customer{index}")).expect("letters and digits")
 }
 
-/// Who sets customers' limits: nobody can sign in as him, since no password fits.
+/// Who sets customers' limits: no person can sign in as him, since no password fits.
 fn supervisor() -> UserName {
     UserName::new("supervisor").expect("letters")
 }
 
-/// Whether it is one of them, and nobody who came by the pages.
+/// Whether it is one of them, and not a person who signed up by the pages.
 pub(super) fn is_customer(user: &UserName) -> bool {
     (0..CUSTOMERS).any(|index| customer(index) == *user)
 }
@@ -187,17 +187,30 @@ impl Crowd<'_> {
 /// What a gateway lists.
 fn instruments(client: &mut Client) -> Result<Vec<InstrumentStatus>, LabError> {
     client.list(&ListRequest { token: 1, list: List::Instruments, instrument: None })?;
-    let (mut found, mut is_whole, began) = (Vec::new(), false, Instant::now());
-    while !is_whole && began.elapsed() < PATIENCE {
+    let mut found = Vec::new();
+    read_until(client, PATIENCE, |update| match update {
+        Update::Instrument(status) => {
+            found.push(status);
+            false
+        }
+        update => matches!(update, Update::ListEnd(_)),
+    })?;
+    Ok(found)
+}
+
+/// Reads what a gateway sends, until `is_over` holds for an update or so much time is over.
+pub(super) fn read_until(
+    client: &mut Client,
+    patience: Duration,
+    mut is_over: impl FnMut(Update) -> bool,
+) -> LabResult {
+    let (mut ended, began) = (false, Instant::now());
+    while !ended && began.elapsed() < patience {
         client.flush()?;
         client.wait(Duration::from_millis(100))?;
-        client.poll(|update| match update {
-            Update::Instrument(status) => found.push(status),
-            Update::ListEnd(_) => is_whole = true,
-            _ => {}
-        })?;
+        client.poll(|update| ended |= is_over(update))?;
     }
-    Ok(found)
+    Ok(())
 }
 
 pub(super) fn failed(error: impl ToString) -> LabError {

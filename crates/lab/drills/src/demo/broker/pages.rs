@@ -1,8 +1,7 @@
-//! A front with its pages, so that somebody may trade on the exchange by hand among all that happens; with a quote desk, and a stand-in for the quote server.
+//! A front with its pages, so that a person may trade on the exchange by hand among all that happens; with a quote desk, and a stand-in for the quote server.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pares_brokerage::Behaviour;
@@ -12,22 +11,18 @@ use pares_operator::init::FreePorts;
 use pares_site::SitesConfig;
 
 use super::customers::failed;
+use super::parts::Part;
 
 /// What dies is not started again more often than this.
 const LIFE_MIN: Duration = Duration::from_secs(1);
 
-/// A desk or a front.
-struct Part {
-    arguments: Vec<String>,
-    /// Its process, and when that was started.
-    process: Option<(Child, Instant)>,
-}
+/// A desk or a front: its arguments; its process, and when that was started.
+type Kept = (Vec<String>, Option<(Part, Instant)>);
 
 /// The processes of both. Dropping them ends them.
 pub(super) struct Pages {
-    program: PathBuf,
     address: SocketAddr,
-    running: [Part; 2],
+    running: [Kept; 2],
     _quotes: QuoteServer,
 }
 
@@ -46,13 +41,12 @@ impl Pages {
         let part = |words: &str, more: &[String]| {
             let words = format!("broker {words}");
             let words = words.split(' ').map(str::to_owned);
-            let arguments = words.chain(more.iter().chain(&with_parent).cloned()).collect();
-            Part { arguments, process: None }
+            (words.chain(more.iter().chain(&with_parent).cloned()).collect(), None)
         };
         let folder = |folder: &Path| folder.display().to_string();
         let front = [folder(sites), "--logs".to_owned(), folder(&sites.join("logs"))];
         let running = [part(&desk_is, &[]), part(&front_is, &front)];
-        let mut pages = Self { program: pares_load::own_program()?, address, running, _quotes: quotes };
+        let mut pages = Self { address, running, _quotes: quotes };
         pages.keep()?;
         Ok(pages)
     }
@@ -64,29 +58,14 @@ impl Pages {
 
     /// Starts again what has ended.
     pub(super) fn keep(&mut self) -> LabResult {
-        for Part { arguments, process } in &mut self.running {
-            if let Some((child, started)) = process
-                && (started.elapsed() < LIFE_MIN || matches!(child.try_wait(), Ok(None)))
+        for (arguments, process) in &mut self.running {
+            if let Some((part, started)) = process
+                && (started.elapsed() < LIFE_MIN || part.is_running())
             {
                 continue;
             }
-            let mut command = Command::new(&self.program);
-            command.args(&*arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let started = command.spawn().map_err(LabError::io("starting a front"))?;
-            *process = Some((started, Instant::now()));
+            *process = Some((Part::start("front", arguments)?, Instant::now()));
         }
         Ok(())
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        for part in &mut self.running {
-            if let Some((child, _)) = &mut part.process {
-                // It may have ended by itself.
-                let _ = child.kill();
-                let _ = child.wait();
-            }
-        }
     }
 }

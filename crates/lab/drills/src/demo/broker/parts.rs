@@ -1,7 +1,8 @@
 //! The sites' and the routers' processes, and who is killed next.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use pares_load::{LabError, LabResult};
@@ -52,22 +53,38 @@ impl BrokerSites {
     }
 }
 
-/// Routers: one at work, the others stand by.
+/// Routers: one is active, the others stand by.
 const ROUTERS: usize = 2;
 /// Their numbers begin here; each process has the next.
 const FIRST_NUMBER: u64 = 1 << 40;
 
-/// A router's process.
-struct RouterProcess {
-    number: u64,
-    child: Child,
+/// A process of this program that says nothing. Dropping it kills it.
+pub(super) struct Part(Child);
+
+impl Part {
+    pub(super) fn start(what: &str, arguments: &[String]) -> Result<Self, LabError> {
+        let mut command = Command::new(pares_load::own_program()?);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map(Self).map_err(LabError::io(format!("starting a {what}")))
+    }
+
+    pub(super) fn is_running(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
 }
 
-/// All of them. Dropping them ends them.
+impl Drop for Part {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The routers' processes, by number. Dropping them ends them.
 pub(super) struct Routers {
-    program: PathBuf,
     arguments: Vec<String>,
-    running: Vec<RouterProcess>,
+    running: BTreeMap<u64, Part>,
     started: u64,
 }
 
@@ -80,46 +97,26 @@ impl Routers {
                 .to_vec();
         arguments.extend(["--dir".to_owned(), dir.display().to_string()]);
         arguments.extend(gateways.iter().flat_map(|address| ["--gateway".to_owned(), address.to_string()]));
-        let program = pares_load::own_program()?;
-        let mut routers = Self { program, arguments, running: Vec::new(), started: 0 };
+        let mut routers = Self { arguments, running: BTreeMap::new(), started: 0 };
         routers.keep()?;
         Ok(routers)
     }
 
     /// Starts again what has ended.
     pub(super) fn keep(&mut self) -> LabResult {
-        self.running.retain_mut(|router| matches!(router.child.try_wait(), Ok(None)));
+        self.running.retain(|_, router| router.is_running());
         while self.running.len() < ROUTERS {
             self.started += 1;
             let number = FIRST_NUMBER + self.started;
-            let mut command = Command::new(&self.program);
-            command.args(&self.arguments).args(["--number", &number.to_string()]);
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let child = command.spawn().map_err(LabError::io("starting a router"))?;
-            self.running.push(RouterProcess { number, child });
+            let own = ["--number".to_owned(), number.to_string()];
+            self.running.insert(number, Part::start("router", &[&self.arguments[..], &own].concat())?);
         }
         Ok(())
     }
 
     /// Kills the router of that number. Whether it was there.
     pub(super) fn kill(&mut self, number: u64) -> bool {
-        let Some(router) = self.running.iter_mut().find(|router| router.number == number) else {
-            return false;
-        };
-        // It may have ended by itself.
-        let _ = router.child.kill();
-        let _ = router.child.wait();
-        true
-    }
-}
-
-impl Drop for Routers {
-    fn drop(&mut self) {
-        for router in &mut self.running {
-            // It may have ended by itself.
-            let _ = router.child.kill();
-            let _ = router.child.wait();
-        }
+        self.running.remove(&number).is_some()
     }
 }
 

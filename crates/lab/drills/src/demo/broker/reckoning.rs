@@ -16,11 +16,11 @@ use pares_routing::AccountsClient;
 use pares_types::{BusinessDay, ClientOrderId, Command, InstrumentId, MemberId, Status, Timestamp};
 use pares_wice::codec::Coded as _;
 
-use super::customers::{PAID_IN_CENTS, failed, is_customer};
+use super::customers::{PAID_IN_CENTS, failed, is_customer, read_until};
 use super::stage::BROKER;
 use super::verdict::Verdict;
 
-/// Within so long everything is told and applied.
+/// Within so long everything is sent and applied.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -135,16 +135,13 @@ impl Reckoning {
     fn open_there(&self) -> Result<BTreeMap<u64, u64>, LabError> {
         let Ok(mut client) = self.connect(BROKER, &Options::default()) else { return Ok(BTreeMap::new()) };
         client.list(&ListRequest { token: 2, list: List::Orders, instrument: None })?;
-        let (mut found, mut is_whole, began) = (BTreeMap::new(), false, Instant::now());
-        while !is_whole && began.elapsed() < PATIENCE {
-            client.flush()?;
-            client.wait(PAUSE)?;
-            client.poll(|update| match update {
-                Update::OrderStatus(status) => found.extend([(status.client_order_id.0, status.remaining.0)]),
-                Update::ListEnd(_) => is_whole = true,
-                _ => {}
-            })?;
-        }
+        let mut found = BTreeMap::new();
+        read_until(&mut client, PATIENCE, |update| {
+            if let Update::OrderStatus(status) = &update {
+                found.insert(status.client_order_id.0, status.remaining.0);
+            }
+            matches!(update, Update::ListEnd(_))
+        })?;
         Ok(found)
     }
 
@@ -187,16 +184,13 @@ impl Reckoning {
         Ok(())
     }
 
-    /// What the broker was told, from the first message on.
+    /// What the broker received, from the first message on.
     fn told(&self) -> Result<(BTreeMap<u64, Traded>, u64), LabError> {
         let mut client = self.connect(BROKER, &Options { resumes: true, ..Options::default() })?;
         client.resume(None, 1)?;
         let (mut traded, mut count, mut resumed) = (BTreeMap::<u64, Traded>::new(), 0, 0);
-        let (shards, began) = (super::stage::shards(), Instant::now());
-        while resumed < shards && began.elapsed() < PATIENCE {
-            client.flush()?;
-            client.wait(PAUSE)?;
-            client.poll(|update| match update {
+        read_until(&mut client, PATIENCE, |update| {
+            match update {
                 Update::Trade(trade) => {
                     let sum = traded.entry(trade.client_order_id.0).or_default();
                     sum.shares += trade.quantity.0;
@@ -205,8 +199,9 @@ impl Reckoning {
                 }
                 Update::Resumed { .. } => resumed += 1,
                 _ => {}
-            })?;
-        }
+            }
+            resumed >= super::stage::shards()
+        })?;
         Ok((traded, count))
     }
 
@@ -234,7 +229,7 @@ impl Reckoning {
         Ok(())
     }
 
-    /// Each customer has what he paid in, less what he paid and with what he received, by the orders; and everybody has what the log alone says.
+    /// Each customer has what he paid in, less what he paid and with what he received, by the orders; and all users have what the log alone says.
     fn compare_money(&mut self, verdict: &mut Verdict) -> LabResult {
         let report = self.replayed()?;
         verdict.log_verified = true;

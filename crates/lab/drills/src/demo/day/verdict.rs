@@ -12,9 +12,9 @@ use super::log::{Course, DayLog};
 use super::plan::{COURSE, Plan};
 
 /// What the day came to. Times are seconds since the demonstration began.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct DayVerdict {
-    /// Whether somebody ended the demonstration before the day was over. Its phases then prove nothing.
+    /// Whether the user ended the demonstration before the day was over. Its phases then prove nothing.
     pub broken_off: bool,
     /// Whether the leading instrument went through all phases in order, and every other through those of the timetable.
     pub in_order: bool,
@@ -147,37 +147,9 @@ pub fn state(course: &Course, last: Option<Price>) -> String {
 mod tests {
     use super::*;
 
-    fn verdict() -> DayVerdict {
-        let phase = |phase: &str, at_s, trades| PhaseVerdict { phase: phase.into(), at_s, trades };
-        let auction = AuctionVerdict {
-            of: "volatility_call".into(),
-            at_s: 71.0,
-            price: "1825.5050".into(),
-            shares: 1_234_567,
-            trades: 12,
-        };
-        DayVerdict {
-            broken_off: false,
-            in_order: true,
-            by_timetable: true,
-            instrument: "ALFA".into(),
-            phases: vec![phase("volatility_call", 8.1, 123_456), phase("closed", 71.0, 1)],
-            auctions: vec![auction],
-            trades_per_phase: Phase::ALL.iter().map(|phase| (text::name(phase), 123_456)).collect(),
-            auctions_everywhere: 1_000,
-            volatility_calls: 100,
-            extensions: 100,
-            halts: 10,
-            orders_expired: 123_456,
-            orders_carried_over: 123_456,
-            carried_over_trades: 12_345,
-            refused_by_phase: 1_234,
-        }
-    }
-
     #[test]
     fn a_day_that_somebody_broke_off_is_not_judged_by_its_phases() {
-        let whole = DayVerdict { in_order: false, ..verdict() };
+        let whole = DayVerdict::default();
         assert!(whole.check().is_err());
         let broken_off = DayVerdict { broken_off: true, ..whole };
         assert!(broken_off.check().is_ok());

@@ -103,6 +103,6 @@ fn last(top: &Top) -> (Cell<'static>, Cell<'static>) {
     (price, right(grouped(trade.quantity.0)).style(FAINT))
 }
 
-fn right(text: String) -> Cell<'static> {
+pub(super) fn right(text: String) -> Cell<'static> {
     Cell::new(Line::from(text).alignment(Alignment::Right))
 }

@@ -10,9 +10,11 @@ use crate::demo::director::Kill;
 use crate::demo::market::{Top, Trade};
 use crate::demo::picture::{Condition, VenueLine};
 
+fn level(price: i64, quantity: u64) -> Option<Level> {
+    Some(Level { price: Price(price), quantity: Quantity(quantity), orders: 1 })
+}
+
 fn picture() -> Picture {
-    let level =
-        |price, quantity| Some(Level { price: Price(price), quantity: Quantity(quantity), orders: 1 });
     let mut picture = Picture {
         elapsed: Duration::from_millis(42_100),
         rate: 2_000,
@@ -45,15 +47,15 @@ fn picture() -> Picture {
     picture
 }
 
-fn drawn(width: u16, height: u16) -> String {
+fn drawn(width: u16, height: u16, picture: &Picture) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(frame, &picture())).unwrap();
+    terminal.draw(|frame| draw(frame, picture)).unwrap();
     terminal.backend().to_string()
 }
 
 #[test]
 fn everything_has_its_place_on_a_hundred_by_thirty() {
-    let screen = drawn(100, 30);
+    let screen = drawn(100, 30, &picture());
     for shown in ["● leads", "x down", "84,200", "182.49", "1,300", "▲ 182.5050", "back, 21.0 ms", "00:42.1"]
     {
         assert!(screen.contains(shown), "{shown} is not on\n{screen}");
@@ -66,9 +68,7 @@ fn a_call_shows_what_its_auction_would_do() {
     picture.day = Some("ALFA: opening_call".into());
     picture.tops[0].phase = Phase::OpeningCall;
     picture.tops[0].indicative = Some((Price(1_825_000), Quantity(12_300)));
-    let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
-    terminal.draw(|frame| draw(frame, &picture)).unwrap();
-    let screen = terminal.backend().to_string();
+    let screen = drawn(100, 30, &picture);
     for shown in ["ALFA: opening_call", "◇ 182.50", "12,300"] {
         assert!(screen.contains(shown), "{shown} is not on\n{screen}");
     }
@@ -86,8 +86,6 @@ fn end_of(line: &str, figure: &str) -> usize {
 
 #[test]
 fn tables_align_at_any_terminal_width() {
-    let level =
-        |price, quantity| Some(Level { price: Price(price), quantity: Quantity(quantity), orders: 1 });
     let mut picture = picture();
     picture.day = Some("ALFA: volatility_call, 123,456 at 1825.5050 indicative".into());
     let small = picture.tops[0].clone();
@@ -100,9 +98,7 @@ fn tables_align_at_any_terminal_width() {
         ..small
     });
     for width in [80, 120, 200] {
-        let mut terminal = Terminal::new(TestBackend::new(width, 30)).unwrap();
-        terminal.draw(|frame| draw(frame, &picture)).unwrap();
-        let screen = terminal.backend().to_string();
+        let screen = drawn(width, 30, &picture);
         assert!(screen.contains(" ALFA: volatility_call, 123,456 at 1825.5050 indicative "), "{screen}");
         assert!(screen.contains("venue-0 killed, leading"), "{screen}");
         assert!(screen.contains(" 00:42.1 "), "the words beside the clock are cut before it: {screen}");
@@ -128,16 +124,13 @@ fn tables_align_at_any_terminal_width() {
 
 #[test]
 fn a_long_gap_stands_apart_from_its_words() {
-    let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
-    let picture = Picture { kill_gap_ns: 207_400_000, ..picture() };
-    terminal.draw(|frame| draw(frame, &picture)).unwrap();
-    let screen = terminal.backend().to_string();
+    let screen = drawn(100, 30, &Picture { kill_gap_ns: 207_400_000, ..picture() });
     assert!(screen.contains(" longest gap, kill    207.4 ms "), "{screen}");
 }
 
 #[test]
 fn any_terminal_will_do() {
     for (width, height) in [(1, 1), (20, 5), (80, 24), (300, 100)] {
-        drawn(width, height);
+        drawn(width, height, &picture());
     }
 }

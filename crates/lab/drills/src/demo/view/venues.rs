@@ -2,11 +2,11 @@
 
 use pares_text::{duration, grouped};
 use ratatui::Frame;
-use ratatui::layout::{Alignment, Constraint, Rect};
+use ratatui::layout::{Constraint, Rect};
 use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Row, Table};
 
+use super::book::right;
 use super::{CARE, FAINT, GOOD, KILLED, panel};
 use crate::demo::picture::{Condition, Picture, VenueLine};
 
@@ -64,8 +64,4 @@ fn state(venue: &VenueLine) -> (&'static str, Style) {
         Condition::Up if venue.leads => ("● leads", Style::new().fg(GOOD)),
         Condition::Up => ("● follows", Style::new()),
     }
-}
-
-fn right(text: String) -> Cell<'static> {
-    Cell::new(Text::from(Line::from(text).alignment(Alignment::Right)))
 }

@@ -1,5 +1,5 @@
 //! A copy of a running system. The promise: what was answered before the copy was begun is in it; what is in it is what the system has, hashes
-//! of the state included; and a system started from it goes on from there.
+//! of the state included; and a system started from it continues from there.
 //!
 //! ```text
 //!  members trade | copied, while nodes are killed | ... the day ends
@@ -18,7 +18,6 @@ use pares_node::{Layout, NodeId};
 use pares_types::{BusinessDay, Command};
 use serde::Serialize;
 
-use super::exchange::Exchange;
 use super::members::Notes;
 use super::{Drill, EVE, name};
 
@@ -82,10 +81,6 @@ pub(in crate::drill) fn run(args: &Args) -> LabResult {
 }
 
 impl Drill {
-    fn trade(&mut self, orders: u64) -> LabResult {
-        self.members.trade(self.system.as_mut().expect("it is started"), orders)
-    }
-
     fn copy_and_compare(mut self, scratch: &Path) -> Result<Outcome, LabError> {
         let (before, requests, kills) = (self.members.answered().clone(), self.members.count(), self.kills);
         let begun = Instant::now();
@@ -132,10 +127,9 @@ impl Drill {
     }
 
     fn end_second_day(&mut self) -> LabResult {
-        self.members.finish(self.system.as_mut().expect("it is started"))?;
+        self.finish()?;
         self.ask(Command::EndDay { day: BusinessDay(EVE.0 + 2) })?;
-        let system = self.system.as_mut().expect("it is started");
-        self.records.await_level(&mut system.supervisor)
+        self.await_level()
     }
 
     /// Starts the copy in the system's place and trades there. What it has lost of what was answered before, and what it has twice.
@@ -145,12 +139,10 @@ impl Drill {
         mut records: Records<Notes>,
         before: &Numbers,
     ) -> Result<(u64, u64), LabError> {
-        self.system = None;
-        self.members.disconnect();
-        self.exchange = Exchange::after(&self.exchange);
+        self.end();
         self.system = Some(ScratchSystem::start(&self.config, Some(restored.to_owned()))?);
         self.trade(MEANWHILE)?;
-        self.members.finish(self.system.as_mut().expect("it is started"))?;
+        self.finish()?;
         records.await_level(&mut self.system().supervisor)?;
         let lost = records.notes().map(|notes| notes.missing(before)).max().unwrap_or(0);
         let twice = records.notes().map(|notes| notes.twice).max().unwrap_or(0);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use hdrhistogram::Histogram;
-use pares_load::{FrontTold, LabError, LabResult, Load, Observed, Records, Spread, Stretch};
+use pares_load::{FrontTold, LabError, LabResult, Load, Observed, Records, Stretch};
 use pares_node::NodeId;
 use pares_text::progress;
 use pares_types::GatewayId;
@@ -14,11 +14,12 @@ use rustix::process::Signal;
 
 use super::expected_reports::FrontNotes;
 use super::stage::Stage;
-use super::{Args, FrontProtocol, Gaps, MEMBERS, Outcome, Tally, VICTIMS};
+use super::{Args, FrontProtocol, MEMBERS, Outcome, Tally, VICTIMS};
+use crate::drill::figures::Gaps;
 
-/// How long the load runs before anything counts, and goes on behind the last blow.
+/// How long the load runs before anything counts, and continues behind the last fault.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// How long members may take to go on, and what was killed to be back.
+/// How long members may take to continue, and what was killed to be back.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Who is killed.
@@ -45,7 +46,7 @@ pub(super) struct KillFront {
     records: Records<FrontNotes>,
     fronts: Load,
     others: Load,
-    /// Longest times without an answer, ns: to the others around each blow and in quiet, and to those hit.
+    /// Longest times without an answer, ns: to the others around each fault and in quiet, and to those hit.
     gaps: Vec<u64>,
     baseline: Vec<u64>,
     moved: Vec<u64>,
@@ -80,7 +81,7 @@ impl KillFront {
         self.pause(WARM_UP)
     }
 
-    /// A quiet stretch, then somebody is killed, its members go on elsewhere, and it comes back.
+    /// A quiet stretch, then a process is killed, its members continue elsewhere, and it comes back.
     fn round(&mut self, round: u64, quiet: Duration) -> LabResult {
         // Not in step with anything in the system: a multiplicative hash of the round number.
         self.pause(Duration::from_micros(round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50))?;
@@ -164,7 +165,7 @@ impl KillFront {
         said.into_iter().flatten().flatten().next().unwrap_or(error)
     }
 
-    /// Ends the load, and holds what members were told against the record.
+    /// Ends the load, and compares what members received with the record.
     pub(super) fn finish(self) -> Result<Outcome, LabError> {
         let Self { protocol, mut stage, told, mut records, fronts, others, gaps, baseline, moved } = self;
         let count = gaps.len();
@@ -179,7 +180,7 @@ impl KillFront {
             drill: "kill-front",
             protocol: protocol.to_possible_value().expect("none is hidden").get_name().to_owned(),
             count,
-            gaps: Gaps::of([gaps, baseline, moved]),
+            gaps: Gaps::of(gaps, baseline, moved),
             tally,
             others_p99_us_quiet: quiet,
             others_p99_us_disturbed: disturbed,
@@ -215,20 +216,6 @@ fn tally(
         gaps: told.gaps(),
         records: recorded,
         records_differing,
-    }
-}
-
-impl Gaps {
-    fn of(gaps: [Vec<u64>; 3]) -> Self {
-        let [gaps, baseline, moved] = gaps.map(|gaps| Spread::of(gaps, 1e6).unwrap_or_default());
-        Self {
-            max_gap_ms: gaps.max,
-            median_gap_ms: gaps.median,
-            baseline_max_gap_ms: baseline.max,
-            baseline_median_gap_ms: baseline.median,
-            moved_max_gap_ms: moved.max,
-            moved_median_gap_ms: moved.median,
-        }
     }
 }
 

@@ -18,17 +18,14 @@ use pares_site::backup::{
 use pares_site::{Access, ConfigError};
 use pares_wice::{SiteId, Version};
 
-use super::ACCOUNTS;
 use super::Drill;
 use super::figures::{millis, p99_ms};
-use super::load::{Load, Mix, Pace as Rate, Told};
+use super::load::{Mix, Pace as Rate, finish_all};
 use super::stage::SITES;
 
 /// As `pares site backup` takes a copy, if it is not told otherwise.
 const PACE: Pace = Pace { bytes_per_s: 50 << 20 };
-/// Clients of each site.
-const CLIENTS: u64 = 4;
-/// Accounts that get money out of nothing, which nobody wants to have restored.
+/// Accounts that get money out of nothing, which the operator does not want restored.
 const SPOILED: u64 = 9;
 
 impl Drill {
@@ -55,24 +52,16 @@ impl Drill {
         Ok(())
     }
 
-    /// Takes a copy while all sites have a steady load, which goes on for a while.
+    /// Takes a copy while all sites have a steady load, which continues for a while.
     fn copy_under_load(&mut self, folder: &BackupFolder) -> Result<(Follower, CopyFacts), LabError> {
-        let pace = Rate::PerSecond(self.rate);
-        let loads: Vec<Load> = self
-            .stage
-            .all()
-            .iter()
-            .map(|site| self.load(*site, CLIENTS, Mix::Among(ACCOUNTS), pace))
-            .collect::<Result<_, _>>()?;
-        self.stage.until("commits from all sites", |_| loads.iter().all(|load| load.done() > 0))?;
+        let loads = self.steady_load(&self.stage.all())?;
         let quiet = self.quiet();
         let began = self.now();
         let doors = self.stage.of(1).iter().map(|site| self.stage.operator.door(*site)).collect();
         let (follower, facts) = Follower::copy(doors, folder).map_err(failed)?;
         let copied = self.now();
         std::thread::sleep(self.part);
-        loads.iter().for_each(Load::end);
-        let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
+        let told = finish_all(loads);
         let figures = &mut self.figures.backup;
         figures.mib = facts.bytes >> 20;
         figures.copied_ms = millis(copied - began);

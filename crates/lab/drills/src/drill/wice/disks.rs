@@ -10,9 +10,8 @@ use pares_wice::SiteId;
 
 use super::Drill;
 use super::faults::{INDECISION, Times};
-use super::figures::{millis, p99_ms, tenth};
-use super::load::{Load, Mix, Pace, Told};
-use super::{ACCOUNTS, figures::BigState};
+use super::figures::{BigState, millis, p99_ms, tenth};
+use super::load::{Mix, Pace, finish_all};
 
 /// Bytes of an item of the big state: more than a piece of a copy, and less than a client's frame.
 const ITEM_BYTES: u64 = 256 << 10;
@@ -35,7 +34,7 @@ impl Drill {
         self.big_state()
     }
 
-    /// One site's disk is gone; nobody does anything but start it.
+    /// One site's disk is gone; the operator only starts it.
     fn lose_disk(&mut self, victims: &[SiteId]) -> Result<Times, LabError> {
         let (quiet, blow) = (self.quiet(), self.now());
         self.stage.processes.kill_all(victims);
@@ -48,7 +47,7 @@ impl Drill {
         Ok(Times { quiet, blow, end: self.now(), resumed: None, back: Some(back) })
     }
 
-    /// All disks of the certifier's cluster are gone, and its sites start before anybody has decided anything: they begin nothing.
+    /// All disks of the certifier's cluster are gone, and its sites start before the operator has decided anything: they begin nothing.
     fn lose_disks(&mut self, victims: &[SiteId]) -> Result<Times, LabError> {
         let cluster = victims[0].cluster.0;
         let (quiet, blow) = (self.quiet(), self.now());
@@ -103,7 +102,7 @@ impl Drill {
         Ok(Times { quiet, blow, end: self.now(), resumed: None, back: Some(back) })
     }
 
-    /// Somebody who has no certificate says that he is a site, at the port for sites of every site.
+    /// A client without a certificate says that it is a site, at the port for sites of every site.
     fn forge(&mut self, _: &[SiteId]) -> Result<Times, LabError> {
         let (quiet, blow) = (self.quiet(), self.now());
         for site in self.stage.all() {
@@ -135,12 +134,7 @@ impl Drill {
             self.stage.of(0).into_iter().find(|site| Ok(*site) != self.stage.certifier().map_err(drop));
         let victim = victim.expect("three sites");
         let others: Vec<SiteId> = self.stage.all().into_iter().filter(|site| *site != victim).collect();
-        let pace = Pace::PerSecond(self.rate);
-        let loads: Vec<Load> = others
-            .iter()
-            .map(|site| self.load(*site, 4, Mix::Among(ACCOUNTS), pace))
-            .collect::<Result<_, _>>()?;
-        self.stage.until("commits from all sites", |_| loads.iter().all(|load| load.done() > 0))?;
+        let loads = self.steady_load(&others)?;
         let quiet = self.now();
         std::thread::sleep(self.part);
         self.stage.processes.kill_all(&[victim]);
@@ -149,8 +143,7 @@ impl Drill {
         self.stage.start_sites(&[victim])?;
         self.vote(&[victim], FILL_PATIENCE)?;
         let filled = self.now();
-        loads.iter().for_each(Load::end);
-        let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
+        let told = finish_all(loads);
         let (quiet_p99_ms, fill_p99_ms) = (p99_ms(&told, quiet, blow), p99_ms(&told, blow, filled));
         let p99_ratio = tenth(fill_p99_ms * 100.0 / quiet_p99_ms) / 100.0;
         let filled_ms = millis(filled - blow);

@@ -1,17 +1,16 @@
-//! The blows.
+//! The faults.
 
 use std::time::Duration;
 
 use pares_load::{LabError, LabResult, PATIENCE};
 use pares_operator::decide;
-use pares_operator::sites;
-use pares_site::config::directory_of;
 use pares_wice::SiteId;
 
 use super::ACCOUNTS;
 use super::Drill;
 use super::figures::{Fault, gap, millis};
-use super::load::{Load, Mix, Pace, Told};
+use super::load::{Load, Mix, Pace, Told, finish_all};
+use super::stage;
 
 /// Clients of each site.
 const CLIENTS: u64 = 4;
@@ -53,14 +52,9 @@ impl Drill {
         blow: impl FnOnce(&mut Self, &[SiteId]) -> Result<Times, LabError>,
     ) -> LabResult {
         let all = self.stage.all();
-        let loads: Vec<Load> = all
-            .iter()
-            .map(|site| self.load(*site, CLIENTS, Mix::Among(ACCOUNTS), Pace::PerSecond(self.rate)))
-            .collect::<Result<_, _>>()?;
-        self.stage.until("commits from all sites", |_| loads.iter().all(|load| load.done() > 0))?;
+        let loads = self.steady_load(&all)?;
         let times = blow(self, victims)?;
-        loads.iter().for_each(Load::end);
-        let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
+        let told = finish_all(loads);
         let others: Vec<&Told> =
             all.iter().zip(&told).filter(|(site, _)| !victims.contains(site)).map(|(_, told)| told).collect();
         let longest = |from, to| others.iter().map(|told| gap(told, from, to)).max().map_or(0.0, millis);
@@ -78,6 +72,15 @@ impl Drill {
         });
         self.told.extend(told);
         Ok(())
+    }
+
+    /// Clients of these sites move money as long as they are let, and each has been answered.
+    pub(super) fn steady_load(&mut self, sites: &[SiteId]) -> Result<Vec<Load>, LabError> {
+        let (mix, pace) = (Mix::Among(ACCOUNTS), Pace::PerSecond(self.rate));
+        let loads = sites.iter().map(|site| self.load(*site, CLIENTS, mix, pace));
+        let loads = loads.collect::<Result<Vec<Load>, _>>()?;
+        self.stage.until("commits from all sites", |_| loads.iter().all(|load| load.done() > 0))?;
+        Ok(loads)
     }
 
     pub(super) fn quiet(&self) -> Duration {
@@ -133,19 +136,13 @@ impl Drill {
     }
 
     pub(super) fn wipe(&self, victims: &[SiteId]) -> LabResult {
-        victims.iter().try_for_each(|site| {
-            let own = directory_of(self.stage.dir(), *site);
-            std::fs::remove_dir_all(&own).map_err(LabError::io(format!("removing {}", own.display())))
-        })
+        victims.iter().try_for_each(|site| stage::wipe(&self.stage, *site))
     }
 
     /// Starts sites again, and waits until they show what the others show by then. How long that took.
     pub(super) fn bring_back(&mut self, victims: &[SiteId]) -> Result<Duration, LabError> {
         let began = self.now();
-        let reports = sites::reports(&self.stage.operator);
-        let shown = reports.iter().map(|(_, report)| report.stable).max().unwrap_or(0);
-        self.stage.start_sites(victims)?;
-        self.stage.until("sites that come back", |stage| Self::shows(stage, victims, shown))?;
+        stage::bring_back(&mut self.stage, victims)?;
         Ok(self.now() - began)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A client waits a round trip for each answer, since only what is stable is answered. So it is the requests it may have open that say how
 //! much it can have done, and a database measured with one open request per client is a round trip measured. Here a client has
-//! as many open as it is told, up to the 64 that the protocol allows; and either sends the next when one is answered, or has a schedule that nothing
+//! as many open as its pace says, up to the 64 that the protocol allows; and either sends the next when one is answered, or has a schedule that nothing
 //! changes, so that a pause is seen by all that was due in it.
 //!
 //! When the site does not answer, all that is open is sent again, under the same numbers, to the next one. What was asked before is answered by
@@ -33,7 +33,7 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(60);
 /// What the clients ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mix {
-    /// Each from its own account to another of its own: nobody conflicts with anybody.
+    /// Each from its own account to another of its own: no two conflict.
     Apart,
     /// Each between one of so many accounts that all share and its own.
     Hot(u64),
@@ -102,7 +102,7 @@ pub(super) struct Told {
     pub(super) unanswered: u64,
 }
 
-/// Clients at work.
+/// Active clients.
 pub(super) struct Load {
     stop: Arc<AtomicBool>,
     told: Arc<Mutex<Told>>,
@@ -126,17 +126,23 @@ impl Load {
     }
 
     /// No new requests from now on.
-    pub(super) fn end(&self) {
+    fn end(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until all that is open is answered. What they were told.
+    /// Waits until all that is open is answered. What they received.
     pub(super) fn finish(self) -> Told {
         self.end();
-        // A panic of its own has been printed; what it was told until then counts.
+        // A panic of its own has been printed; what it received until then counts.
         let _ = self.thread.join();
         std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// No new requests from any of them, then waits until all that is open is answered.
+pub(super) fn finish_all(loads: Vec<Load>) -> Vec<Told> {
+    loads.iter().for_each(Load::end);
+    loads.into_iter().map(Load::finish).collect()
 }
 
 struct Open {

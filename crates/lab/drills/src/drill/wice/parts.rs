@@ -8,7 +8,7 @@ use pares_wice::SiteId;
 
 use super::Drill;
 use super::figures::{Aborts, Latency, Throughput, latency, rate, tenth};
-use super::load::{Load, Mix, Pace, Told};
+use super::load::{Load, Mix, Pace, Told, finish_all};
 use super::stage::SITES;
 
 /// Hot rows, where there are several.
@@ -51,7 +51,7 @@ impl Drill {
         let (from, before) = (self.now(), self.worked()?);
         std::thread::sleep(self.part);
         let (to, after) = (self.now(), self.worked()?);
-        let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
+        let told = finish_all(loads);
         let of = |cluster: u8| {
             let here = all.iter().zip(&told).filter(|(site, _)| site.cluster.0 == cluster);
             latency(
@@ -94,8 +94,7 @@ impl Drill {
         let (from, before) = (self.now(), self.worked()?);
         std::thread::sleep(self.part);
         let (to, after) = (self.now(), self.worked()?);
-        loads.iter().for_each(Load::end);
-        let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
+        let told = finish_all(loads);
         let shares: Vec<f64> = told.iter().map(|told| rate(told, from, to)).collect();
         let commits = shares.iter().sum::<f64>();
         let sites: Vec<SiteId> = who.iter().map(|who| who.0).collect();
@@ -109,7 +108,7 @@ impl Drill {
     }
 }
 
-/// What was for nothing while the sites' clients were told that, and the clusters worked from `before` to `after`.
+/// What was for nothing while the sites' clients received that, and the clusters worked from `before` to `after`.
 fn aborts(sites: &[SiteId], told: &[Told], commits: f64, before: [Worked; 2], after: [Worked; 2]) -> Aborts {
     let denied = |cluster: u8| {
         let here = sites.iter().zip(told).filter(|(site, _)| site.cluster.0 == cluster).map(|(_, told)| told);

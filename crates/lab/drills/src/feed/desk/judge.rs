@@ -1,4 +1,4 @@
-//! What traders were told, held against each other, against the servers' logs and against the market.
+//! What traders received, compared with each other, against the servers' logs and against the market.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::SERVERS;
 use super::trader::{Noted, item_sum};
-use crate::feed::truth::Market;
+use crate::feed::truth::{Market, Wrongs};
 
 /// When a server was filled, and before.
 pub(super) struct Transfer {
@@ -43,10 +43,9 @@ pub(crate) struct DeskReckoning {
     pub(crate) during_p99_us: f64,
     /// The one over the other.
     pub(crate) transfer_p99_ratio: f64,
+    /// What books had wrong.
     #[serde(skip)]
-    pub(crate) wrong_while_current: u64,
-    #[serde(skip)]
-    pub(crate) books_differing: u64,
+    pub(crate) wrongs: Wrongs,
 }
 
 /// A server's log.
@@ -89,8 +88,8 @@ pub(super) fn judge(
         reckoning.judge_said(noted, numbers);
     }
     for noted in heard {
-        reckoning.wrong_while_current += noted.shown.difference(&market.shown).count() as u64;
-        reckoning.books_differing += noted.books_differing(&market.last);
+        reckoning.wrongs.wrong_while_current += noted.shown.difference(&market.shown).count() as u64;
+        reckoning.wrongs.books_differing += noted.books_differing(&market.last);
     }
     if let Some(transfer) = transfer {
         reckoning.time(heard, transfer);

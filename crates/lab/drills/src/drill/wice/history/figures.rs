@@ -7,94 +7,84 @@ use pares_wice::Isolation;
 use serde::{Serialize, Serializer};
 
 macro_rules! counts {
-    ($($(#[$is:meta])* $name:ident,)*) => {
+    (
+        { $($(#[$is:meta])* $name:ident,)* }
+        anomalies { $($(#[$found:meta])* $field:ident: $anomaly:ident,)* }
+    ) => {
         /// What was found in one history, or in all.
         #[derive(Clone, Debug, Default, Serialize)]
         pub(super) struct Found {
             $($(#[$is])* pub(super) $name: u64,)*
+            $($(#[$found])* pub(super) $field: u64,)*
+            #[serde(flatten)]
+            pub(super) snapshots: Snapshots,
+            /// Sites whose content at the end is not that of the first.
+            pub(super) sites_differing: u64,
         }
 
         impl Found {
             fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
-                [$(&mut self.$name),*].into_iter()
+                let Snapshots { snapshots, total_off, incomplete, negative } = &mut self.snapshots;
+                let rest = [snapshots, total_off, incomplete, negative, &mut self.sites_differing];
+                [$(&mut self.$name,)* $(&mut self.$field),*].into_iter().chain(rest)
+            }
+
+            pub(super) fn note(&mut self, anomalies: &Anomalies, bank: Imbalance) {
+                $(self.$field = anomalies.count(Anomaly::$anomaly);)*
+                let Imbalance { total_off, incomplete, negative } = bank;
+                self.snapshots = Snapshots { total_off, incomplete, negative, ..self.snapshots };
+            }
+
+            /// What is never allowed, apart from write skew.
+            pub(super) fn forbidden(&self) -> u64 {
+                let Snapshots { total_off, incomplete, negative, .. } = self.snapshots;
+                let anomalies = [$(self.$field),*].iter().sum::<u64>() - self.g2_item;
+                anomalies + total_off + incomplete + negative + self.sites_differing
             }
         }
     };
 }
 
 counts! {
-    /// Transactions asked, of lists and of the bank.
-    transactions,
-    ok,
-    failed,
-    unknown,
-    g0,
-    g1a,
-    g1b,
-    g1c,
-    g_single,
-    g_nonadjacent,
-    /// Write skew: allowed under snapshot isolation.
-    g2_item,
-    lost_updates,
-    /// Done, and missing at the end.
-    lost_appends,
-    incompatible_orders,
-    duplicate_elements,
-    phantom_elements,
-    internal,
-    /// Elements appended twice: the drill's own fault.
-    unusable,
-    /// Reads of a session without what it had written.
-    read_your_writes,
-    /// Reads of a session that go back behind what it had read.
-    monotonic_reads,
-    /// Snapshots of all accounts: how many, and with another sum, another number of accounts, one below zero.
-    snapshots,
-    total_off,
-    incomplete,
-    negative,
-    /// Sites whose content at the end is not that of the first.
-    sites_differing,
+    {
+        /// Transactions asked, of lists and of the bank.
+        transactions,
+        ok,
+        failed,
+        unknown,
+    }
+    anomalies {
+        g0: G0,
+        g1a: G1a,
+        g1b: G1b,
+        g1c: G1c,
+        g_single: GSingle,
+        g_nonadjacent: GNonadjacent,
+        /// Write skew: allowed under snapshot isolation.
+        g2_item: G2Item,
+        lost_updates: LostUpdate,
+        /// Done, and missing at the end.
+        lost_appends: LostAppend,
+        incompatible_orders: IncompatibleOrders,
+        duplicate_elements: DuplicateElement,
+        phantom_elements: PhantomElement,
+        internal: Internal,
+        /// Elements appended twice: the drill's own fault.
+        unusable: Unusable,
+        /// Reads of a session without what it had written.
+        read_your_writes: ReadYourWrites,
+        /// Reads of a session that go back behind what it had read.
+        monotonic_reads: MonotonicReads,
+    }
 }
 
-impl Found {
-    pub(super) fn note(&mut self, anomalies: &Anomalies, bank: Imbalance) {
-        let count = |anomaly| anomalies.count(anomaly);
-        self.g0 = count(Anomaly::G0);
-        self.g1a = count(Anomaly::G1a);
-        self.g1b = count(Anomaly::G1b);
-        self.g1c = count(Anomaly::G1c);
-        self.g_single = count(Anomaly::GSingle);
-        self.g_nonadjacent = count(Anomaly::GNonadjacent);
-        self.g2_item = count(Anomaly::G2Item);
-        self.lost_updates = count(Anomaly::LostUpdate);
-        self.lost_appends = count(Anomaly::LostAppend);
-        self.incompatible_orders = count(Anomaly::IncompatibleOrders);
-        self.duplicate_elements = count(Anomaly::DuplicateElement);
-        self.phantom_elements = count(Anomaly::PhantomElement);
-        self.internal = count(Anomaly::Internal);
-        self.unusable = count(Anomaly::Unusable);
-        self.read_your_writes = count(Anomaly::ReadYourWrites);
-        self.monotonic_reads = count(Anomaly::MonotonicReads);
-        (self.total_off, self.incomplete, self.negative) = (bank.total_off, bank.incomplete, bank.negative);
-    }
-
-    /// What is never allowed, apart from write skew.
-    pub(super) fn forbidden(&self) -> u64 {
-        let sessions = self.read_your_writes + self.monotonic_reads;
-        let cycles = self.g0 + self.g1a + self.g1b + self.g1c + self.g_single + self.g_nonadjacent;
-        let lists = self.lost_updates + self.lost_appends + self.incompatible_orders + self.internal;
-        let elements = self.duplicate_elements + self.phantom_elements + self.unusable;
-        sessions
-            + cycles
-            + lists
-            + elements
-            + self.total_off
-            + self.incomplete
-            + self.negative
-            + self.sites_differing
-    }
+/// Snapshots of all accounts: how many, and with another sum, another number of accounts, one below zero.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Snapshots {
+    pub(super) snapshots: u64,
+    total_off: u64,
+    incomplete: u64,
+    negative: u64,
 }
 
 /// One scenario.

@@ -1,4 +1,4 @@
-//! The blows, and what is done with the history of each.
+//! The faults, and what is done with the history of each.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,13 +9,12 @@ use pares_isolation::bank::{self, Imbalance};
 use pares_isolation::history::{Ending, ListName, MicroOperation, Operation};
 use pares_load::{DistantSites, LabError, LabResult, PATIENCE};
 use pares_operator::sites;
-use pares_site::config::directory_of;
 use pares_wice::SiteId;
 
-use super::HistoryDrill;
 use super::figures::{Found, Scenario};
 use super::lists::{ACCOUNTS, LISTS, Lists, MONEY, answered};
 use super::sessions::{Notes, Session, Shared, Trade};
+use super::{HistoryDrill, stage};
 
 /// Lists read in one reply.
 const PAGE: usize = 48;
@@ -98,7 +97,7 @@ impl HistoryDrill {
         for site in self.stage.all() {
             self.stage.processes.kill(site);
             std::thread::sleep(self.part / 2);
-            self.start(&[site])?;
+            stage::bring_back(&mut self.stage, &[site])?;
         }
         std::thread::sleep(self.part / 2);
         Ok(())
@@ -114,12 +113,12 @@ impl HistoryDrill {
         self.stage.start_sites(&victims)?;
         std::thread::sleep(self.part / 2);
         self.stage.link.heal();
-        self.back(&victims)?;
+        stage::await_shown(&self.stage, &victims, stage::shown(&self.stage))?;
         std::thread::sleep(self.part / 2);
         Ok(())
     }
 
-    /// Of three, one is away while the others commit; of those, one loses its disk, and the other dies. Nobody may go on without that one; when all are back,
+    /// Of three, one is away while the others commit; of those, one loses its disk, and the other dies. No site may continue without that one; when all are back,
     /// it dies again, and another leads.
     fn lost_disk(&mut self) -> LabResult {
         let keeps = self.stage.certifier()?;
@@ -129,35 +128,17 @@ impl HistoryDrill {
         self.stage.processes.kill(away);
         std::thread::sleep(self.part);
         self.stage.processes.kill(loses);
-        let own = directory_of(self.stage.dir(), loses);
-        std::fs::remove_dir_all(&own).map_err(LabError::io(format!("removing {}", own.display())))?;
+        stage::wipe(&self.stage, loses)?;
         self.stage.processes.kill(keeps);
         self.stage.start_sites(&[away, loses])?;
         std::thread::sleep(self.part);
         self.stage.start_sites(&[keeps])?;
-        self.back(&[away, loses, keeps])?;
+        stage::await_shown(&self.stage, &[away, loses, keeps], stage::shown(&self.stage))?;
         let votes = |site| sites::report(&self.stage.operator, site).is_some_and(|report| report.votes);
         self.stage.until("the wiped site's vote", |_| votes(loses))?;
         self.stage.processes.kill(keeps);
         std::thread::sleep(self.part);
-        self.start(&[keeps])
-    }
-
-    fn start(&mut self, victims: &[SiteId]) -> LabResult {
-        self.stage.start_sites(victims)?;
-        self.back(victims)
-    }
-
-    /// Until these show what any shows now.
-    fn back(&self, victims: &[SiteId]) -> LabResult {
-        let reports = sites::reports(&self.stage.operator);
-        let shown = reports.iter().map(|(_, report)| report.stable).max().unwrap_or(0);
-        self.stage.until("sites that come back", |stage| {
-            victims.iter().all(|site| {
-                sites::report(&stage.operator, *site)
-                    .is_some_and(|report| !report.recalling && report.stable >= shown)
-            })
-        })
+        stage::bring_back(&mut self.stage, &[keeps])
     }
 
     /// Waits until all is quiet, reads every list, and checks.
@@ -173,7 +154,7 @@ impl HistoryDrill {
         count(&mut found, &operations, &notes);
         operations.push(self.last_read(shared)?);
         let snapshots = || notes.iter().flat_map(|notes| notes.snapshots.iter().map(Vec::as_slice));
-        found.snapshots = snapshots().count() as u64;
+        found.snapshots.snapshots = snapshots().count() as u64;
         let imbalance = bank::check(snapshots(), ACCOUNTS as usize, MONEY);
         let anomalies = pares_isolation::check(&operations);
         found.note(&anomalies, imbalance);
