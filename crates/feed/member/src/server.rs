@@ -42,24 +42,15 @@ const FOLLOWER_NS: u64 = 5_000;
 /// The longest time between two batches, nanoseconds.
 const BATCH_NS_MAX: u64 = 10_000_000;
 
-/// What a server counts, where others can see it.
-#[derive(Clone, Copy, Debug)]
-enum Count {
-    Next,
-    Told,
-    Waiting,
-    Connections,
-    CutOff,
-    Filled,
-    Copied,
-}
-
-const COUNTERS: [&str; 7] = ["next", "told", "waiting", "connections", "cut_off", "filled", "copied"];
-
-impl From<Count> for usize {
-    fn from(count: Count) -> usize {
-        count as usize
-    }
+// docs/protocols/member.md says what each means.
+pares_roles::counters! {
+    Next "next" "Positions in its log."
+    Told "told" "Committed positions."
+    Waiting "waiting" "Unordered submissions."
+    Connections "connections" "Connections open."
+    CutOff "cut_off" "Traders disconnected."
+    Filled "filled" "Positions received from a peer."
+    Copied "copied" "Reports of the exchange copied."
 }
 
 /// A member server.
@@ -95,7 +86,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
     /// If the system was not started, or a log cannot be opened.
     pub fn open(server: u16, config: &MemberConfig, world: W, sockets: S) -> Result<Self, NodeError> {
         let keeper = Keeper::open(server, config, world.clone())?;
-        let counters = world.create_counters(&format!("member-{server}"), &COUNTERS);
+        let counters = world.create_counters(&format!("member-{server}"), COUNTERS);
         let now_ns = world.mono_ns();
         Ok(Self {
             server,
@@ -241,10 +232,10 @@ impl<W: World, S: Dial> MemberServer<W, S> {
     }
 
     fn show(&self) {
-        self.counters.set(Count::Next, self.keeper.stream.next().0);
-        self.counters.set(Count::Told, self.keeper.told().0);
-        self.counters.set(Count::Waiting, self.keeper.stream.waiting() as u64);
-        self.counters.set(Count::Connections, self.connections.count() as u64);
+        self.counters.set(Counter::Next, self.keeper.stream.next().0);
+        self.counters.set(Counter::Told, self.keeper.told().0);
+        self.counters.set(Counter::Waiting, self.keeper.stream.waiting() as u64);
+        self.counters.set(Counter::Connections, self.connections.count() as u64);
     }
 
     fn bury(&mut self, now_ns: u64) {
@@ -253,7 +244,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             Who::Dialled { peer } => links.on_lost(*peer, slot, now_ns),
             Who::Trader { trader } => {
                 cut_offs.note(*trader, cut_off);
-                counters.add(Count::CutOff, u64::from(cut_off != frame::CutOff::None));
+                counters.add(Counter::CutOff, u64::from(cut_off != frame::CutOff::None));
             }
             _ => {}
         });

@@ -170,6 +170,7 @@ impl FromStr for CrashTrigger {
 }
 
 /// Whether this node is to die somewhere, and how far it is from that.
+#[derive(Debug)]
 pub(crate) struct Crash {
     doom: Option<CrashTrigger>,
     /// Passages left, the last one included.
@@ -180,12 +181,6 @@ pub(crate) struct Crash {
     from_peer: AtomicBool,
     /// How the process ends.
     end: fn(Point) -> !,
-}
-
-impl fmt::Debug for Crash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crash").field("doom", &self.doom).finish_non_exhaustive()
-    }
 }
 
 impl Crash {

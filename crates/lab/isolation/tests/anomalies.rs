@@ -99,7 +99,7 @@ fn each_anomaly_is_found_where_it_is_and_no_other() {
 }
 
 #[test]
-fn write_skew_and_an_own_write_missed_are_allowed_under_snapshot_isolation() {
+fn write_skew_and_missed_own_writes_are_allowed() {
     for text in [SKEW, BEHIND] {
         assert_eq!(found(text).forbidden_under_snapshot_isolation(), 0);
     }

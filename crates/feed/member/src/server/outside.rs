@@ -15,7 +15,7 @@ use pares_types::ShardId;
 
 use super::connections::Connection;
 use super::keeper::Taken;
-use super::{Count, MemberServer};
+use super::{Counter, MemberServer};
 use crate::reports::CopiedTo;
 use crate::sources::{CopiedReport, MarketNews, MarketState, SourceEnded, Sources};
 use crate::world::Dial;
@@ -239,7 +239,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         match self.keeper.submit(name, says.kind(), &body) {
             Ok(taken) => {
                 self.submitted |= taken == Taken::New;
-                self.counters.add(Count::Copied, u64::from(taken == Taken::New));
+                self.counters.add(Counter::Copied, u64::from(taken == Taken::New));
                 true
             }
             Err(Refusal::Busy | Refusal::NoRoom) => false,

@@ -11,7 +11,7 @@ use pares_types::Position;
 use zerocopy::IntoBytes;
 
 use super::connections::Who;
-use super::{Count, MemberServer};
+use super::{Counter, MemberServer};
 use crate::start;
 use crate::world::Dial;
 
@@ -163,7 +163,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             return Ok(());
         }
         let taken = self.keeper.on_chunk(peer, packet)?;
-        self.counters.add(Count::Filled, taken as u64);
+        self.counters.add(Counter::Filled, taken as u64);
         let next = self.keeper.stream.next();
         self.links.asked = (taken > 0).then(|| (peer, self.world.mono_ns()));
         self.say(slot, |out| frame::write_through(out, kind::TOOK, next));

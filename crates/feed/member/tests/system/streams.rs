@@ -39,9 +39,9 @@ fn traders(rig: &Rig, count: u32) -> Vec<Follower> {
 
 /// Every trader says so much, once in each round.
 fn talk(traders: &mut [Follower], rounds: usize, text: &str) {
-    for _ in 0..rounds {
+    for round in 0..rounds {
         for trader in &mut *traders {
-            trader.say(text);
+            trader.say(&format!("{text} {round}"));
             trader.poll();
         }
     }

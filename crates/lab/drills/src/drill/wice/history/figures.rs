@@ -15,7 +15,7 @@ macro_rules! counts {
         #[derive(Clone, Debug, Default, Serialize)]
         pub(super) struct Found {
             $($(#[$is])* pub(super) $name: u64,)*
-            $($(#[$found])* $field: u64,)*
+            $($(#[$found])* pub(super) $field: u64,)*
             #[serde(flatten)]
             pub(super) snapshots: Snapshots,
             /// Sites whose content at the end is not that of the first.
