@@ -3,8 +3,8 @@
 
 use std::process::Command;
 
-/// The variables that arm the laboratory's nodes, a place where one of them dies, and what panics in the world of roles' tests. `pares` depends on nothing that has these
-/// names, so they are written out.
+/// The variables that arm the laboratory's nodes, a place where one of them dies, and what panics in the world of roles'
+/// tests. `pares` depends on nothing that has these names, so they are written out.
 const TEST_EQUIPMENT: [&str; 7] = [
     "PARES_CRASH_AT",
     "PARES_WRONG",

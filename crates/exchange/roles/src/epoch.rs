@@ -46,6 +46,7 @@ pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Res
         let why = format!("this system was started {before} times, the most that it supports");
         return Err(NodeError::Refused(why));
     }
+    assert!(epoch > *recorded, "no record bears the epoch that begins");
     lost::settle(world, config, first, on_loss)?;
     note(world, epoch)?;
     for &id in &found.unread {

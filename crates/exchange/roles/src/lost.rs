@@ -93,6 +93,7 @@ pub(crate) fn settle<W: World>(
 ) -> Result<(), NodeError> {
     let lost = Lost::find(world, config, first);
     let is_any = !lost.0.is_empty();
+    assert_eq!(is_any, lost.positions() > 0, "a shard of which something is lost has lost a position");
     if is_any && config.durability == DurabilitySetting::Disk && on_loss == OnLoss::Refuse {
         return Err(NodeError::RecordLost { lost: lost.to_string() });
     }

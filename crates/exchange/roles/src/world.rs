@@ -237,6 +237,7 @@ pub trait File: Send + 'static {
                 more => read += more,
             }
         }
+        assert_eq!(read, bytes.len(), "a file gives no more bytes than there is room for");
         Ok(())
     }
     /// Bytes in it.

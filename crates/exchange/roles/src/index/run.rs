@@ -168,6 +168,7 @@ impl Run {
             return Ok(found);
         }
         let begin = self.fences.partition_point(|fence| fence.first < key).saturating_sub(1);
+        assert!(begin < self.fences.len(), "a run that has rows has a page to begin with");
         for page in begin..self.fences.len() {
             if self.fences[page].first > key {
                 break;

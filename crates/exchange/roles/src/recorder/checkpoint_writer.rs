@@ -254,6 +254,10 @@ impl<W: World> CheckpointWriter<W> {
             }
             self.named.remove(&shard);
         }
+        let is_clean = |(shard, to): &(ShardId, Position)| {
+            self.whole.get(shard).is_none_or(|whole| whole.place().1 <= *to)
+        };
+        assert!(above.iter().all(is_clean), "no checkpoint that a wrong venue may have spoilt gets a name");
         let files = above.iter().map(|&(shard, to)| checkpoints::above(&self.world, &self.dir, shard, to));
         match files.collect::<Result<Vec<_>, _>>() {
             Ok(files) => self.remove(venue, files.concat()),

@@ -156,6 +156,9 @@ impl CheckpointIntake {
                 self.whole.remove(shard);
             }
         }
+        let is_clean =
+            |(shard, to): &(ShardId, Position)| self.whole.get(shard).is_none_or(|(at, _)| at <= to);
+        assert!(above.iter().all(is_clean), "no checkpoint that a wrong venue may have spoilt is waited for");
         self.distrusted.push(WriterCommand::Distrust(venue, above));
     }
 

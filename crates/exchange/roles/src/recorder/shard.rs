@@ -183,6 +183,7 @@ impl Contents {
         self.next.insert(shard, position.next());
         let (first, last) = self.lives.entry((shard, epoch)).or_insert((position, position));
         (*first, *last) = ((*first).min(position), (*last).max(position));
+        assert!(*first <= *last, "a life of a shard does not end before it begins");
         self.epoch = self.epoch.max(epoch);
         self.gateways.insert(record.request_id()?.gateway());
         Ok(())

@@ -52,6 +52,7 @@ impl Leaving {
     /// Whether to end now. `is_whole`: the venue has all its shards.
     pub(super) fn is_time<W: World>(&mut self, world: &W, is_whole: bool) -> bool {
         let now_ns = world.mono_ns();
+        assert!(now_ns >= self.since_ns, "the clock that a venue leaves by is never set back");
         let waited_ns = now_ns - self.since_ns;
         if waited_ns >= MOST_NS {
             return true;
