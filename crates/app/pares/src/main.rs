@@ -56,12 +56,12 @@ enum Command {
     Feed(commands::feed::Args),
     /// Test the FIX session layer: an acceptor that echoes orders
     #[command(subcommand)]
-    Fix(commands::fix::Command),
+    Fix(commands::fix::FixCommand),
     /// Serve an exchange over HTTP and WebSocket
     Web(commands::web::Args),
     /// Run a member's trading system, or use it as a trader
     #[command(subcommand)]
-    Member(commands::member::Command),
+    Member(commands::member::MemberCommand),
     /// Check a configuration, and list what to consider before production
     CheckConfig(commands::check_config::Args),
     /// Copy closed business days to an archive, or restore them
@@ -74,7 +74,7 @@ enum Command {
     Tap(commands::tap::Args),
     /// Inspect or verify a log
     #[command(subcommand)]
-    Journal(commands::journal::Command),
+    Journal(commands::journal::JournalCommand),
     /// Run and operate a database replicated between clusters of sites
     #[cfg(feature = "sites")]
     Site(pares_operator::Args),

@@ -38,7 +38,7 @@ use crate::world::World;
 
 pub(crate) use indexer::Indexer;
 pub use search::{Search, Sought};
-pub use starts::{Start, Starts, Wanted};
+pub use starts::{Starts, StreamStart, Wanted};
 
 /// What a record is asked for by: any two numbers, compared as such.
 type Key = [u64; 2];

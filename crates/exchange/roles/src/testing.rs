@@ -26,7 +26,7 @@ use crate::world::{Counters, Next, Ring, Task, Waker, World};
 /// What all handles share.
 struct Shared {
     dir: tempfile::TempDir,
-    counters: Mutex<BTreeMap<String, Arc<Numbers>>>,
+    counters: Mutex<BTreeMap<String, Arc<TestCounters>>>,
     windows: Mutex<BTreeMap<ShardId, LocalWindow>>,
     tasks: Mutex<Vec<Task>>,
     complaints: Mutex<Vec<String>>,
@@ -147,7 +147,7 @@ impl World for TestWorld {
     type Salvage = Salvage;
     type Replacement = Replacement;
     type Window = LocalWindow;
-    type Counters = Arc<Numbers>;
+    type Counters = Arc<TestCounters>;
     type Ringer = Deaf;
     type File = fs::File;
 
@@ -197,9 +197,9 @@ impl World for TestWorld {
         Ok(())
     }
 
-    fn create_counters(&self, name: &str, counters: &[&str]) -> io::Result<Arc<Numbers>> {
+    fn create_counters(&self, name: &str, counters: &[&str]) -> io::Result<Arc<TestCounters>> {
         let counter = |name: &&str| ((*name).to_owned(), AtomicU64::new(0));
-        let numbers = Arc::new(Numbers(counters.iter().map(counter).collect()));
+        let numbers = Arc::new(TestCounters(counters.iter().map(counter).collect()));
         self.0.counters.lock().unwrap().insert(name.into(), Arc::clone(&numbers));
         Ok(numbers)
     }
@@ -289,9 +289,9 @@ impl World for TestWorld {
     }
 }
 
-pub struct Numbers(Vec<(String, AtomicU64)>);
+pub struct TestCounters(Vec<(String, AtomicU64)>);
 
-impl Counters for Arc<Numbers> {
+impl Counters for Arc<TestCounters> {
     fn set(&self, counter: impl Into<usize>, value: u64) {
         self.0[counter.into()].1.store(value, Ordering::Relaxed);
     }

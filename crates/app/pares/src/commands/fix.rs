@@ -9,7 +9,7 @@ use crate::error::{CommandError, CommandResult};
 
 /// The commands of `pares fix`.
 #[derive(clap::Subcommand)]
-pub enum Command {
+pub enum FixCommand {
     /// Accept sessions TW42 (FIX 4.2) and TW44 (FIX 4.4) as ISLD, and echo orders
     ///
     /// It runs the shipped session layer, for acceptance tests of FIX engines; nothing reaches an exchange.
@@ -24,8 +24,8 @@ pub enum Command {
 ///
 /// # Errors
 /// If the address cannot be had.
-pub fn run(command: &Command) -> CommandResult {
-    let Command::AtEcho { listen } = *command;
+pub fn run(command: &FixCommand) -> CommandResult {
+    let FixCommand::AtEcho { listen } = *command;
     let served = AcceptorSockets::listen(listen, EchoAcceptor::default()).and_then(|mut sockets| {
         pares_text::say!("listening on {}", sockets.address()?);
         sockets.run()

@@ -16,7 +16,7 @@ use crate::error::CommandResult;
 
 /// The commands of `pares journal`.
 #[derive(clap::Subcommand)]
-pub enum Command {
+pub enum JournalCommand {
     /// Print a log's marks, segments and records
     Inspect(inspect::Args),
     /// Verify every checksum of a log; fails on damage, and prints what to do
@@ -29,10 +29,10 @@ pub enum Command {
 ///
 /// # Errors
 /// If there is no log, it cannot be read, or it is damaged.
-pub fn run(command: &Command) -> CommandResult {
+pub fn run(command: &JournalCommand) -> CommandResult {
     match command {
-        Command::Inspect(args) => inspect::run(args),
-        Command::Verify(args) => verify::run(args),
-        Command::Cut(args) => cut::run(args),
+        JournalCommand::Inspect(args) => inspect::run(args),
+        JournalCommand::Verify(args) => verify::run(args),
+        JournalCommand::Cut(args) => cut::run(args),
     }
 }

@@ -23,7 +23,7 @@ const RESTART_MAX: Duration = Duration::from_secs(4);
 
 /// The commands of `pares member`.
 #[derive(clap::Subcommand)]
-pub enum Command {
+pub enum MemberCommand {
     /// Start a member's servers and keep them running until Ctrl-C
     Up(up::Args),
     /// Follow the member's stream: messages, quotes, notes, and the member's orders and fills
@@ -42,14 +42,14 @@ pub enum Command {
 ///
 /// # Errors
 /// As the command says.
-pub fn run(command: &Command) -> CommandResult {
+pub fn run(command: &MemberCommand) -> CommandResult {
     match command {
-        Command::Up(args) => up::run(args),
-        Command::Watch(args) => watch::run(args),
-        Command::Say(args) => say::run(args),
-        Command::Terminal(args) => terminal::run(args),
-        Command::Stat(args) => stat::run(args),
-        Command::Server(args) => server::run(args),
+        MemberCommand::Up(args) => up::run(args),
+        MemberCommand::Watch(args) => watch::run(args),
+        MemberCommand::Say(args) => say::run(args),
+        MemberCommand::Terminal(args) => terminal::run(args),
+        MemberCommand::Stat(args) => stat::run(args),
+        MemberCommand::Server(args) => server::run(args),
     }
 }
 

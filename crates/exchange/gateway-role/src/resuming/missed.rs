@@ -3,7 +3,7 @@
 use pares_config::NodeId;
 use pares_gateway::Gateway;
 use pares_log::{LogReader, ReadError};
-use pares_roles::index::{Start, Wanted};
+use pares_roles::index::{StreamStart, Wanted};
 use pares_roles::world::{Counters, Sockets, World};
 use pares_roles::{NodeError, repair_asked};
 use pares_stream::Told;
@@ -33,7 +33,7 @@ pub(super) struct Missed<W: World> {
 /// How far a log was read.
 #[derive(Clone, Copy)]
 struct Place {
-    at: Start,
+    at: StreamStart,
     /// Since when it has nothing to read; when it may be read.
     behind_since_ns: Option<u64>,
     not_before_ns: u64,
@@ -70,7 +70,7 @@ pub(super) enum Portion {
 
 impl<W: World> Missed<W> {
     /// From the place that was found. One that comes from another log, which failed, is not read at once.
-    pub(super) fn new(wanted: Wanted, start: Start, now_ns: u64) -> Self {
+    pub(super) fn new(wanted: Wanted, start: StreamStart, now_ns: u64) -> Self {
         assert!(
             start.counted < wanted.next,
             "a log is read from a place that is not behind the wanted message"
@@ -180,7 +180,7 @@ impl<W: World> Missed<W> {
 /// next of the shard.
 fn tell_record(
     payload: &[u8],
-    at: &mut Start,
+    at: &mut StreamStart,
     wanted: &mut Wanted,
     events: &mut Vec<Event>,
     output: &mut Vec<u8>,

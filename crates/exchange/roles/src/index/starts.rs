@@ -39,7 +39,7 @@ pub struct Wanted {
 
 /// A place of a recorder's log that is not behind the wanted message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct StreamStart {
     /// Whose log it is.
     pub recorder: RecorderId,
     /// Where in it.
@@ -50,7 +50,7 @@ pub struct Start {
     pub counted: u64,
 }
 
-impl Start {
+impl StreamStart {
     /// Where a recorder's log begins.
     pub(super) fn beginning(recorder: RecorderId) -> Self {
         Self { recorder, offset: Offset::START, position: Position(0), counted: 0 }
@@ -60,7 +60,7 @@ impl Start {
 /// The way to the task that looks.
 pub struct Starts {
     to_task: Sender<Wanted>,
-    from_task: Receiver<(Wanted, Result<Start, u64>)>,
+    from_task: Receiver<(Wanted, Result<StreamStart, u64>)>,
     waker: Waker,
 }
 
@@ -96,14 +96,14 @@ impl Starts {
 
     /// The next one that was looked for; without a place, the number of the oldest message that is kept, 0 if none is known.
     #[must_use]
-    pub fn next(&self) -> Option<(Wanted, Result<Start, u64>)> {
+    pub fn next(&self) -> Option<(Wanted, Result<StreamStart, u64>)> {
         self.from_task.try_recv().ok()
     }
 }
 
 /// The best place that any run says, or any checkpoint, or the beginning of a whole log; without one the number of the oldest message
 /// that is kept, 0 if none is known.
-pub(super) fn start(world: &impl World, recorders: u16, wanted: &Wanted) -> Result<Start, u64> {
+pub(super) fn start(world: &impl World, recorders: u16, wanted: &Wanted) -> Result<StreamStart, u64> {
     assert!(wanted.recorder.0 < recorders, "it is looked for at a recorder of this system first");
     let from = |others: u16| (0..others).map(|at| RecorderId((wanted.recorder.0 + at) % recorders));
     let asked = if wanted.elsewhere { recorders } else { 1 };
@@ -124,10 +124,10 @@ pub(super) fn start(world: &impl World, recorders: u16, wanted: &Wanted) -> Resu
     }
     let begins = |recorder| Some((released(world, recorder)?, recorder));
     match from(recorders).filter_map(begins).min_by_key(|(released, _)| *released) {
-        Some((Offset::START, recorder)) => Ok(Start::beginning(recorder)),
+        Some((Offset::START, recorder)) => Ok(StreamStart::beginning(recorder)),
         Some(_) => by_checkpoint(),
         // None can be read now.
-        None => Ok(Start::beginning(wanted.recorder)),
+        None => Ok(StreamStart::beginning(wanted.recorder)),
     }
 }
 
@@ -138,14 +138,14 @@ fn released(world: &impl World, recorder: RecorderId) -> Option<Offset> {
 }
 
 /// By the newest checkpoint of the shard that is not behind the wanted message.
-fn start_at_checkpoint<W: World>(world: &W, recorder: RecorderId, wanted: &Wanted) -> Option<Start> {
+fn start_at_checkpoint<W: World>(world: &W, recorder: RecorderId, wanted: &Wanted) -> Option<StreamStart> {
     let released = released(world, recorder)?;
     let stored = checkpoints::stored_by(world, recorder, wanted.shard).ok()?;
     stored.iter().filter(|stored| stored.replay_from() >= released).find_map(|stored| {
         let (view, ..) = checkpoint::view(wanted.shard, &stored.read(world, || {})?).ok()?;
         let told = view.told.iter().find(|(member, _)| *member == wanted.member);
         let counted = told.map_or(0, |(_, number)| *number);
-        let start = Start { recorder, offset: stored.replay_from(), position: view.position, counted };
+        let start = StreamStart { recorder, offset: stored.replay_from(), position: view.position, counted };
         (counted < wanted.next).then_some(start)
     })
 }
@@ -163,7 +163,7 @@ fn oldest_at<W: World>(world: &W, recorder: RecorderId, wanted: &Wanted) -> Opti
 }
 
 /// None at a recorder that everything was started without: what the start gave up is in its log.
-fn start_at<W: World>(world: &W, recorder: RecorderId, wanted: &Wanted) -> Option<Start> {
+fn start_at<W: World>(world: &W, recorder: RecorderId, wanted: &Wanted) -> Option<StreamStart> {
     if left_out::is_noted(world, recorder) {
         return None;
     }
@@ -180,7 +180,12 @@ fn start_at<W: World>(world: &W, recorder: RecorderId, wanted: &Wanted) -> Optio
         };
         let (offset, counted) = (Offset(row.offset), row.key[1].checked_sub(1)?);
         let is_kept = offset >= reader.released();
-        return position.filter(|_| is_kept).map(|position| Start { recorder, offset, position, counted });
+        return position.filter(|_| is_kept).map(|position| StreamStart {
+            recorder,
+            offset,
+            position,
+            counted,
+        });
     }
     None
 }

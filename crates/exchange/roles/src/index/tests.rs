@@ -114,7 +114,7 @@ fn wanted(number: u64) -> Wanted {
     }
 }
 
-fn stream_of(world: &TestWorld, number: u64) -> Start {
+fn stream_of(world: &TestWorld, number: u64) -> StreamStart {
     start(world, 1, &wanted(number)).unwrap()
 }
 
@@ -128,15 +128,19 @@ fn stream_read_from_wanted_message_or_unindexed_part() {
         let offset = if number < 3_000 { place } else { places[3_000] };
         // Of the member's orders, which are seven apart.
         let counted = if number < 3_000 { number / 7 } else { (3_000_u64 - number % 7).div_ceil(7) };
-        let start = Start { recorder: RECORDER, offset: Offset(offset), position: Position(from), counted };
+        let start =
+            StreamStart { recorder: RECORDER, offset: Offset(offset), position: Position(from), counted };
         assert_eq!(stream_of(&world, number), start, "{number}");
     }
     let other = Wanted { member: MemberId(9), ..wanted(9) };
-    let behind =
-        Start { offset: Offset(places[3_000]), position: Position(3_000), ..Start::beginning(RECORDER) };
+    let behind = StreamStart {
+        offset: Offset(places[3_000]),
+        position: Position(3_000),
+        ..StreamStart::beginning(RECORDER)
+    };
     assert_eq!(start(&world, 1, &other), Ok(behind), "who was told nothing so far");
     let of_another_shard = Wanted { shard: ShardId(1), ..wanted(9) };
-    assert_eq!(start(&world, 1, &of_another_shard), Ok(Start::beginning(RECORDER)));
+    assert_eq!(start(&world, 1, &of_another_shard), Ok(StreamStart::beginning(RECORDER)));
 }
 
 #[test]
