@@ -94,3 +94,25 @@ fn a_server_that_is_slow_and_says_a_byte_at_a_time_is_heard_out() {
     assert!(matches!(replies[0], BrokerReply::Held { shares: 10, price_cents: 1_000, .. }), "{replies:?}");
     assert!(replies[1..].iter().all(|reply| matches!(reply, BrokerReply::Price { price_cents: 1_000, .. })));
 }
+
+#[test]
+fn command_refused_for_wrong_clock_still_asks_for_stamp() {
+    let (address, hits) = server(|stream, asked| {
+        let back_ms = if asked.starts_with("T,") { 0 } else { HOUR_MS };
+        drop(writeln!(stream, "1.00,{asked},{},key", now_ms() - back_ms));
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let mut floor = Floor::alone(dir.path(), Promise::Os, None, address, None).unwrap();
+    for line in ["[1] QUOTE,al,T", "[2] QUOTE,al,S", "[3] QUOTE,al,U", "[4] QUOTE,al,V"] {
+        floor.arrives(WorkloadLine::parse(line.as_bytes()).unwrap()).unwrap();
+        while floor.turn().unwrap().is_empty() {}
+    }
+    let line = WorkloadLine::parse(b"[5] ADD,jo,1.00").unwrap();
+    let refused = floor.arrives_as(0, line, CommandOrder::Arrival { name: None });
+    assert_eq!(refused, Err(NotTaken::Clock));
+    let deadline = Instant::now() + std::time::Duration::from_secs(60);
+    while hits.load(Ordering::Relaxed) < 5 {
+        assert!(Instant::now() < deadline, "the server is asked for a stamp");
+        floor.turn().unwrap();
+    }
+}
