@@ -1,7 +1,7 @@
 //! Members that trade over HTTP, and hear over WebSocket what happens: a client, small and of our own.
 //!
-//! It signs on at one of the exchange's servers; a token is of that server alone, so at the next one it signs on again. What is unanswered it asks again there under the same
-//! names. Over WebSocket it follows its stream of each shard, and says at the next server which number comes next for it.
+//! It signs on at one of the exchange's servers; a token is of that server alone, so at the next one it signs on again. What is unanswered it asks
+//! again there under the same names. Over WebSocket it follows its stream of each shard, and says at the next server which number comes next for it.
 //!
 //! | module | what |
 //! |---|---|

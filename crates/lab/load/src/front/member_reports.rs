@@ -1,7 +1,7 @@
 //! What members received, over whichever protocol.
 //!
-//! What members receive has a place in the record: `SHARD-POSITION-A` of what became of a request, `SHARD-POSITION-INDEX-NAME` of a trade. FIX has it as ExecID. So what a
-//! member received can be compared with the record later; and what comes a second time must say that it may have been sent before.
+//! What members receive has a place in the record: `SHARD-POSITION-A` of what became of a request, `SHARD-POSITION-INDEX-NAME` of a trade. FIX has it
+//! as ExecID. So what a member received can be compared with the record later; and what comes a second time must say that it may have been sent before.
 
 use std::collections::HashSet;
 use std::sync::Mutex;

@@ -1,7 +1,7 @@
 //! What members over a standard protocol must have been told, by the record.
 //!
-//! What they receive has a place there: `SHARD-POSITION-A` what became of a request, `SHARD-POSITION-INDEX-NAME` a trade, `SHARD-Nn` all else, n being its number in the member's
-//! stream of that shard. FIX has these as ExecID. So the record alone says which ones each member must have.
+//! What they receive has a place there: `SHARD-POSITION-A` what became of a request, `SHARD-POSITION-INDEX-NAME` a trade, `SHARD-Nn` all else,
+//! n being its number in the member's stream of that shard. FIX has these as ExecID. So the record alone says which ones each member must have.
 
 use std::collections::BTreeMap;
 
