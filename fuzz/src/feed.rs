@@ -1,4 +1,4 @@
-//! Market data: what anybody can send to a receiver or a replayer, and what lies in a publisher's log.
+//! Market data: what any process can send to a receiver or a replayer, and what lies in a publisher's log.
 
 use std::cell::RefCell;
 

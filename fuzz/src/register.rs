@@ -1,4 +1,4 @@
-//! The register as words: who takes part, in a checkpoint.
+//! The register as words: who participates, in a checkpoint.
 
 use std::iter::successors;
 

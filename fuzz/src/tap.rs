@@ -11,7 +11,7 @@ use zerocopy::little_endian::U64;
 
 const DOORS: [TapDoor; 3] = [TapDoor::Binary, TapDoor::Fix, TapDoor::Ouch];
 
-/// Entries, each behind its length, as `pares tap` reads them. A message ends in the piece that it is told with, or has waited; and no more is missing than there was.
+/// Entries, each behind its length, as `pares tap` reads them. A message ends in the piece that it is reported with, or has waited; and no more is missing than there was.
 pub fn entries(bytes: &[u8]) {
     let (mut tape, mut talks) = (Tape::default(), Vec::<TapedTalk>::new());
     for record in blocks(bytes) {

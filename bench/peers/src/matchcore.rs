@@ -1,10 +1,10 @@
 //! The book of the crate `matchcore`.
 //!
 //! It names an order by the number of the command that entered it and wants those without gaps from 0, so a table leads from
-//! our order ids to its own, as in the survey's adapters; the table is read at random, which costs what looking an order up by
-//! a name given from outside costs anybody. It takes an amended quantity as what shall be *left*, so the table also
-//! keeps what was executed. Both are the adapter's cost, not the book's: 16 bytes per order, one line of memory per message.
-//! Trades come back in a vector of each command's outcome, from which they are copied to the reports.
+//! our order ids to its own, as in the survey's adapters; the table is read at random, which is what any engine pays to look
+//! an order up by a name given from outside. It takes an amended quantity as what shall be *left*, so the table also keeps
+//! what was executed. Both are the adapter's cost, not the book's: 16 bytes per order, one line of memory per message. Trades
+//! come back in a vector of each command's outcome, from which they are copied to the reports.
 
 use matchcore::{
     AmendCmd, AmendPatch, CancelCmd, Command, CommandKind, CommandMeta, CommandOutcome, CommandReport,

@@ -1,8 +1,8 @@
 //! The book of the crate `obcore`.
 //!
-//! It first evaluates an order against the book, which does not change, and says by instructions what shall happen; each is told here and then
-//! applied. Orders are the user's own type; ours also carries what was executed before an amend. It has no amend: an order is
-//! cancelled and entered again under its id, as its users must do, and so loses its place also where shares are taken away.
+//! It first evaluates an order against the book, which does not change, and says by instructions what shall happen; each is reported here and
+//! then applied. Orders are the user's own type; ours also carries what was executed before an amend. It has no amend: an order is cancelled
+//! and entered again under its id, as its users must do, and so loses its place also where shares are taken away.
 
 use obcore::{Evaluator, Instruction, Msg, Op, OrderBook, OrderInterface, TIF};
 use pares_books::{Engine, Output, Report, ReportKind};

@@ -3,10 +3,10 @@
 //! It may be used from many threads at once and pays for that with every order: shared counters, maps that lock, trades in
 //! vectors of their own. Measured here on one thread, that is all cost and no gain.
 //!
-//! Trades made by an amend, and those of an order whose rest is cancelled, are told to a listener only, so all are taken from it; the
-//! listener must be shareable, hence a mutex that is never contended (some ten nanoseconds per message). The clock it is
-//! given counts instead of asking the system. It knows our order ids as they are. An amended quantity is what shall be
-//! left, so a table keeps what was executed; and the price, as only an amend of the quantity alone lets an order keep its place.
+//! The book reports trades made by an amend, and those of an order whose rest is cancelled, to a listener only, so all are taken from
+//! it; the listener must be shareable, hence a mutex that is never contended (some ten nanoseconds per message). The clock it is
+//! given counts instead of asking the system. It knows our order ids as they are. An amended quantity is what shall be left, so a
+//! table keeps what was executed; and the price, as only an amend of the quantity alone lets an order keep its place.
 
 use std::sync::{Arc, Mutex};
 

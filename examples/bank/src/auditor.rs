@@ -1,7 +1,7 @@
 //! Auditors: one for each site. Ten times a second each asks its site how it is, and for the total of all balances and the lowest.
 //!
-//! They read the stable version: without asking other sites, without waiting, and without anybody waiting for them. So a site that is cut off
-//! or has been declared lost has a total too, of its past; and it must be the same as everybody's.
+//! They read the stable version: without asking other sites, without waiting, and without any client waiting for them. So a site that is cut
+//! off or has been declared lost has a total too, of its past; and it must be the same as all others'.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

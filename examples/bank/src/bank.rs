@@ -173,7 +173,7 @@ fn amount(text: &str) -> Result<i64, ApplicationError> {
     }
 }
 
-/// The client is told, and nothing has changed.
+/// The client receives the reason, and nothing has changed.
 fn refuse<T>(why: impl Into<String>) -> Result<T, ApplicationError> {
     Err(ApplicationError::Refused(why.into()))
 }

@@ -1,4 +1,4 @@
-//! What tellers and auditors write down, and everybody looks at.
+//! What tellers and auditors write down, and all parts of the demonstration read.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,7 +95,7 @@ impl Board {
         self.sights.values().max_by_key(|sight| (sight.era, sight.stable))
     }
 
-    /// Whether a cluster counts among the living, and which sites of it answer.
+    /// Whether a cluster is live.
     pub fn lives(&self, cluster: u8) -> bool {
         self.latest().is_some_and(|sight| sight.live.contains(&cluster))
     }

@@ -20,7 +20,7 @@ pub struct Findings {
     pub missing: u64,
     /// Slips that are in them with another sum than their own: done twice, or half.
     pub not_once: u64,
-    /// Slips that are in them though the teller was told that nothing had changed.
+    /// Slips that are in them though the teller received the answer that nothing had changed.
     pub denied: u64,
     /// Accounts whose balance is not the sum of their entries.
     pub unbalanced: u64,

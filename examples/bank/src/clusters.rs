@@ -1,7 +1,7 @@
 //! Two clusters of sites on this machine, as far apart as one likes: processes that can be killed, a link that can be cut.
 //!
 //! Everything lies in a temporary directory. The sites' addresses are on a loopback address of this run's own (127.0.0.0/8 is all ours): a port
-//! of 127.0.0.1 could be taken by somebody's outgoing connection while its site is down.
+//! of 127.0.0.1 could be taken by another process's outgoing connection while its site is down.
 
 use std::collections::BTreeMap;
 use std::error::Error;

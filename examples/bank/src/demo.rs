@@ -8,7 +8,7 @@ use crate::order::Order;
 
 /// How many times the script stops to let one watch.
 const PAUSES: u32 = 12;
-/// Answers after which a cluster's tellers count as at work again.
+/// Answers after which a cluster's tellers count as active again.
 const AT_WORK: u64 = 5;
 
 /// Runs the script; about `time` long, if nothing takes longer.
@@ -95,7 +95,7 @@ fn cluster(desk: &mut Desk, pause: Duration) -> Result<(), Leave> {
     desk.watch(pause)
 }
 
-/// Strikes, and says when the tellers of both clusters are at work again.
+/// Strikes, and says when the tellers of both clusters are active again.
 fn struck(desk: &mut Desk, order: Order, pause: Duration) -> Result<(), Leave> {
     for tally in desk.board.lock().tallies.values_mut() {
         tally.take_quiet();

@@ -15,7 +15,7 @@ use crate::screen::{Screen, lines};
 
 /// Long enough for anything, on a machine that is busy.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// A decision that has had no effect for so long is told again.
+/// A decision that has had no effect for so long is sent again.
 const AGAIN: Duration = Duration::from_secs(3);
 const REFRESH: Duration = Duration::from_millis(100);
 

@@ -23,7 +23,7 @@ pub enum Order {
     Start(Option<SiteId>),
     /// Declare a cluster lost.
     Lost(u8),
-    /// Let a cluster take part again.
+    /// Let a cluster participate again.
     Admit(u8),
     /// Certify in that cluster from now on.
     Move(u8),

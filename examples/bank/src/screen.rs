@@ -10,7 +10,7 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode, size};
 use crate::board::Board;
 use crate::clusters::{CLUSTERS, Clusters};
 
-/// Without a terminal, the state is told so often.
+/// Without a terminal, the state is printed so often.
 const TOLD_EVERY: Duration = Duration::from_secs(2);
 
 /// Where everything is said.
@@ -22,7 +22,7 @@ pub enum Screen {
         /// Not yet ended by Enter.
         typed: String,
     },
-    /// Lines. When the state was told last.
+    /// Lines. When the state was printed last.
     Plain {
         /// When.
         told: Instant,
@@ -46,7 +46,7 @@ impl Screen {
             Self::Terminal { drawn, .. } => {
                 let text = text.replace('\n', "\r\n");
                 print(&format!("{}{text}\r\n", back(*drawn)));
-                *drawn = 0; // drawn anew below what was said
+                *drawn = 0; // drawn again below what was said
             }
         }
     }
@@ -115,7 +115,7 @@ fn back(drawn: usize) -> String {
 }
 
 fn print(text: &str) {
-    // If nobody reads it any more, the bank is closed by the signal that comes with it, or goes on to its end.
+    // If nobody reads it any more, the bank is closed by the signal that comes with it, or continues to its end.
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes());
     let _ = out.flush();

@@ -17,7 +17,7 @@ use crate::board::INSTRUMENTS;
 const PAGE: &str = "127.0.0.1:8420";
 /// A system that starts says within a second or two where its pages are; on a machine that is busy much later.
 const START_MAX: Duration = Duration::from_secs(180);
-/// One that is told to stop ends within this time: each of its processes has five seconds.
+/// An exchange that receives a request to stop ends within this time: each of its processes has five seconds.
 const STOP_MAX: Duration = Duration::from_secs(20);
 /// So that members of one that dies have another.
 const GATEWAYS: usize = 2;
@@ -76,7 +76,7 @@ impl Exchange {
         (0..GATEWAYS).map(|gateway| self.dir().join(format!("run/gateway-{gateway}.addr"))).collect()
     }
 
-    /// Waits until its pages are served, and says where; nothing if it is told to stop before.
+    /// Waits until its pages are served, and says where; nothing if `stop` is set before.
     ///
     /// # Errors
     /// If it does not come up.

@@ -8,7 +8,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`exchange`] | `pares up` in a folder of its own |
-//! | [`trader`] | a member's program: orders around a price; when its gateway dies it goes on at another |
+//! | [`trader`] | a member's program: orders around a price; when its gateway dies it continues at another |
 //! | [`board`] | what the traders have come to |
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a program talks
 #![allow(unreachable_pub)] // and has no outside: `pub` here means "for the other modules"
@@ -96,7 +96,7 @@ fn start_traders(
     (1..=TRADERS).map(start).collect()
 }
 
-/// Says what happens, until it is told to stop.
+/// Says what happens, until `stop` is set.
 ///
 /// # Errors
 /// If the exchange has ended by itself.

@@ -55,10 +55,10 @@ impl Trader {
         }
     }
 
-    /// Trades until it is told to stop; on another connection whenever one is lost.
+    /// Trades until `stop` is set; on another connection whenever one is lost.
     pub fn run(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
-            // What ends a connection is no matter: another gateway goes on.
+            // What ends a connection is no matter: another gateway continues.
             if self.connect().is_none_or(|mut client| self.trade(&mut client, stop).is_err()) {
                 self.at = (self.at + 1) % self.gateways.len();
                 std::thread::sleep(RETRY);
@@ -141,7 +141,7 @@ impl Trader {
             self.board.answered(sent.map(|sent| sent.elapsed()).unwrap_or_default());
         }
         match update {
-            // Both sides are told of a trade.
+            // Both sides receive a report of a trade.
             Update::Trade(trade) if trade.role == Role::Incoming => {
                 let instrument = trade.instrument.0 as usize - 1;
                 self.board.traded(instrument, trade.price);

@@ -1,4 +1,4 @@
-//! The whole demonstration, with real processes: who trades goes on when a gateway is killed, and nothing is left behind.
+//! The whole demonstration, with real processes: traders continue when a gateway is killed, and nothing is left behind.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 #![allow(clippy::print_stdout)] // a test that skips says why
 

@@ -60,7 +60,7 @@ impl<B: Book> Books<B> {
         }
     }
 
-    /// An order of more trades than a step may make goes on at the requests that follow; here nobody else's come before it is done.
+    /// An order of more trades than a step may make continues at the requests that follow; here no other request comes before it is done.
     #[cold]
     fn finish(&mut self, request: &Request, number: u64, out: &mut impl Output) {
         while self.book(request.instrument).trading().unfinished.is_some() {

@@ -66,7 +66,7 @@ impl Hand {
     }
 }
 
-// What is drawn anew between finding and clicking is found again.
+// What the page redraws between finding and clicking is found again.
 async fn click(page: &Tab, css: &str) {
     for _ in 0..CLICKS_MAX {
         if page.find(css).await.click().await.is_ok() {

@@ -1,13 +1,13 @@
-//! `pares drill`: does anybody notice when a part of the exchange dies, sleeps, loses its disk, is flooded or is wrong?
+//! `pares drill`: do clients notice when a part of the exchange dies, sleeps, loses its disk, is flooded or is wrong?
 //!
 //! ```text
-//!  | quiet: 40 ms | the blow, at a random instant | what was hit comes back ... is in step | quiet | blow ...
+//!  | quiet: 40 ms | the fault at a random instant | what was hit comes back ... is in step | quiet | fault ...
 //!    longest gap    longest gap                     latencies "resync"
 //!    = baseline     = the figure                    and longest gap, into the figure too
 //! ```
-//! Quiet stretches of the same length lie between the blows of the same run, so the baseline has seen the same
-//! machine in the same minutes. When all is over the recorders' logs are read and held against each other and
-//! against what the clients were told.
+//! Quiet stretches of the same length lie between the faults of the same run, so the baseline has seen the
+//! same machine in the same minutes. At the end the recorders' logs are read and compared with each other and
+//! with what the clients received.
 //!
 //! | module | what |
 //! |---|---|
@@ -26,7 +26,7 @@
 //! | `days` | business days that are closed, archived and dropped; a copy of a running system |
 //! | `feed` | market data while publishers, replayers and lines die |
 //! | `wice` | replication between clusters: what it costs, and everything that can die there |
-//! | `history` (in `wice`) | what clients of sites read and were told, checked for isolation |
+//! | `history` (in `wice`) | what clients of sites read and received, checked for isolation |
 //! | `kill_front` | kill gateways and servers under members that speak FIX, OUCH or HTTP |
 //! | `bad_input` | guests that nobody wants, at every port |
 //! | `poison` | a request that brings the matching engine down at every venue |
@@ -196,7 +196,7 @@ pub struct Args {
     load: setup::Args,
 }
 
-/// Reads a blow. A word that is none is told all drills, those too that are commands of their own.
+/// Reads a fault. For a word that is none the error lists all drills, those too that are commands of their own.
 fn blows() -> impl TypedValueParser<Value = FaultKind> {
     let blows = FaultKind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let drills = Own::augment_subcommands(Command::new("drill"));

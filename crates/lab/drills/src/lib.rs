@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`drill`] | does anybody notice when a part dies, sleeps, loses its disk, is flooded or is wrong? |
+//! | [`drill`] | do clients notice when a part dies, sleeps, loses its disk, is flooded or is wrong? |
 //! | `feed` | market data, received over lines that lose, and held against the record |
 //! | [`demo`] | the same to look at |
 //! | `recorded` | recorders' logs for tests of audits |

@@ -14,7 +14,7 @@
 //! | `day` | the recording, surveyed before anything starts |
 //! | `driver` | commands out, answers in, a window of them in flight |
 //! | `schedule` | when the leading venue is killed |
-//! | `ledger` | what the client was told of each command |
+//! | `ledger` | what the client received for each command |
 //! | `records` | what the recorders hold, against the ledger |
 //! | `market` | the record as market data: a receiver's book against the venue's and the published rows |
 //! | `figures` | what it all gave, and the verdict |

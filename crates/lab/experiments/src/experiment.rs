@@ -1,7 +1,7 @@
 //! `pares experiment`: each figure and table of paper 1, section 6, paper 5's plots, paper 3's figure 5, paper 2's figures 4 to 8 and paper 4's 6.2 to 6.4, measured here.
 //!
 //! A claim to be better than a paper is worth what its figures are worth: taken on a named machine, at a named commit, by a
-//! command that anybody can give again. So each experiment writes its data as CSV, its chart as SVG, and a section of
+//! command that any reader can run again. So each experiment writes its data as CSV, its chart as SVG, and a section of
 //! `results.md` with the paper's figures beside ours; a section stands between marks of its own and is replaced alone.
 //!
 //! | module | what |

@@ -175,7 +175,7 @@ pub(crate) struct Crash {
     doom: Option<CrashTrigger>,
     /// Passages left, the last one included.
     left: AtomicU64,
-    /// Whether the node has come so far that it takes part.
+    /// Whether the node has come so far that it participates.
     open: AtomicBool,
     /// Whether the last result was read from a peer's log.
     from_peer: AtomicBool,
@@ -209,7 +209,7 @@ impl Crash {
         self.doom.is_some()
     }
 
-    /// The node takes part from now on.
+    /// The node participates from now on.
     pub(crate) fn opened(&self) {
         self.open.store(true, Ordering::Relaxed);
     }

@@ -101,8 +101,8 @@ impl BookMirror {
         self.orders.len()
     }
 
-    /// Fills reported for orders that do not rest here or have fewer shares: somebody else trades in
-    /// the instrument, or the exchange is wrong.
+    /// Fills reported for orders that do not rest here or have fewer shares: another member trades in the
+    /// instrument, or the exchange is wrong.
     #[must_use]
     pub fn strangers(&self) -> u64 {
         self.strangers

@@ -220,7 +220,7 @@ impl InstrumentFlow {
         limit(side, self.price(price_ticks), quantity, TimeInForce::Day)
     }
 
-    /// Half of the amends shrink the order and keep its priority; the others quote it anew.
+    /// Half of the amends shrink the order and keep its priority; the others quote it again.
     fn amend(&mut self, random: &mut Random) -> (MemberId, FlowAction) {
         let place = random.below(self.live.len() as u64) as usize;
         let shrinks = random.percent(50);

@@ -9,11 +9,11 @@
 //! | replacement | cancel, then a day limit order |
 //!
 //! **Executions out of turn.** If the named order is not first in our queue, or a better price is open, an
-//! IOC would rightly hit somebody else. Sending it and mending two orders afterwards would put figures on
-//! the tape that nobody traded; so no IOC is sent, the named order gives up the executed shares by amend or
-//! cancel, and the execution counts as one *not* at the head of its queue. In the published samples these
-//! are 1 in 200 to 400: at the open, where LOBSTER shows a resting order's submission late, so that a seed
-//! stands ahead of it; and pairs of orders that the exchange itself executed out of their order of arrival.
+//! IOC would rightly hit another order. Sending it and mending two orders afterwards would put trades on the
+//! tape that never happened; so no IOC is sent, the named order gives up the executed shares by amend or
+//! cancel, and the execution counts as one *not* at the head of its queue. In the published samples these are
+//! 1 in 200 to 400: at the open, where LOBSTER shows a resting order's submission late, so that a seed stands
+//! ahead of it; and pairs of orders that the exchange itself executed out of their order of arrival.
 //!
 //! **Orders never seen.** A recording of the best N levels starts in mid-day and says nothing about levels
 //! outside the window, so shares appear that no submission explains. They are entered as one *seed* order

@@ -18,7 +18,7 @@ pub enum Anomaly {
     Unusable,
     /// A cycle of writes.
     G0,
-    /// A read of what was told not to be done.
+    /// A read of what was reported as not done.
     G1a,
     /// A read of a version that its writer replaced in the same transaction.
     G1b,

@@ -26,11 +26,11 @@ pub struct Element(pub u64);
 pub enum MicroOperation {
     /// An element was put at the end of a list.
     Append(ListName, Element),
-    /// A list was read; nothing is known of it if the client was told nothing.
+    /// A list was read; nothing is known of it if the client received no answer.
     Read(ListName, Option<Vec<Element>>),
 }
 
-/// What the client was told.
+/// What the client received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It is done.

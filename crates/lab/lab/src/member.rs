@@ -16,7 +16,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Runs the server until it is told to stop.
+/// Runs the server until it receives a request to stop.
 ///
 /// # Errors
 /// Whatever ends it otherwise.

@@ -16,7 +16,7 @@ pub struct Args {
     dir: PathBuf,
 }
 
-/// Runs the node until it is told to stop.
+/// Runs the node until it receives a request to stop.
 ///
 /// # Errors
 /// Whatever ends it otherwise.

@@ -184,7 +184,7 @@ fn sites_clusters_and_link_die_under_load_losing_nothing() {
 fn site_client_history_is_snapshot_isolated_despite_kills() {
     let figures = figures("history --seconds-per-part 0.6 --sessions 2");
     let cycles = ["g0", "g1a", "g1b", "g1c", "g_single", "lost_updates", "lost_appends", "total_off"];
-    // Blows were felt: some outcomes are unknown.
+    // The faults had effects: some outcomes are unknown.
     check(&figures, &cycles, &["unknown"]);
     check(&figures, &["read_your_writes", "monotonic_reads"], &[]);
     let scenarios = figures["scenarios"].as_array().unwrap();

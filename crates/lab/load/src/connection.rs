@@ -6,7 +6,7 @@ use pares_types::{ClientOrderId, ClientRequest};
 
 use crate::error::LabError;
 
-/// What a member is told of its requests.
+/// What a member receives about its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// What became of a request.

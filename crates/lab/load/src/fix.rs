@@ -29,7 +29,7 @@ use messages::Ends;
 pub struct FixPlan {
     /// Whom they call: TargetCompID.
     pub target: String,
-    /// Keeps what they are told; nobody does without.
+    /// Keeps what they receive; without it nothing is kept.
     pub told: Option<Arc<FrontTold>>,
 }
 
@@ -39,7 +39,7 @@ impl Default for FixPlan {
     }
 }
 
-/// The first Logon of a member's session 1 by somebody who has that secret.
+/// The first Logon of a member's session 1 by a client that has that secret.
 #[must_use]
 pub fn fix_logon(member: MemberId, secret: &Secret) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -6,8 +6,8 @@
 //! | module | what |
 //! |---|---|
 //! | `line` | a connection's socket, and what has come in on it |
-//! | `session` | one member, and how it goes on at another gateway |
-//! | `member_reports` | what members were told |
+//! | `session` | one member, and how it continues at another gateway |
+//! | `member_reports` | what members received |
 
 mod line;
 mod member_reports;

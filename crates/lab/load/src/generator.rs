@@ -35,7 +35,7 @@ const LINGER_NS: u64 = 500_000_000;
 /// Between two hand-overs of latencies to [`Observed`].
 const PUBLISH_NS: u64 = 50_000_000;
 
-/// A load generator at work.
+/// An active load generator.
 pub struct Load {
     observed: Arc<Observed>,
     thread: Worker<Result<(), LabError>>,
@@ -74,7 +74,7 @@ impl Load {
         self.thread.is_finished()
     }
 
-    /// Whether it goes on.
+    /// Whether it continues.
     ///
     /// # Errors
     /// If it has ended.

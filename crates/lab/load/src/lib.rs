@@ -14,7 +14,7 @@
 //! | `members` | members of a system that requires sign-on |
 //! | `connection` | one member's connection, whatever it speaks |
 //! | `session` | the exchange's own protocol, and how a member comes back |
-//! | `front` | standard protocols, and how a member goes on at another gateway |
+//! | `front` | standard protocols, and how a member continues at another gateway |
 //! | `fix`, `ouch`, `web` | how it speaks them |
 //! | `numbers` | sets of requests |
 //! | `observed` | what the load has seen, readable while it runs |
@@ -26,7 +26,7 @@
 //! | `records` | what the recorders have, and whether they agree |
 //! | `killer` | kills venues, and sees when each is back |
 //! | `figures` | what a command found, as JSON and for people |
-//! | `worker` | a thread that works until it is told to stop |
+//! | `worker` | a thread that works until it is stopped |
 //! | `error` | why a command failed, and what to do |
 
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"

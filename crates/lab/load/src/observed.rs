@@ -92,7 +92,7 @@ impl Observed {
         self.gaps_max_ns[gateway].swap(0, Ordering::Relaxed)
     }
 
-    /// `of_all` since the last answer to anybody, `of_gateway` since the last to a member of `gateway`.
+    /// `of_all` since the last answer to any member, `of_gateway` since the last to a member of `gateway`.
     pub(crate) fn note_gaps(&self, of_all: u64, gateway: usize, of_gateway: u64) {
         self.gap_max_ns.fetch_max(of_all, Ordering::Relaxed);
         self.gaps_max_ns[gateway].fetch_max(of_gateway, Ordering::Relaxed);

@@ -23,11 +23,11 @@ pub(crate) use engine::OuchEngine;
 /// How members speak OUCH: each over one session, of one shard.
 #[derive(Clone, Debug, Default)]
 pub struct OuchPlan {
-    /// Keeps what they are told; nobody does without.
+    /// Keeps what they receive; without it nothing is kept.
     pub told: Option<Arc<FrontTold>>,
 }
 
-/// A login to a member's session 1, which is told what comes from now on.
+/// A login to a member's session 1, which receives what comes from now on.
 #[must_use]
 pub fn ouch_login(member: MemberId, password: &str) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -56,7 +56,7 @@ pub struct LoadPlan {
     pub addresses: Vec<SocketAddr>,
     /// Whom to believe to be a gateway, if their ports are TLS.
     pub tls: Option<Tls>,
-    /// What the members sign on with, the first member's first; none if anybody is let in.
+    /// What the members sign on with, the first member's first; none if gateways let any client in.
     pub credentials: Vec<Credential>,
     /// What the members speak.
     pub protocol: LoadProtocol,
@@ -78,8 +78,8 @@ pub struct LoadPlan {
     pub first_client_order_id: u64,
     /// Orders that rest per instrument, about.
     pub resting_orders: usize,
-    /// Whether members whose gateway is lost go on at another one, repeating what is unanswered; otherwise the
-    /// load ends with an error.
+    /// Whether members whose gateway is lost continue at another one, repeating what is unanswered; otherwise
+    /// the load ends with an error.
     pub resume: bool,
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct Session {
     /// Gateways tried since the connection was lost.
     tried: usize,
     retry_ns: u64,
-    /// Connected anew, and not answered since.
+    /// Connected again, and not answered since.
     fresh: bool,
 }
 

@@ -62,7 +62,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: somebody may still look at it.
+        // Lazily: a process may still use it.
         let _ = Command::new("umount").arg("-l").arg(&self.at).stderr(Stdio::null()).status();
     }
 }

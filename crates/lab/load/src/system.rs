@@ -104,7 +104,7 @@ impl ScratchSystem {
         self.small_disk.as_ref().ok_or_else(none)
     }
 
-    /// Lets time pass while looking after the nodes; `look` is told who has died, every few milliseconds.
+    /// Lets time pass while looking after the nodes; `look` receives the nodes that have died, every few milliseconds.
     ///
     /// # Errors
     /// Those of `look`.

@@ -13,7 +13,7 @@ pub struct VenueState {
     pub won: u64,
     /// How long it took to resynchronise when it last started, microseconds; 0 while it still does.
     pub resync_us: u64,
-    /// How often it was told that it is too far behind.
+    /// How often a step ended because the window had moved on.
     pub too_far_behind: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Members that trade over HTTP, and hear over WebSocket what happens: a client, small and of our own.
 //!
-//! It signs on at one of the exchange's servers; a token is of that server alone, so at the next one it signs on anew. What is unanswered it asks again there under the same names.
-//! Over WebSocket it follows its stream of each shard, and says at the next server which number comes next for it.
+//! It signs on at one of the exchange's servers; a token is of that server alone, so at the next one it signs on again. What is unanswered it asks
+//! again there under the same names. Over WebSocket it follows its stream of each shard, and says at the next server which number comes next for it.
 //!
 //! | module | what |
 //! |---|---|
@@ -32,7 +32,7 @@ pub use server::WebProcess;
 /// How members speak HTTP; the plan's addresses are servers. They prove nothing.
 #[derive(Clone, Debug, Default)]
 pub struct WebPlan {
-    /// Keeps what they are told; nobody does without.
+    /// Keeps what they receive; without it nothing is kept.
     pub told: Option<Arc<FrontTold>>,
     /// The shards whose streams they follow over WebSocket; without any they hear answers alone.
     pub follows: Vec<u16>,

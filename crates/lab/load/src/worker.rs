@@ -1,4 +1,4 @@
-//! A thread that works until it is told to stop, beside whatever is measured or killed.
+//! A thread that works until it is stopped, beside whatever is measured or killed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use crate::LabError;
 
-/// A thread at work. One that is dropped is told to stop, and not waited for.
+/// An active thread. Dropping it stops it without waiting.
 #[derive(Debug)]
 pub struct Worker<T> {
     stop: Arc<AtomicBool>,

@@ -5,9 +5,9 @@
 pub enum Bug {
     /// A recorder's log calls durable what is published, and syncs nothing.
     PromiseBeforeSync,
-    /// Gateways are told a quorum of one, whatever it is.
+    /// Gateways receive a quorum of one, whatever it is.
     AnswerBeforeQuorum,
-    /// Gateways are told no target for waits: the number of what is in flight is the only bound.
+    /// Gateways receive no target for waits: the number of what is in flight is the only bound.
     AdmitByNumber,
     /// Gateways read only now and then what the first member who came asks.
     ReadSeldom,
@@ -36,7 +36,7 @@ pub enum Bug {
     HandOutUnvouched,
     /// The window tells nobody that a position is void.
     ExecuteVoid,
-    /// A venue whose engine failed at a position is told that it is void, and the others are not.
+    /// The window reports a position as void to the venue whose engine failed there, and not to the others.
     VoidAlone,
     /// Readers never notice that another log lies in a venue's place.
     ReadOnInNewLog,
@@ -58,11 +58,11 @@ pub enum Bug {
     ForgetDayOrders,
     /// Publishers' packets are numbered by how many messages were sent in this life.
     NumberByThisLife,
-    /// Publishers are told a quorum of one, whatever it is.
+    /// Publishers receive a quorum of one, whatever it is.
     PublishBeforeQuorum,
     /// Subscribers show as current what lacks messages.
     ShowGaps,
-    /// Snapshots go on a message too late.
+    /// Snapshots continue a message too late.
     SkipAfterSnapshot,
     /// A replayer's answers have each message under its neighbour's number.
     AnswerWithNeighbour,
@@ -74,7 +74,7 @@ pub enum Bug {
     BelieveAllRead,
     /// Gateways read of FIX sessions that places are in their own members' streams.
     ForgetCopied,
-    /// What an OUCH session is told in one go lacks its second packet.
+    /// What an OUCH session receives in one go lacks its second packet.
     LeavePacketOut,
     /// Orders that come by OUCH are named by the clock at which they come.
     NameByClock,
@@ -92,15 +92,15 @@ pub enum Bug {
     MisreadTimeInForce,
     /// Cancel rejects by FIX never say that they may be known.
     UnmarkRejects,
-    /// What was refused at once by FIX is told as a new order.
+    /// FIX reports what was refused at once as a new order.
     AcceptRefused,
     /// Of those that were, FIX tells the last trade only: as from the live place, and not from the oldest.
     LeaveTradesOut,
     /// The last trade of those that were does not say by FIX that it is.
     NeverLast,
-    /// Strangers who call by FIX are told that they are logged on.
+    /// Strangers that call by FIX receive a Logon.
     GreetStrangers,
-    /// Member servers are told a quorum of one, whatever it is.
+    /// Member servers receive a quorum of one, whatever it is.
     TellBeforeQuorum,
     /// A member server that is behind the window proposes all the same.
     ProposeBeforeFilled,

@@ -1,4 +1,4 @@
-//! A member's client: asks, repeats what is not answered, and remembers what it was told.
+//! A member's client: asks, repeats what is not answered, and remembers what it received.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,8 +122,8 @@ impl Client {
         client_order_id.0
     }
 
-    /// Asks that a member take part, or the next time that it have its key; returns the request's name. That the member takes part may
-    /// have been asked for so late that it was refused as too old.
+    /// Asks that a member participate, or the next time that it have its key; returns the request's name. The request that the member
+    /// participate may have come so late that it was refused as too old.
     pub(crate) fn ask_for_key(&mut self, member: MemberId, now_ns: u64) -> u64 {
         self.ask_of_register(revocations::let_in(self.names % 2 == 1, member), now_ns)
     }

@@ -99,7 +99,7 @@ pub(crate) fn leave_a_fill_out(request: &mut Request, events: &mut Vec<Event>) {
     }
 }
 
-/// A revocation as a change that takes nothing from anybody.
+/// A revocation as a change that takes nothing from any member.
 pub(crate) fn overlook_revocation(request: &mut Request, _: &mut Vec<Event>) {
     if let Command::Register(Registration { entry: entry @ Entry::RevokeKey, .. }) = &mut request.command {
         *entry = Entry::SetRights(Rights::TRADING);
@@ -155,7 +155,7 @@ pub(crate) fn name_by_clock(bytes: &mut [u8], now_ns: u64) {
     }
 }
 
-/// What a FIX client is told, told wrongly.
+/// What a FIX client receives, falsified.
 pub(crate) fn mistell(bug: Option<Bug>, is_stranger: bool, bytes: &mut Vec<u8>) {
     match bug {
         Some(Bug::UnmarkRejects) => rewrite_fix(bytes, b"9", b"\x0197=Y\x01", b"\x0197=N\x01"),

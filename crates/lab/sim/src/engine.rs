@@ -5,7 +5,7 @@
 //! failure unwinds out of the rules, as a panic of the engine does, and its node catches it; or it ends the process.
 //!
 //! One venue at a time fails for reasons of its own in a shard: two at once may wait for each other's checkpoints until one of
-//! them is started anew (docs/decisions/0010).
+//! them restarts (docs/decisions/0010).
 
 use pares_random::mix;
 use pares_types::{Command, Request};

@@ -77,7 +77,7 @@ pub enum Fault {
     BreakCall,
     /// A subscriber's program ends and starts again.
     RestartSubscriber,
-    /// Somebody sends a subscriber and a replayer what nobody should.
+    /// A stranger sends a subscriber and a replayer what no process should.
     Forge,
 }
 

@@ -1,7 +1,7 @@
 //! A member's FIX engine, written against the protocol and not with the exchange's own session core: an independent check of numbers.
 //!
-//! It keeps its numbers, and all that it was ever told, over its whole life: whichever gateway it calls, none may come lower than it
-//! expects, none may stand for two messages, and what is told twice must say so.
+//! It keeps its numbers, and all that it ever received, over its whole life: whichever gateway it calls, none may come lower than it
+//! expects, none may stand for two messages, and what comes twice must say so.
 
 mod expected_messages;
 mod guest;
@@ -30,12 +30,12 @@ use trades::Trades;
 
 /// What a session promises about its numbers.
 const NUMBERS: &str = "X1 no number twice";
-/// That all is told, and what is told twice says so.
+/// That all is reported, and what is reported twice says so.
 const TOLD: &str = "X2 all is told";
 /// Before it asks again for what it lacks.
 const GAP_PATIENCE_NS: u64 = 5 * MS;
 
-/// Who has logged on as nobody is told nothing but a Logout under the number 1.
+/// A stranger that logs on receives nothing but a Logout under the number 1.
 pub(crate) fn check_stranger(bytes: &[u8]) -> Verdict {
     let mut rest = bytes;
     while let (Cut::Whole(frame), used) = cut(rest) {
@@ -59,7 +59,7 @@ enum Phase {
 pub(crate) struct FixClient {
     member: MemberId,
     comp_id: String,
-    /// The member whose orders it is told of.
+    /// The member whose orders are reported to it.
     told_of: MemberId,
     dictionary: &'static FixDictionary,
     parser: FixParser,
@@ -94,18 +94,18 @@ pub(crate) struct FixClient {
     /// By name: how often it was sent, and how often it was refused at once.
     said: BTreeMap<u64, u64>,
     refused: BTreeMap<u64, u64>,
-    /// What has no ExecID: how often it was told as news.
+    /// What has no ExecID: how often it was reported as new.
     unmarked: BTreeMap<String, u64>,
     trades: Trades,
     /// The exchange may have lost what it knew of the session: a host's disk or power was lost.
     is_excused: bool,
-    /// Numbers begin anew with the next Logon.
+    /// Numbers restart with the next Logon.
     begins_anew: bool,
     counts: FixSeen,
 }
 
 impl FixClient {
-    /// One that is told of its own member, or of another: then it asks for less.
+    /// One that receives reports of its own member, or of another: then it asks for less.
     pub(crate) fn seated(
         member: MemberId,
         copied: Option<MemberId>,

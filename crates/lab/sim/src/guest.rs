@@ -1,7 +1,7 @@
 //! Members that come by another protocol, through a gateway's door.
 //!
 //! What is the same for all of them is the network's: they call a gateway, speak in pieces cut anywhere, are hung up on, and call again, there or
-//! elsewhere. What a protocol promises is the guest's own to check, against what it was told over its whole life and against the record.
+//! elsewhere. What a protocol promises is the guest's own to check, against what it received over its whole life and against the record.
 
 use std::collections::BTreeMap;
 
@@ -127,7 +127,7 @@ pub(crate) trait Guest {
     /// Does what no such program should do on its own connection.
     fn misbehave(&mut self, now_ns: u64, out: &mut Vec<u8>);
 
-    /// The first bytes of somebody else, perhaps in its name.
+    /// The first bytes of a stranger, perhaps in its name.
     fn forge(&self, now_ns: u64, random: &mut Random) -> Vec<u8>;
 
     /// Bytes of the exchange. Says whether the connection is to be closed.
@@ -156,7 +156,7 @@ pub(crate) trait Guest {
     /// What was recorded of it is what it asked for, and nothing twice.
     fn check_asked(&self, recorded: Recorded<'_>) -> Verdict;
 
-    /// All that it was told is in the record, as it is there.
+    /// All that it received is in the record, as it is there.
     fn check_told(&self, recorded: Recorded<'_>) -> Verdict;
 
     /// Adds what it met.

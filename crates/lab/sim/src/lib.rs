@@ -91,7 +91,7 @@ pub struct Summary {
     pub rejected: u64,
     /// Faults of all kinds, lost messages not counted.
     pub faults: u64,
-    /// Of those, what befell disks and clocks.
+    /// Of those, what hit disks and clocks.
     pub ills: FaultCounts,
     /// What became of matching engines that failed.
     pub engines: Engines,

@@ -6,17 +6,17 @@
 //!  what the exchange told the member: the same to each server
 //! ```
 //! **Simulated**: the duty cycle of servers (`pares-member`), the start of the window's next life, and what a trader says and makes of the
-//! answers (`pares_desk::trader`), on connections that deliver in pieces, late, and break. A server dies at any call into its world and at
-//! any byte of its logs, is stopped, finds its disk full, or loses it and is filled by a peer, which dies meanwhile. Everything starts anew, with
-//! the window or without it; power fails. Traders that read nothing for seconds. Reports of the exchange, copied by all servers.
+//! answers (`pares_desk::trader`), on connections that deliver in pieces, late, and break. A server dies at any call into its world and at any
+//! byte of its logs, is stopped, finds its disk full, or loses it and is filled by a peer, which dies meanwhile. Everything restarts, with the
+//! window or without it; power fails. Traders that read nothing for seconds. Reports of the exchange, copied by all servers.
 //!
 //! **Not simulated**: market data (books), web traders, packets; logs that rot.
 //!
-//! **Checked**: M1 each position has one item, at every server and for ever, and none is left out; M2 what a trader submitted stands once, as
-//! it was submitted, and in the order of its numbers, and so do reports; M3 a trader is told what stands there, each position once, and only what a quorum
-//! has had; M4 what was told stays: that another stream begins is right only if no disk is left that had what was told; M5 a
-//! server ends by itself only for what befell it; M6 when faults have stopped, everything that was submitted is placed, and all servers and
-//! traders have all of it. The checkers are checked by defects ([`crate::Bug`]).
+//! **Checked**: M1 each position has one item, at every server and for ever, and none is left out; M2 what a trader submitted stands once, as it was
+//! submitted, and in the order of its numbers, and so do reports; M3 a trader receives what stands there, each position once, and only what a quorum has
+//! had; M4 what a trader received stays: that another stream begins is right only if no disk is left that had what a trader received; M5 a server ends by
+//! itself only for a fault that hit it; M6 when faults have stopped, everything that was submitted is placed, and all servers and traders have all of it.
+//! The checkers are checked by defects ([`crate::Bug`]).
 
 mod check;
 mod faults;
@@ -37,7 +37,7 @@ pub struct MemberPlan {
     pub seed: u64,
     /// Servers.
     pub servers: u16,
-    /// Servers that must have an item before traders are told.
+    /// Servers that must have an item before traders receive it.
     pub quorum: u16,
     /// Traders; the last one only follows.
     pub traders: u32,
@@ -59,7 +59,7 @@ impl MemberPlan {
     /// How the scenario is called.
     pub const NAME: &'static str = "member";
 
-    /// Two servers or three, of which one or two must have what is told.
+    /// Two servers or three, of which one or two must have what traders receive.
     #[must_use]
     pub fn of(seed: u64) -> Self {
         Self {
@@ -88,7 +88,7 @@ pub struct Summary {
     pub positions: u64,
     /// Of those, repeats.
     pub repeats: u64,
-    /// Items that traders were told.
+    /// Items that traders received.
     pub told: u64,
     /// Answers that something stands already.
     pub placed: u64,
@@ -106,7 +106,7 @@ pub struct Summary {
     pub epochs: u64,
     /// Streams begun.
     pub streams: u64,
-    /// Times everything was started anew since what was decided was nowhere any more.
+    /// Times everything was restarted since what was decided was nowhere any more.
     pub anew: u64,
     /// Virtual time, ns.
     pub took_ns: u64,

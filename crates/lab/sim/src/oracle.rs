@@ -1,9 +1,9 @@
 //! The sequential oracle: one book, one request after the other, nothing distributed.
 //!
 //! Replicas that agree may all be wrong in the same way, and accounts that add up may be of trades at the wrong price. So in the
-//! end the recorded requests are replayed in the order of their positions on the naive book, by code that shares
-//! nothing with venues but that book, and every recorded outcome and event must be what comes out of it. The claimed order must
-//! also be one that people could have seen: if somebody had the answer to A before anybody sent B, A comes before B.
+//! end the recorded requests are replayed in the order of their positions on the naive book, by code that shares nothing with
+//! venues but that book, and every recorded outcome and event must be what comes out of it. The claimed order must also be one
+//! that people could have seen: if a client had the answer to A before B was sent, A comes before B.
 //!
 //! ```text
 //!  time       ---- A sent ---- A's answer received ---- B sent ----
@@ -133,9 +133,9 @@ impl Replay {
         None
     }
 
-    /// Why what was void before keeps the request from being carried out. The exchange is not kept from anything but telling
-    /// everybody the time; what it asks of an instrument ends that instrument's quarantine, and the shard's. To tell one instrument
-    /// the time is to release it.
+    /// Why what was void before keeps the request from being carried out. The exchange is kept from nothing but sending the time to
+    /// all instruments; what it asks of an instrument ends that instrument's quarantine, and the shard's. Sending one instrument
+    /// the time releases it.
     fn quarantine(&mut self, request: &Request) -> Option<Reason> {
         let [by_exchange, everywhere] = [request.member == EXCHANGE, request.instrument == EVERYWHERE];
         let is_time = matches!(request.command, Command::Time { .. });

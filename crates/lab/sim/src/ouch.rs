@@ -24,7 +24,7 @@ use packets::{Message, put_packet};
 
 /// That a packet is the same at every gateway and every telling.
 const SAME: &str = "Y1 a packet is the same everywhere";
-/// That all of the stream is told, as it is in the record.
+/// That all of the stream is sent, as it is in the record.
 const TOLD: &str = "Y2 all is told";
 /// That an order is entered once.
 const ONCE: &str = "Y3 an order once";

@@ -12,11 +12,11 @@ pub(crate) enum Action {
     Step { node: NodeId, life: u32, plan: u64 },
     /// A sync of the log below `to` is done.
     Synced { node: NodeId, life: u32, to: u64 },
-    /// A task goes on.
+    /// A task continues.
     Task { number: u64, plan: u64 },
     /// A dead process starts.
     Start { node: NodeId, life: u32 },
-    /// A stopped process goes on.
+    /// A stopped process continues.
     Resume { node: NodeId, life: u32 },
     /// Everything is down: the next epoch begins.
     BeginEpoch,
@@ -26,7 +26,7 @@ pub(crate) enum Action {
     WakeGuest { guest: usize },
     /// Bytes reach a gateway or a replayer.
     ToServer { server: NodeId, connection: usize, bytes: Vec<u8> },
-    /// It learns that whoever called is gone.
+    /// It learns that the caller is gone.
     HangUp { server: NodeId, connection: usize },
     /// Bytes reach a client.
     ToClient { connection: usize, bytes: Vec<u8> },

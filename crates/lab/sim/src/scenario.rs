@@ -85,7 +85,7 @@ pub struct Scenario {
     pub durability: Durability,
     /// Whether sessions sign on by keys, which the exchange changes and revokes.
     pub revocations: bool,
-    /// Whether one more session by FIX is told of the first member that comes by FIX.
+    /// Whether one more session by FIX receives the reports of the first member that comes by FIX.
     pub copies: bool,
     /// Whether sessions that speak FIX 4.4 ask for their trades.
     pub trades: bool,

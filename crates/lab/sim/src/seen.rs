@@ -32,7 +32,7 @@ counters! {
         auctioned,
         /// Icebergs that showed more.
         refilled,
-        /// Orders that went on in a later step.
+        /// Orders that continued in a later step.
         continued,
         /// Opening and closing calls that were extended.
         extended,
@@ -58,7 +58,7 @@ counters! {
         by_themselves,
         /// Processes that ended with it.
         deaths,
-        /// Shards restored while the others went on.
+        /// Shards restored while the others continued.
         restored,
         /// Requests void.
         voids,
@@ -66,7 +66,7 @@ counters! {
         quarantined,
     }
 
-    /// What befell disks and clocks in a run.
+    /// What hit disks and clocks in a run.
     FaultCounts {
         /// Disks that were full for a while.
         full,
@@ -156,7 +156,7 @@ counters! {
         told_again,
         /// Trades told to who asked for them.
         trades,
-        /// Questions for trades that were told to the end.
+        /// Questions for trades that were answered to the end.
         trades_whole,
         /// Questions for trades that a connection's end cut short.
         trades_cut,
@@ -166,7 +166,7 @@ counters! {
         sent_again,
         /// TestRequests answered.
         tests,
-        /// Sessions whose numbers began anew because what gateways knew of them was lost with a disk.
+        /// Sessions whose numbers restarted because what gateways knew of them was lost with a disk.
         anew,
     }
 

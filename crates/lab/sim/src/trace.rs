@@ -6,7 +6,7 @@ use pares_random::mix;
 
 const KEPT: usize = 50;
 
-/// An event as it is kept: formatted only when somebody looks.
+/// An event as it is kept: formatted only when it is read.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     now_ns: u64,
@@ -75,7 +75,7 @@ impl<'a> Trace<'a> {
         self.keep(Entry::Noted(line));
     }
 
-    /// As [`Trace::note`], of words that a process said. They are told to the one who watches, and count by their length alone.
+    /// As [`Trace::note`], of words that a process said. They go to the watcher, and count by their length alone.
     pub(crate) fn say(&mut self, now_ns: u64, text: &str) {
         self.hash = mix(self.hash ^ now_ns ^ text.len() as u64);
         self.keep(Entry::Said(now_ns, text.to_owned()));

@@ -24,7 +24,7 @@ use follower::Follower;
 const ANSWER: &str = "Z1 an answer is its question's";
 /// That an order is entered once, whatever dies.
 const ONCE: &str = "Z2 an order once";
-/// That streams are told without a gap, and all that is told is in the record.
+/// That streams are sent without a gap, and all that is sent is in the record.
 const TOLD: &str = "Z3 all is told";
 /// Before something is asked again.
 const RETRY_NS: u64 = 10 * MS;
@@ -36,7 +36,7 @@ enum Phase {
     On,
 }
 
-/// What somebody who waits wants to know.
+/// What a waiting client wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiting {
     Request(u64),
@@ -66,7 +66,7 @@ pub(crate) struct WebClient {
     waiters: u64,
     /// What the server had not answered as it died: it is asked again.
     questions: Vec<Question>,
-    /// Who follows the member's streams at the server: one who goes on, and one who now and then begins far behind or ahead.
+    /// The followers of the member's streams at the server: one that continues, and one that now and then begins far behind or ahead.
     followers: [Follower; 2],
     names: u64,
     open: BTreeMap<u64, Open>,
@@ -285,7 +285,7 @@ impl WebClient {
     }
 }
 
-/// A report, whether it was told before or not.
+/// A report, whether it was sent before or not.
 fn plain(reply: Reply) -> Reply {
     match reply {
         Reply::Answer(answer) => Reply::Answer(Answer { repeat: false, ..answer }),

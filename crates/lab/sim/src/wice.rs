@@ -4,7 +4,7 @@
 //!  clients ==frames== sites --frames of Raft and of the rules--> other sites: late, lost, repeated, overtaken; clusters cut off
 //!                       |
 //!                     machines: a journal and a store that forget as disks do, notes, wires
-//!  keeper --> takes a backup and follows it, at any site; dies and goes on; restores it in the end
+//!  keeper --> takes a backup and follows it, at any site; dies and continues; restores it in the end
 //!  operator --> declares clusters lost (also such as live), admits them, moves the certifier
 //!  or an operator on each side of a cut, and a witness --> each declares the other side lost
 //! ```
@@ -16,12 +16,12 @@
 //!
 //! **Not simulated**: files and sockets themselves (`pares-log`, `pares-link`, redb), and damage to what is stored, but for the wrong values of one store.
 //!
-//! **Checked**: each place of a cluster's log is the same for all members; each stable version is the same at every site for ever; every committed execution
-//! saw the last writers of what it wrote, and read exactly what its snapshot holds; of serialisable sites each would read the same at its place in the order, and rules over several items hold; a cluster that went answers nobody; nothing commits twice; what was aborted, or denied to a client that asked once, never commits; what
-//! was answered is in the logs of all clusters that live, at that moment and in the end; clients, who ask at another site each time, are shown nothing older than what they were told or have read, and
-//! who asks for the latest all that anybody was told before; stores and states are prefixes; money is conserved at
-//! every version and for every reader; a backup has every version behind its copies once and in order, with the digests of the sites, and restores what the sites have; sites end only for a fault of their machine; and when faults have stopped, everything has an outcome and
-//! all sites are equal. The checkers are checked by defects put at the seam between site and machine ([`Defect`]).
+//! **Checked**: each place of a cluster's log is the same for all members; each stable version is the same at every site for ever; every committed execution saw the last writers of what it wrote, and
+//! read exactly what its snapshot holds; of serialisable sites each would read the same at its place in the order, and rules over several items hold; a cluster that went answers nobody; nothing commits
+//! twice; what was aborted, or denied to a client that asked once, never commits; what was answered is in the logs of all clusters that live, at that moment and in the end; clients, who ask at another
+//! site each time, are shown nothing older than what they received or have read, and a client that asks for the latest all that any client received before; stores and states are prefixes; money is
+//! conserved at every version and for every reader; a backup has every version behind its copies once and in order, with the digests of the sites, and restores what the sites have; sites end only for a
+//! fault of their machine; and when faults have stopped, everything has an outcome and all sites are equal. The checkers are checked by defects put at the seam between site and machine ([`Defect`]).
 
 mod bank;
 mod brokerage;
@@ -76,7 +76,7 @@ pub struct Plan {
     pub serialisable: bool,
     /// Whether each start of a site may be of this build or of the one before.
     pub mixed: bool,
-    /// Who comes and goes.
+    /// Sites and clusters that come and go.
     pub changes: Changes,
     /// Whether a backup is taken and followed meanwhile, and restored in the end.
     pub keeps: bool,
@@ -86,10 +86,10 @@ pub struct Plan {
     pub defect: Option<Defect>,
 }
 
-/// Who comes and goes.
+/// Sites and clusters that come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changes {
-    /// Nobody.
+    /// None.
     None,
     /// Sites: one to the first cluster, one from it, and then the first of another cluster.
     Sites,
@@ -191,11 +191,11 @@ pub enum Defect {
     ForgetsSessions,
     /// Sites read the latest as they read everything.
     ReadsLatestAtOnce,
-    /// The store of site 1.0 writes other values once. The sites find it themselves: the operator moves its directory away, and it is filled anew.
+    /// The store of site 1.0 writes other values once. The sites find it themselves: the operator moves its directory away, and it is filled again.
     StoresWrongValues,
     /// The witness forgets whom it granted something, and begins as if it was new.
     WitnessForgets,
-    /// A cluster that the witness refused goes on, as if it did not answer.
+    /// A cluster that the witness refused continues, as if it did not answer.
     GoesOnRefused,
     /// Sites send what the older of two builds does not know.
     SpeaksTooNew,
@@ -238,7 +238,7 @@ pub enum Broken {
     Misspoken,
     /// Money was made or destroyed.
     Money,
-    /// A client was shown less than it had seen, or one that asked for the latest less than somebody was told.
+    /// A client was shown less than it had seen, or one that asked for the latest less than a client had received.
     WentBack,
     /// A site sees two histories that nothing can merge.
     Split,
@@ -248,7 +248,7 @@ pub enum Broken {
     Ended,
     /// An assertion of the rules does not hold.
     Panicked,
-    /// A user's log is not what he gave, each command once and in order, with the reply that he was told.
+    /// A user's log is not what he gave, each command once and in order, with the reply that he received.
     Disordered,
     /// What a backup restores is not what the database was.
     Unkept,

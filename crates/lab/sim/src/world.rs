@@ -128,7 +128,7 @@ pub(crate) struct World<'a> {
     guests: Vec<Seat>,
     ledger: Ledger,
     streams: streams::Streams,
-    /// By shard: its orders as of a position that was told of.
+    /// By shard: its orders as of the position of an answer.
     orders: Vec<order_queries::Orders>,
     keys: revocations::Keys,
     /// If a session copies a member.

@@ -15,10 +15,10 @@ type Rare = (&'static str, fn(&Summary) -> u64, u64);
 
 #[test]
 fn submission_is_placed_once_despite_all_faults() {
-    // 23: what one server alone had was told after everything had started anew. 40: the window was lost with the disk that had what was told.
-    // 114: a report was passed over since a peer had written it down. 258: a trader was told where something stands before a quorum had it.
-    // 434: power took what was ordered and not told, and a log of submissions had what came after it. 1126: a number was given twice after
-    // power had failed.
+    // 23: traders received what one server alone had after everything had restarted. 40: the window was lost with the disk that had what
+    // traders had received. 114: a report was skipped since a peer had written it down. 258: a trader learned where something stands before a
+    // quorum had it. 434: power took what was ordered and not told, and a log of submissions had what came after it. 1126: a number was given
+    // twice after power had failed.
     let seeds = (0..64).chain([114, 258, 434, 1_126]);
     let run = |seed| run(&MemberPlan::of(seed)).unwrap_or_else(|failure| panic!("\n{failure}"));
     let runs: Vec<Summary> = seeds.map(run).collect();
@@ -58,14 +58,14 @@ type Case = (Bug, &'static [&'static str]);
 fn defects_of_servers_and_traders_are_found() {
     let cases: [Case; 5] = [
         (Bug::TellBeforeQuorum, &[TOLD]),
-        // What it wins stands already, and takes a position that nobody can fill: it would have everything started anew, though no disk
+        // What it wins stands already, and takes a position that nobody can fill: it would have everything restarted, though no disk
         // was lost.
         (Bug::ProposeBeforeFilled, &[ENDED]),
         // Two items under one number: a position has either, or one of them is never ordered, or is said again under a number that
         // nobody gave.
         (Bug::KeepLife, &[ONE, SUBMITTED, TOLD, PLACED]),
         (Bug::KeepStream, &[KEPT]),
-        // What it said later is numbered anew, and nobody submitted that.
+        // What it said later is numbered again, and no trader submitted that.
         (Bug::SayOnce, &[SUBMITTED, PLACED]),
     ];
     for (bug, invariants) in cases {

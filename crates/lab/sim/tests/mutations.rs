@@ -60,9 +60,9 @@ impl Under {
 fn defects_of_fix_sessions_are_found() {
     Under("fix").finds(&[
         (Bug::ShortMarks, &["X1 no number twice"], "", 20),
-        // What was under way as the gateway died is told by nobody.
+        // No gateway reports what was under way as one died.
         (Bug::BelieveAllRead, &[ANSWERED], "was not told", 20),
-        // A copy of another member goes on behind what it missed.
+        // A copy of another member continues behind what it missed.
         (Bug::ForgetCopied, &[ANSWERED], "was not told", 20),
         (Bug::LeaveTradesOut, &[TOLD_BY_FIX], "", 20),
         (Bug::NeverLast, &[ANSWERED], "", 20),
@@ -240,7 +240,7 @@ fn defects_of_market_data_are_found() {
         (Bug::ShowGaps, &[CURRENT], "", 20),
         (Bug::SkipAfterSnapshot, &[CURRENT], "", 20),
         (Bug::AnswerWithNeighbour, &[AGAIN], "", 20),
-        // The log is found once it goes on; or a replayer has told the message before.
+        // The log is found once it continues; or a replayer has sent the message before.
         (Bug::KeepAnotherPast, &[FEED, AGAIN], "", 20),
     ]);
 }

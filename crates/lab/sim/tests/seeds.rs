@@ -159,7 +159,7 @@ fn who_is_revoked_is_out_wherever_the_record_was_read() {
 
 #[test]
 fn sessions_that_end_leave_nothing_that_they_guard() {
-    // 498: what goes on in the step of a refused request was taken for what it was refused with.
+    // 498: what continues in the step of a refused request was taken for what it was refused with.
     hold("sessions", some(40).chain([498])).met(&[("cancelled", |run| run.seen.session_ended, 200)]);
 }
 
@@ -191,8 +191,8 @@ fn everybody_has_the_feed_whoever_dies_and_whatever_is_lost() {
 
 #[test]
 fn fix_sessions_move_between_gateways_losing_nothing() {
-    // 108: a cancel that the record refuses was told as a rejected order. 237: a trade waited for an answer that was not the member's.
-    // Every fourth with gateways' clocks that jump: a Logon whose time is wrong was answered by an empty Text.
+    // 108: a cancel that the record refuses was reported as a rejected order. 237: a trade waited for an answer that was not the
+    // member's. Every fourth with gateways' clocks that jump: a Logon whose time is wrong was answered by an empty Text.
     hold("fix", some(60).chain([108, 237])).met(&[
         ("logons", |run| run.fix.logons, 600),
         ("refused", |run| run.fix.refused, 100),
@@ -209,7 +209,7 @@ fn fix_sessions_move_between_gateways_losing_nothing() {
     ]);
 }
 
-/// Whatever befalls gateways, their disks, clocks and power: what a session is told is of the record.
+/// Whatever happens to gateways, their disks, clocks and power: what a session receives is of the record.
 #[test]
 fn ouch_sessions_get_identical_packets_at_all_gateways() {
     hold("ouch", some(60)).met(&[

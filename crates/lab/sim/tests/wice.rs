@@ -116,16 +116,16 @@ fn a_seed_does_the_same_again() {
 #[test]
 fn seeds_that_once_failed_hold() {
     // A request forwarded to the certifier is answered there, in its era; the site that passes the answer on may be an era behind, and
-    // knows clusters among the living that were lost meanwhile: it was judged by that site's era.
-    // A cluster came back with empty disks while others had not heard that it was lost: they heard nothing of what it said from then on.
-    // A site that lacked what its cluster had let go of began again by itself, and had forgotten what it had submitted: executed again
-    // there, that was taken for aborted, and was not.
+    // counts clusters as live that were lost meanwhile: it was judged by that site's era. A cluster came back with empty disks while
+    // others had not heard that it was lost: they heard nothing of what it said from then on. A site that lacked what its cluster had
+    // let go of began again by itself, and had forgotten what it had submitted: executed again there, that was taken for aborted, and
+    // was not.
     for seed in [1_795_352_634, 1_795_357_081, 493] {
         run(Plan::THREE, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
     }
 }
 
-/// The site that is alone with what it has applied ends, and no other; filled anew, it has what all have.
+/// The site that is alone with what it has applied ends, and no other; filled again, it has what all have.
 #[test]
 fn a_store_that_errs_is_found_by_the_sites_themselves() {
     let defect = Some(Defect::StoresWrongValues);

@@ -11,7 +11,7 @@ const OWN_NETWORK: &str = "PARES_OWN_NETWORK";
 const SETUP: &str =
     "ip link set lo up && ip link set lo multicast on && ip route add 239.0.0.0/8 dev lo || exit 77";
 
-/// Whether the test of that name is in a network of its own, and is to go on. If it is not it was run in one.
+/// Whether the test of that name is in a network of its own, and is to continue. If not, it was run in one.
 ///
 /// # Panics
 /// If it failed there.

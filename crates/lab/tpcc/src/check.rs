@@ -5,7 +5,7 @@
 //! | C1 | every site delivers the same transaction at the same version, without gaps |
 //! | C2 | a committed transaction had seen the last earlier version of everything it put; of what it adds to, the last that was put |
 //! | C3 | a transaction commits at most once, and none whose abort was reported |
-//! | C4 | what a client was told to be committed, both clusters had |
+//! | C4 | what was reported to a client as committed, both clusters had |
 //! | C5 | readers read a prefix of the commit order, and are answered when both clusters have it |
 
 use std::collections::{BTreeSet, HashMap, HashSet}; // hashed ones are looked up only
@@ -144,13 +144,13 @@ impl Checker {
         self.expect(held, || format!("C5: a reader of {snapshot} is answered before both clusters have it"));
     }
 
-    /// A client is told that its transaction has been committed.
+    /// A client receives the answer that its transaction is committed.
     pub(crate) fn acknowledges(&mut self, number: Number) {
         let held = self.held.get(&number) == Some(&0b11) && self.committed.contains_key(&number);
         self.expect(held, || format!("C4: {number} is acknowledged before both clusters have it"));
     }
 
-    /// Somebody was told that this attempt was aborted.
+    /// A client received the answer that this attempt was aborted.
     pub(crate) fn aborts(&mut self, number: Number, attempt: u32) {
         let committed = self.committed.contains_key(&number);
         self.expect(!committed, || {

@@ -1,10 +1,10 @@
 //! Row locks of one site, under snapshot isolation as PostgreSQL 8.0 has it (paper section 4.1).
 //!
-//! Rows that are read are not locked; rows that are written are, until the writer has committed or aborted. Who wants a
-//! row that is locked waits: if the holder commits, the waiter has lost (*first updater wins*), and if it aborts, the waiter
-//! goes on. A transaction takes all its locks at once, at its beginning: which rows it will write is known here, and
-//! nobody can deadlock. Updates from other sites come first: they take rows from their holders (paper section
-//! 2.1, `db_update`).
+//! Rows that are read are not locked; rows that are written are, until the writer has committed or aborted. A transaction
+//! that wants a locked row waits: if the holder commits, the waiter has lost (*first updater wins*), and if it aborts, the
+//! waiter continues. A transaction takes all its locks at once, at its beginning: which rows it will write is known here,
+//! and nobody can deadlock. Updates from other sites come first: they take rows from their holders (paper section 2.1,
+//! `db_update`).
 
 use std::collections::HashMap; // looked up only, never iterated
 

@@ -41,7 +41,7 @@ pub enum Waiters {
     /// It has lost: PostgreSQL under snapshot isolation.
     #[default]
     Abort,
-    /// It takes its snapshot only when it has its rows, so it goes on: locks taken before the first statement.
+    /// It takes its snapshot only when it has its rows, so it continues: locks taken before the first statement.
     TakeTurns,
 }
 
@@ -63,7 +63,7 @@ pub enum Resubmit {
 /// How DBSM's servers agree on an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ordering {
-    /// By logical clocks: 2·t_max for everybody, which is what the paper says DBSM takes.
+    /// By logical clocks: 2·t_max for all servers, which is what the paper says DBSM takes.
     #[default]
     Clocks,
     /// By a sequencer in C_A that collects acknowledgements: 2·t_max from C_A, 4·t_max from C_B.

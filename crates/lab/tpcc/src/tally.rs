@@ -51,7 +51,7 @@ pub(crate) struct Counts {
     /// Attempts after the first, and those of them that were aborted.
     pub(crate) again: u64,
     pub(crate) again_aborted: u64,
-    /// Aborts a client was told of.
+    /// Aborts that were reported to a client.
     pub(crate) told: u64,
     pub(crate) wasted: Nanos,
     pub(crate) update: Times,
@@ -87,7 +87,7 @@ pub struct SideResult {
     pub payment_abort_percent: f64,
     /// Of attempts after a transaction's first, the percentage aborted.
     pub second_abort_percent: f64,
-    /// Aborts clients were told of, in percent of answers to update transactions.
+    /// Aborts that were reported to clients, in percent of answers to update transactions.
     pub told_percent: f64,
     /// From submission to answer, update transactions that committed.
     pub update: ResponseTime,

@@ -1,7 +1,7 @@
 //! The proxy's thread: sockets, and a timer that is accurate to microseconds.
 //!
 //! The timeout of a poll counts milliseconds, rounded up; on a line of 5 ms that would be an error of a tenth and more. So
-//! what is due next is told to a timer of the kernel's (`timerfd`), which is polled like a socket.
+//! the next deadline goes to a timer of the kernel's (`timerfd`), which is polled like a socket.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -100,7 +100,7 @@ impl Engine {
         }
     }
 
-    /// Does as it is told. Whether to go on.
+    /// Carries out the handle's wishes. Whether to continue.
     fn heed_wishes(&mut self) -> bool {
         let shared = self.shared.clone();
         let wishes = shared.wishes();

@@ -227,7 +227,7 @@ impl Proxy {
     /// Listens, and forwards on a thread of its own.
     ///
     /// # Errors
-    /// If it cannot listen there, or there are no threads to be had.
+    /// If it cannot listen there, or there are no threads available.
     pub fn start(settings: ProxySettings) -> io::Result<Self> {
         let (engine, addresses, handle) = Engine::open(settings)?;
         let thread = std::thread::Builder::new().name("proxy".to_owned()).spawn(move || engine.run())?;

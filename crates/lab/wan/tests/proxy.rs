@@ -144,7 +144,7 @@ fn black_hole_swallows_and_returns_all_on_heal() {
     through.far.set_read_timeout(Some(4 * DELAY)).unwrap();
     let nothing = through.far.read(&mut [0; 1]).unwrap_err();
     assert!(matches!(nothing.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{nothing}");
-    // Not even that somebody has gone.
+    // Not even that the near end has gone.
     through.near.shutdown(Shutdown::Write).unwrap();
     assert!(through.far.read(&mut [0; 1]).is_err());
     through.handle().heal();

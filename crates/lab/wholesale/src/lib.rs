@@ -16,7 +16,7 @@
 //! | `population` | clause 4.3 |
 //! | `conditions` | clause 3.3.2 |
 //! | `terminal` | what users ask for |
-//! | `receipts` | what users were told, held against the rows there are |
+//! | `receipts` | what users received, compared with the rows there are |
 
 mod conditions;
 mod population;

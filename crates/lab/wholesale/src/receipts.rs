@@ -1,4 +1,4 @@
-//! What clients were told, held against the rows there are.
+//! What clients received, compared with the rows there are.
 //!
 //! Counting is not enough: one order lost and one entered twice cancel out. So every order and payment carries a number of its
 //! client's, and a delivery tells which orders it delivered: sets, not sums.
@@ -23,7 +23,7 @@ const ROWS: usize = 10_000;
 /// An order's warehouse, district, number.
 type Place = [u32; 3];
 
-/// What a client was told.
+/// What a client received.
 #[derive(Clone, Debug, Default)]
 pub struct Receipts {
     /// The client's number for each order that was entered, and the order's.
@@ -82,7 +82,7 @@ impl Receipts {
         (self.orders.len() + self.payments.len()) as u64 + self.deliveries
     }
 
-    /// What another client was told is told here too.
+    /// Adds what another client received.
     pub fn add(&mut self, other: Self) {
         self.orders.extend(other.orders);
         self.payments.extend(other.payments);
@@ -92,7 +92,7 @@ impl Receipts {
         self.open_deliveries.extend(other.open_deliveries);
     }
 
-    /// How many of what was told are not there, or there otherwise; and how many are there twice, or were not told.
+    /// How many receipts are not among the rows, or differ there; and how many rows are there twice, or have no receipt.
     #[must_use]
     pub fn lost_and_repeated(&self, found: &FoundRows, scale: &DatabaseSize) -> u64 {
         let entered = found.orders.iter().filter(|(_, (tag, _))| *tag != 0);

@@ -5,7 +5,7 @@
 //! | 1 to 5 | the five transactions of clause 2 | 1 to 3 executed, 4 and 5 read |
 //! | 6 | a part of the initial database (clause 4.3) | executed |
 //! | 7 | a consistency check of a warehouse or a district (clause 3.3.2) | read |
-//! | 8 | a page of orders or payments, to be held against what clients were told | read |
+//! | 8 | a page of orders or payments, to be compared with what clients received | read |
 //! | 9 | a number for all there is, as of `pares site` | read |
 
 use pares_site::ApplicationError;

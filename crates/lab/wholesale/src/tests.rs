@@ -65,7 +65,7 @@ fn populated() -> Memory {
     store
 }
 
-/// A database after some hundred errands, and what was told.
+/// A database after some hundred errands, and their receipts.
 fn used(in_counters: bool) -> (Memory, Receipts) {
     let (store, mut receipts) = (populated(), Receipts::default());
     let mut terminals: Vec<Terminal> = (1..=2).map(|w| Terminal::new(SCALE, w, w, in_counters)).collect();

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `parts` | the routers' processes, and who is killed next |
 //! | `customers` | what customers do |
-//! | `pages` | pages for somebody who trades among them by hand |
+//! | `pages` | pages for a user who trades among them by hand |
 //! | `reckoning` | what is checked at the end |
 //! | `verdict` | what it came to |
 

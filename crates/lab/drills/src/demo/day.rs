@@ -12,8 +12,8 @@
 //!   day orders expire,                   (auction)                                                   exchange (member 0)
 //!   the others stay: OpeningCall -> Continuous, the next day
 //! ```
-//! Nothing of what is told is asked of the exchange: phases, auctions and what expired are read from the record, as the
-//! books are.
+//! Nothing that is shown is asked of the exchange: phases, auctions and expiries are read from the record, as the books
+//! are.
 //!
 //! | module | what |
 //! |---|---|
@@ -22,7 +22,7 @@
 //! | [`flow`] | the orders: of every kind that the phase takes |
 //! | [`story`] | the order that runs through the band, the halt, the resumption |
 //! | [`log`] | what the record says of the day |
-//! | [`news`] | how it is told |
+//! | [`news`] | how it is shown |
 //! | [`verdict`] | what it came to |
 
 pub mod board;
@@ -50,7 +50,7 @@ use plan::Plan;
 use story::Story;
 use verdict::DayVerdict;
 
-/// The instrument whose day is told: the first, which is the busiest.
+/// The instrument whose day is shown: the first, which is the busiest.
 pub const LEAD: InstrumentId = InstrumentId(1);
 
 /// Between two looks at the record: how late members learn of a new phase.
@@ -129,7 +129,7 @@ impl Day {
         self.story.unanswered(PATIENCE)
     }
 
-    /// What it came to in a demonstration that began at `begun_ns`, and that somebody may have broken off.
+    /// What it came to in a demonstration that began at `begun_ns`, and that the user may have broken off.
     pub fn verdict(&self, market: &mut Market, begun_ns: u64, broken_off: bool) -> Option<DayVerdict> {
         market.day().map(|log| DayVerdict::new(log, &self.plan, begun_ns, broken_off))
     }

@@ -1,7 +1,7 @@
 //! Who is killed when, and when it is back.
 //!
 //! ```text
-//!            time to kill, everybody back                     answered again, 50 ms over
+//!            time to kill, all nodes back                     answered again, 50 ms over
 //!   Calm ------------------------------> Absent --> back --------------------------------> Calm
 //!     gaps count as quiet                  gaps count as this kill's
 //! ```
@@ -46,7 +46,7 @@ pub enum Happening {
     Back(Kill),
     /// A node died that nobody killed.
     Died(Death),
-    /// The trading day goes on.
+    /// The trading day continues.
     Day(News),
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Happening {
     }
 }
 
-/// Somebody killed and not back yet.
+/// A node that was killed and is not back yet.
 #[derive(Default)]
 struct Absence {
     /// Since it is back: how it was, and how many requests had been answered then.

@@ -16,14 +16,14 @@ use super::screen::Screen;
 /// Between two looks at everything.
 const TURN: Duration = Duration::from_millis(5);
 
-/// What somebody at the keyboard wants.
+/// What the user at the keyboard wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserAction {
     /// To end.
     Quit,
     /// To see the leading venue die now.
     Kill,
-    /// To stop, or go on with, the killing.
+    /// To pause or resume the kills.
     Pause,
 }
 
@@ -33,7 +33,7 @@ pub enum Face {
     Screen(Screen),
     /// A line per second and happening.
     Lines,
-    /// A progress bar, if anybody looks.
+    /// A progress bar, if a terminal shows it.
     Silent(ProgressBar),
 }
 
@@ -54,7 +54,7 @@ impl Face {
         })
     }
 
-    /// Shows what is new and lets a few milliseconds pass. Says what somebody at the keyboard wants.
+    /// Shows what is new and lets a few milliseconds pass. Says what the user at the keyboard wants.
     ///
     /// # Errors
     /// If the terminal is gone.

@@ -1,4 +1,4 @@
-//! The order books, as anybody can rebuild them from the committed stream.
+//! The order books, as any process can rebuild them from the committed stream.
 //!
 //! Nothing here asks the exchange anything: the recorders' logs are read as they grow, and every recorded
 //! request is executed on a book of our own. So the books on the screen are a third replica, and

@@ -37,7 +37,7 @@ pub(crate) struct Stage {
     market: Market,
     picture: Picture,
     day: Option<Day>,
-    /// Somebody ended it before its time was over.
+    /// The user ended it before its time was over.
     broken_off: bool,
     begun: Instant,
     /// The same, nanoseconds since 1970.
@@ -95,7 +95,7 @@ impl Stage {
         })
     }
 
-    /// Goes on until time is over or somebody wants it to end, and until a venue killed last is back.
+    /// Continues until time is over or the user ends it, and until a venue killed last is back.
     ///
     /// # Errors
     /// If the system fails.
@@ -173,7 +173,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Goes on with the trading day, if this is one.
+    /// Continues the trading day, if this is one.
     fn turn_day(&mut self, face: &Face) -> LabResult {
         let Some(day) = &mut self.day else { return Ok(()) };
         let told = day.turn(&mut self.market)?;

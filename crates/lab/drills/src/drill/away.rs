@@ -1,10 +1,10 @@
-//! A member that is away while its orders are filled. The promise: at another gateway it is told every fill, once and in order, while
-//! gateways are killed.
+//! A member that is away while its orders are filled. The promise: at another gateway it receives every fill, once and in order,
+//! while gateways are killed.
 //!
 //! ```text
 //!  member:  rests orders | away ............................... | resumes from the number it has ... has all
 //!  others:               | fill them, through killed gateways   |
-//!  gateways:               kill, kill, kill ...                   killed again while it is told
+//!  gateways:               kill, kill, kill ...                   killed again while it receives them
 //! ```
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ const GATEWAYS: u16 = 2;
 const ORDERS: u64 = 100;
 /// Requests of the other member in flight.
 const IN_FLIGHT: usize = 256;
-/// Gateways killed while the orders are filled, and while the member is told.
+/// Gateways killed while the orders are filled, and while the member receives the fills.
 const KILLS: u64 = 4;
 /// How long nothing may happen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -58,9 +58,9 @@ struct Outcome {
     fills: u64,
     /// Of those, how many it was not told.
     missed: u64,
-    /// Messages it was told twice, or out of order.
+    /// Messages it received twice, or out of order.
     duplicated: u64,
-    /// Gateways killed while it was away, and while it was told.
+    /// Gateways killed while it was away, and while it received what it missed.
     kills: u64,
     /// From asking for what it missed until it had all, milliseconds.
     told_ms: f64,
@@ -96,9 +96,9 @@ struct Away {
     lot: u64,
     /// Positions at which the orders were filled, as the other member was answered.
     filled: BTreeSet<Position>,
-    /// Positions at which the member was told of a trade.
+    /// Positions of the trades that the member received.
     told: BTreeSet<Position>,
-    /// The number of the last message that the member was told.
+    /// The number of the last message that the member received.
     last: u64,
     out_of_order: u64,
 }
@@ -206,7 +206,7 @@ impl Away {
         Ok(())
     }
 
-    /// At one gateway, until it dies or all is told.
+    /// At one gateway, until it dies or has sent all.
     fn read_until(&mut self, all: u64) -> Result<(), ClientError> {
         let mut client = self.connect(AWAY)?;
         client.resume(Some(ShardId(0)), self.last + 1)?;

@@ -93,7 +93,7 @@ struct Harm {
     opened: u64,
     /// Connections that guests held at once, at most.
     held: u64,
-    /// How often a guest was told what shows that the ill was looked at, by port.
+    /// How often an answer to a guest showed that the server looked at the fault, by port.
     answered: BTreeMap<Port, u64>,
 }
 
@@ -103,7 +103,7 @@ struct Outcome {
     drill: &'static str,
     /// The others' 99th percentile in a quiet stretch, microseconds: the median of the stretches.
     p99_us_quiet: f64,
-    /// The highest of the ills.
+    /// The highest of all faults.
     others_p99_ratio: f64,
     ills: BTreeMap<Ill, Harm>,
     /// Requests of the others sent and never answered.
@@ -117,7 +117,7 @@ struct Outcome {
 /// Runs the drill and prints what it gave.
 ///
 /// # Errors
-/// If the system fails, somebody was let in, something was lost, or an ill was never looked at. How long anything took is for the reader to judge.
+/// If the system fails, a guest was let in, something was lost, or a server never looked at a fault. How long anything took is for the reader to judge.
 pub(super) fn run(args: &Args) -> LabResult {
     if args.load.rate == Rate::Max {
         return Err(LabError::Usage("this drill needs a fixed --rate, or latencies mean nothing".into()));

@@ -5,8 +5,8 @@
 //!  loaders --lines--> 3 fronts --> 3 sites, on disk        each second, by turns: kill -9 a front, a desk, the site that certifies, another site,
 //!                        \--> 2 desks --> quote server    one of each at once; each is started again after 300 ms
 //! ```
-//! With `--stops` every fifth blow is a silence instead: the site that certifies, a desk, another site is stopped for 3 s, and goes on.
-//! When all commands have a reply, fronts and desks are ended; then the log is read from the sites, replayed alone, and held against the accounts and the replies.
+//! With `--stops` every fifth fault is a silence instead: the site that certifies, a desk, another site is stopped for 3 s, and continues. When all commands have
+//! a reply, fronts and desks are ended; then the log is read from the sites, replayed alone, and compared with the accounts and the replies.
 
 use std::time::Duration;
 

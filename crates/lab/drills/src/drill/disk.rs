@@ -1,10 +1,9 @@
-//! Blows to a recorder's disk: it is full, or slow. The promise: as long as a quorum is left nobody notices, and the recorder has
-//! everything once the disk is well.
+//! Faults of a recorder's disk: it is full, or slow. The promise: as long as a quorum is left nobody notices, and the recorder
+//! has everything once the disk is well.
 //!
 //! Whose disk is full takes nothing more, so it is made full under load: what room is left in segments made ahead is used up by a
-//! session that floods, and only then the figures count. A slow disk is one whose syncs sleep
-//! ([`pares_faults::device`]): it can only be had by a process that starts with it, so the recorder is replaced before and after, and
-//! neither counts as the blow.
+//! session that floods, and only then the figures count. A slow disk is one whose syncs sleep ([`pares_faults::device`]): it can only
+//! be had by a process that starts with it, so the recorder is replaced before and after, and neither counts as the fault.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! All nodes at once. The promise: whatever was acknowledged is on record, whatever was in flight is answered once, and
-//! trading goes on by itself.
+//! trading continues by itself.
 
 use pares_load::{LabError, Stretch};
 use pares_node::NodeId;

@@ -71,7 +71,7 @@ impl Gaps {
 pub(crate) struct Figures {
     /// What was done.
     pub drill: String,
-    /// Blows dealt.
+    /// Faults caused.
     pub count: usize,
     /// Longest times without an answer.
     #[serde(flatten)]
@@ -102,8 +102,8 @@ pub(crate) struct Figures {
     pub restart_ms: Option<f64>,
     /// The longest.
     pub restart_max_ms: Option<f64>,
-    /// Median time from sending a poisonous request to being told that it is void, milliseconds: so long its shard stands
-    /// still; null for other faults.
+    /// Median time from sending a poisonous request to the answer that it is void, milliseconds: so long its shard
+    /// stalls; null for other faults.
     pub void_ms: Option<f64>,
     /// The longest.
     pub void_max_ms: Option<f64>,

@@ -1,5 +1,5 @@
-//! Blows to a gateway. The promise: its members connect to another one, repeat what is open under the same names, and
-//! are told the outcome of each; the members of the other gateways notice nothing.
+//! Faults of a gateway. The promise: its members connect to another one, repeat what is open under the same names,
+//! and receive the outcome of each; the members of the other gateways notice nothing.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -46,7 +46,7 @@ fn forget_gaps(drill: &Drill) {
     }
 }
 
-/// Of each gateway's members by themselves: what the others are told does not shorten the wait of anybody.
+/// Of each gateway's members by themselves: what the others receive does not shorten a member's wait.
 fn take_gap_of_others(drill: &Drill, victim: GatewayId) -> u64 {
     let others = drill.system.supervisor.config().gateway_ids().filter(|&id| id != victim);
     others.map(|id| drill.observed().take_gap_max_ns_of(usize::from(id.0))).max().unwrap_or(0)

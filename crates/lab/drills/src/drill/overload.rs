@@ -1,5 +1,5 @@
-//! Several times as much as the exchange can take, for minutes. Does it go on answering, what does a refusal cost, and does it stay as large
-//! as it is?
+//! Several times as much as the exchange can take, for minutes. Does it continue to answer, what does a refusal cost, and does it stay as
+//! large as it is?
 //!
 //! ```text
 //!   as fast as it is answered       -> highest rate; what an answer takes of the disk, and of processors | does the long run fit?

@@ -1,5 +1,5 @@
-//! A request that brings the matching engine down at every venue. The promise: its shard stands still until the request is
-//! void, the others do not notice, and nobody dies of it twice.
+//! A request that brings the matching engine down at every venue. The promise: its shard stalls until the request is void,
+//! the others do not notice, and no venue dies of it twice.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! Blows to a recorder. The promise: as long as a quorum is left nobody notices, and the one that returns finds
-//! what it missed in its peers' logs and the venues'.
+//! Faults of a recorder. The promise: as long as a quorum is left no member notices, and the one that returns
+//! finds what it missed in its peers' logs and the venues'.
 
 use std::time::Instant;
 
@@ -18,9 +18,9 @@ pub(super) fn kill(drill: &mut Drill, victim: RecorderId) -> Result<u64, LabErro
 
 /// Kills it, removes all it had, and waits until its replacement has got that from its peers.
 ///
-/// It is always the same recorder: gateways and venues that run go on tailing the log they opened, and see nothing of
-/// the one that takes its place before they start anew. Wiping one recorder after the other would leave them without
-/// a quorum although all recorders have everything.
+/// It is always the same recorder: gateways and venues that run continue to tail the log they opened, and see nothing
+/// of the one that takes its place until they restart. Wiping one recorder after the other would leave them without a
+/// quorum although all recorders have everything.
 pub(super) fn wipe(drill: &mut Drill, victim: RecorderId) -> Result<u64, LabError> {
     let gap = put_to_death(drill, victim)?;
     let log = drill.system.supervisor.layout().recorder_log(victim);

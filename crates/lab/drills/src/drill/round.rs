@@ -1,4 +1,4 @@
-//! One drill under way: the system, its load, and a round of quiet and blow.
+//! One drill under way: the system, its load, and a round of quiet and fault.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::flood::Flooder;
 use super::record::{self, LoadNotes};
 use super::{Args, FaultKind, disk, diverge, everything, flood, gateway, poison, recorder, venue};
 
-/// The stretch after a blow, or after nothing, in which the longest gap is sought.
+/// The stretch after a fault, or after nothing, in which the longest gap is sought.
 pub(super) const WINDOW: Duration = Duration::from_millis(40);
 /// How long what was hit may take to be back.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -64,7 +64,7 @@ impl Drill {
         Ok(drill)
     }
 
-    /// A quiet stretch, then the blow.
+    /// A quiet stretch, then the fault.
     pub(super) fn round(&mut self, args: &Args, round: u64) -> Result<(), LabError> {
         // Not in step with anything in the system: a multiplicative hash of the round number.
         let jitter_us = round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50;
@@ -79,7 +79,7 @@ impl Drill {
         Ok(())
     }
 
-    /// The longest gap in a quiet stretch, of the same members as in the blow that follows.
+    /// The longest gap in a quiet stretch, of the same members as in the fault that follows.
     fn quiet(&mut self, args: &Args, round: u64) -> Result<u64, LabError> {
         self.observed().take_gap_max_ns();
         match self.blow {
@@ -98,7 +98,7 @@ impl Drill {
         GatewayId(nth(round, u16::try_from(gateways).expect("checked: at most 16")))
     }
 
-    /// Deals the blow, waits until what was hit is back, and gives the longest gap since.
+    /// Causes the fault, waits until what was hit is back, and gives the longest gap since.
     fn deal(&mut self, args: &Args, round: u64) -> Result<u64, LabError> {
         let recorders = self.system.supervisor.config().recorders;
         match self.blow {

@@ -1,4 +1,4 @@
-//! Blows to the leading venue. The promise: nobody notices.
+//! Faults of the leading venue. The promise: no member notices.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! A member's own servers beside the exchange, killed and wiped while its traders talk and look at books.
 //!
-//! Streams of two servers could agree with each other and be wrong for who moved between them. So each trader notes every item that it is told,
-//! wherever it is signed on, and in the end all of them, and the logs of both servers, are held against each other; and every book that a
-//! trader saw called current must be one that there was.
+//! Streams of two servers could agree with each other and be wrong for a trader that moved between them. So each trader notes every item that
+//! it receives, wherever it is signed on, and in the end all of them, and the logs of both servers, are compared with each other; and every
+//! book that a trader saw called current must be one that there was.
 //!
 //! ```text
 //!  replayers --TCP--> member server 0 --+--> traders: talk, note items and books
@@ -44,7 +44,7 @@ use super::truth::{BookKey, Market};
 const SERVERS: u16 = 2;
 /// Every other one begins at the other server.
 const TRADERS: u32 = 4;
-/// Who said what there is before anybody talks.
+/// The author of what there is before a trader talks.
 const AUTHOR: TraderId = TraderId(TRADERS + 1);
 /// The longest text that there may be.
 const LONG: usize = 8_188;
@@ -53,7 +53,7 @@ const AHEAD_MAX: usize = 256;
 /// How long the quiet before a transfer is measured.
 const BEFORE: Duration = Duration::from_secs(2);
 /// Of what a dead server had submitted the other one orders the rest in that time, before the disk is wiped: with a quorum of 1 the
-/// disk's loss may take what no peer has read, and then everything starts anew, which is no transfer.
+/// disk's loss may take what no peer has read, and then everything restarts, which is no transfer.
 const READ_BY_PEER: Duration = Duration::from_millis(200);
 /// How long servers may take to come up, to be level, to be filled.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -203,7 +203,7 @@ impl Desk {
         is_over && self.traders.iter().all(|trader| trader.has(next) && trader.shows(last))
     }
 
-    /// Ends it: what traders were told, held against each other, against both servers' logs and against the market.
+    /// Ends it: what traders received, compared with each other, with both servers' logs and with the market.
     ///
     /// # Errors
     /// If a log cannot be read.

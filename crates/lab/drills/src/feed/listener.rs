@@ -1,4 +1,4 @@
-//! One who receives: everything that it is told is noted, with what its books showed whenever it called them current.
+//! A receiver that notes everything it receives, with what its books showed whenever it called them current.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use pares_types::{ShardId, Side};
 /// Between two looks at the books.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// What a receiver was told of a shard.
+/// What a receiver received of a shard.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard {
     /// The session that it is in.
@@ -76,7 +76,7 @@ pub(super) struct Means {
     pub(super) replayers: Vec<SocketAddr>,
 }
 
-/// A receiver at work.
+/// An active receiver.
 pub(super) struct Listener {
     heard: Arc<Mutex<BTreeMap<ShardId, Heard>>>,
     worker: Worker<Result<(), LabError>>,

@@ -19,7 +19,7 @@ const HELD_PERMILLE: u64 = 30;
 /// Ports are tried from one of these on, in steps.
 const PORTS: std::ops::Range<u16> = 31_000..60_000;
 
-/// Where one shard's packets of one line go on to.
+/// Where the relay forwards one shard's packets of one line.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
     /// Which line, 0 or 1.
@@ -39,7 +39,7 @@ pub(super) fn free_ports(shards: u16) -> Result<[u16; 2], LabError> {
     }
 }
 
-/// A relay at work.
+/// An active relay.
 pub(super) struct Relay {
     /// Whether a line is cut.
     pub(super) cut: Arc<[AtomicBool; 2]>,

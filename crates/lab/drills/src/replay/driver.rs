@@ -19,7 +19,7 @@ use super::ledger::{AnswerLedger, Fate, Place};
 use super::schedule::{KillStats, Schedule};
 use super::{Args, Speed};
 
-/// Everybody of the day trades as this member: one connection keeps the commands in order.
+/// All traders of the day trade as this member: one connection keeps the commands in order.
 pub const MEMBER: MemberId = MemberId(1);
 /// Without any answer for so long, what is in flight is given up as lost.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -32,7 +32,7 @@ const DEATH_MAX: Duration = Duration::from_millis(300);
 pub struct Driven {
     /// The day as the client saw it.
     pub replay: Replay<Day>,
-    /// What the client was told.
+    /// What the client received.
     pub ledger: AnswerLedger,
     /// What the killing gave.
     pub toll: KillStats,

@@ -1,4 +1,4 @@
-//! What the client was told of each command: its half of the proof that nothing is lost or done twice.
+//! What the client received for each command: its half of the proof that nothing is lost or done twice.
 
 use pares_types::{ClientOrderId, Position, ShardId};
 

@@ -29,7 +29,7 @@ use super::driver;
 
 /// Records read at a time.
 const BATCH_MAX: usize = 2_048;
-/// How many differences are told in words; all are counted.
+/// How many differences are described in words; all are counted.
 const TOLD_MAX: usize = 3;
 
 /// What was compared.

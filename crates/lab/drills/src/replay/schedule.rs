@@ -1,4 +1,4 @@
-//! When the leading venue is killed: after every so many events, and never the last one that can go on.
+//! When the leading venue is killed: after every so many events, and never the last one that can continue.
 //!
 //! ```text
 //!            events % N == 0, all venues back            death seen, restarted, resynchronised
@@ -6,10 +6,10 @@
 //!                                                  |
 //!                                                  +-- the next kill comes due first: the flow is held
 //! ```
-//! At full speed N events pass faster than a process starts. Killing the survivor would prove nothing
-//! about a race, and skipping the kill would make the figure a matter of luck; so the flow is held until
-//! both race again, and goes on for a moment before the kill, which thus always meets commands in flight
-//! (a kill whose moment would lie beyond the end of the day is left out).
+//! At full speed N events pass faster than a process starts. Killing the survivor would prove nothing about a
+//! race, and skipping the kill would make the figure a matter of luck; so the flow is held until both race
+//! again, and continues for a moment before the kill, which thus always meets commands in flight (a kill
+//! whose moment would lie beyond the end of the day is left out).
 
 use pares_load::{Killer, LabError, Venues};
 use pares_node::Supervisor;
@@ -23,7 +23,7 @@ pub(crate) struct Schedule {
     due: u64,
     /// The flow waits for a venue to come back.
     held: bool,
-    /// Events for which the flow goes on after being held.
+    /// Events for which the flow continues after being held.
     run_up: u64,
     venues: Venues,
     killer: Killer,

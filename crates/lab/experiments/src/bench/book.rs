@@ -1,10 +1,10 @@
 //! `pares bench book`: our book beside published ones, over the same orders, in the same minutes.
 //!
 //! What a book does in a second depends on the orders and on the machine, and this machine belongs to others too; so the orders are
-//! those of a public comparison ([`pares_flow::BookScenario`]), every engine gets them in every round, and what is told is the
+//! those of a public comparison ([`pares_flow::BookScenario`]), every engine gets them in every round, and the figures are the
 //! median and the best of the rounds. The figure that counts is the *worst* of the ten scenarios: it is the day on which an
-//! exchange is needed. A figure is worth nothing from a book that is wrong, so before anything is timed, the obviously right
-//! book and the fast one must say the same about the beginning of each stream, report by report.
+//! exchange is needed. A figure is worth nothing from a book that is wrong, so before anything is timed, the obviously right book
+//! and the fast one must say the same about the beginning of each stream, report by report.
 
 mod contest;
 mod instruments;

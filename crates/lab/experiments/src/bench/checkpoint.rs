@@ -1,4 +1,4 @@
-//! `pares bench checkpoint`: does anybody notice that a venue takes a checkpoint of a large state, or joins with one?
+//! `pares bench checkpoint`: do clients notice that a venue takes a checkpoint of a large state, or joins with one?
 //!
 //! ```text
 //!  fill: resting orders      round:  quiet ... | a checkpoint is under way | kill -9 of a venue ... it has caught up    x rounds
@@ -6,8 +6,8 @@
 //! ```
 //! It waits until every shard has a checkpoint of after the filling before it begins. Checkpoints are not asked for: venues take
 //! them as they always do, and their counters say when (`checkpointing` is 1 meanwhile, `checkpoint_bytes` counts up). They are
-//! looked at every millisecond, and each latency is filed under what went on when the answer came. Half a second behind each
-//! disturbance belongs to it: recorders verify and name the file then.
+//! looked at every millisecond, and each latency is filed under what was under way when the answer came. Half a second behind
+//! each disturbance belongs to it: recorders verify and name the file then.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   fix     codec;        FIX and binary by turns, sign-on required;  acceptors without an exchange: ours, QuickFIX/J's
-//!   ouch    translation;  OUCH and binary by turns, nobody proves who he is, all instruments of one shard: a session is told the stream of one
+//!   ouch    translation;  OUCH and binary by turns, no proof of identity, all instruments of one shard: a session receives the stream of one
 //!   http    through one server: as fast as each connection is answered, and at 10,000/s
 //!   ws      books of one server to a thousand subscribers
 //! ```

@@ -1,7 +1,7 @@
 //! `pares bench feed`: market data, from the record to books and to a member's traders.
 //!
 //! Others publish rates of theirs on machines of theirs over days of theirs. Two of them run here, in the same rounds over the same
-//! bytes; of the third there is its figure. What is told is the median of the rounds.
+//! bytes; of the third there is its figure. The figures are the medians of the rounds.
 //!
 //! | module | what |
 //! |---|---|

@@ -50,7 +50,7 @@ pub(crate) struct Figures {
     pub block_ms: [f64; 2],
     /// Orders refused as Throttled meanwhile, over all rounds.
     pub throttled: u64,
-    /// Orders nobody was told the end of, over all rounds.
+    /// Orders whose end was reported to no member, over all rounds.
     pub untold: u64,
 }
 

@@ -1,7 +1,7 @@
 //! The other process of a benchmark: this program again, as a contending venue, a log's reader or an echo.
 //!
 //! What is claimed of processes must be measured with processes: threads share page tables, caches of the kernel and a fate.
-//! A peer says on standard output that it is ready, and is killed when its part is over, as is anybody here.
+//! A peer says on standard output that it is ready, and is killed when its part is over, as all processes here are.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -80,7 +80,7 @@ fn read(log: &Path) -> LabResult {
     }
 }
 
-/// Tells the process that started this one that it may go on.
+/// Tells the process that started this one that it may continue.
 ///
 /// # Errors
 /// If nobody listens.

@@ -8,10 +8,10 @@
 //!   at full speed:  N open requests, one answered, one begun   --> transactions per second
 //!   at a rate:      begun on schedule, late or not             --> latency from the scheduled time to the answer
 //! ```
-//! At a rate all counts that was due while it was measured, also what is answered later; what could not be begun by the end is told as `overdue`.
+//! At a rate all counts that was due while it was measured, also what is answered later; what could not be begun by the end is reported as `overdue`.
 //!
-//! Where the time goes at full speed is told by thread: what the first site, the other sites, and all sites' readers, stores and
-//! log files use of processors for each transaction.
+//! Where the time goes at full speed is reported by thread: what the first site, the other sites, and all sites' readers, stores
+//! and log files use of processors for each transaction.
 //!
 //! Nothing measured is no measurement: a cluster that does not certify, and transactions without an answer, fail.
 

@@ -4,8 +4,8 @@
 //!  initial database | nobody asks: idle | users, the mix: measured | users who only read | one kind after the other | checks at every site
 //! ```
 //! Sites are processes, clusters have a wide area network between them, and a store is redb or PostgreSQL. A warehouse's users ask one site, as in the
-//! paper. At the end every site is asked whether TPC-C's consistency conditions hold there, all sites must have the same,
-//! and all that users were told is held against the rows there are. It is not an audited result: see `pares-wholesale`.
+//! paper. At the end every site is asked whether TPC-C's consistency conditions hold there, all sites must have the same, and all that users received
+//! is compared with the rows there are. It is not an audited result: see `pares-wholesale`.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! Five streams that are unkind where the walks are kind.
 //!
 //! In a walk an order's neighbours are there, sweeps are short, a cancel follows its order at once, every amend moves its order, and what
-//! misses misses alone. A book may be tuned to all of that without anybody noticing. So each of these is one thing that happens
-//! on bad days, and little else:
+//! misses misses alone. A book may be tuned to all of that unnoticed. So each of these is one thing that happens on bad days, and little
+//! else:
 //!
 //! ```text
 //!   churn    [standing]....2,000 ticks....[standing]....1,000....[quote]   the quote comes and goes: the next level is far away
@@ -199,7 +199,7 @@ fn far(sender: &mut Sender) {
     }
 }
 
-/// Three of four messages amend; now and then somebody takes the front order, so that places matter.
+/// Three of four messages amend; now and then an incoming order takes the front order, so that places matter.
 fn amends(sender: &mut Sender) {
     let away = |sender: &mut Sender| sender.between(1, 50);
     let mut standing = sender.stand(sender.orders.min(2_000), away);

@@ -108,7 +108,7 @@ fn doom(exchange: &mut Exchange, traders: &mut [Trader], role: NodeId, doom: Cra
     exchange.supervisor().hold(role, false);
 }
 
-/// Starts anew with venues' logs that are empty: the beginning of the record is in the recorders' logs only.
+/// Restarts with empty venue logs: the beginning of the record is in the recorders' logs only.
 fn forget_at_venues(exchange: &mut Exchange, traders: &mut [Trader]) {
     load::finish(exchange, traders);
     record::agreed(exchange);
@@ -132,7 +132,7 @@ fn move_members_to(exchange: &mut Exchange, role: NodeId, doomed: CrashTrigger, 
 }
 
 /// A member asks a gateway what it has asked just before, so that the gateway remembers where the answer lies; what it has forgotten it
-/// would search for. If that gateway dies of it, the member asks in vain.
+/// would search for. If that gateway dies of it, the member gets no answer.
 fn ask_again(exchange: &Exchange, role: NodeId) {
     let NodeId::Gateway(id) = role else { return };
     let address = exchange.addresses()[usize::from(id.0)];

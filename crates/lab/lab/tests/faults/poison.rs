@@ -1,4 +1,4 @@
-//! Requests that bring the matching engine down at every venue: one instrument stands still, everything else goes on.
+//! Requests that bring the matching engine down at every venue: one instrument stalls, everything else continues.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ fn release(exchange: &Exchange, round: u64) {
     exchange.client(0, 0).submit_and_wait(&time).unwrap();
 }
 
-/// Lets `poison` happen in ALFA, which shares a shard with BRAVO, and checks what everybody is told.
+/// Lets `poison` happen in ALFA, which shares a shard with BRAVO, and checks the answers to all members.
 fn meet(exchange: &mut Exchange, poison: u64, round: u64) {
     let (name, price) = (100 * round, 2_238_200);
     let mut member = exchange.client(0, 7);

@@ -1,4 +1,4 @@
-//! A sync fails under a recorder: it makes its log anew from its own and the others', and nobody notices.
+//! A sync fails under a recorder: it rebuilds its log from its own and the others', and no member notices.
 
 use pares_config::DurabilitySetting;
 use pares_faults::device::DeviceFault;
@@ -19,7 +19,7 @@ fn check_repaired(exchange: &Exchange, id: u16) {
 }
 
 /// A recorder of a system with `disk` whose device refuses one sync under load: its log is poisoned, it ends, and what
-/// replaces it makes the log anew.
+/// replaces it rebuilds the log.
 fn fail_a_sync(config: &SystemConfig, id: u16) {
     let mut exchange =
         Exchange::start(&SystemConfig { durability: DurabilitySetting::Disk, ..config.clone() });

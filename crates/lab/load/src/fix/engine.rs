@@ -128,7 +128,7 @@ fn hear(message: &FixMessage<'_>, member: MemberId, told: Option<&FrontTold>, on
     if kind == b"F" {
         on(Heard::Traded);
     }
-    // An order is told as taken before all else that happens to it. An echo has no kind.
+    // The gateway reports an order as taken before all else that happens to it. An echo has no kind.
     let is_answer = matches!(kind, b"" | b"0" | b"4" | b"5" | b"8");
     let Some(name) = message.number(tag::CL_ORD_ID).filter(|_| is_answer) else { return };
     if let Some(told) = told.filter(|_| message.msg_type() == b"9") {

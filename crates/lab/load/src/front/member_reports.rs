@@ -1,7 +1,7 @@
-//! What members were told, over whichever protocol.
+//! What members received, over whichever protocol.
 //!
-//! What is told has a place in the record: `SHARD-POSITION-A` of what became of a request, `SHARD-POSITION-INDEX-NAME` of a trade. FIX has it as ExecID. So what a member was
-//! told can be held against the record later; and what comes a second time must say that it may have been told before.
+//! What members receive has a place in the record: `SHARD-POSITION-A` of what became of a request, `SHARD-POSITION-INDEX-NAME` of a trade. FIX has it
+//! as ExecID. So what a member received can be compared with the record later; and what comes a second time must say that it may have been sent before.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pares_types::MemberId;
 
-/// What all members of a load were told.
+/// What all members of a load received.
 #[derive(Debug, Default)]
 pub struct FrontTold {
     executions: Mutex<HashSet<(MemberId, String)>>,
@@ -21,13 +21,13 @@ pub struct FrontTold {
 }
 
 impl FrontTold {
-    /// Whether a member was told of an execution.
+    /// Whether a member received the report of an execution.
     pub fn has(&self, member: MemberId, exec_id: &str) -> bool {
         let executions = self.executions.lock().expect("nobody panics while holding this");
         executions.contains(&(member, exec_id.to_owned()))
     }
 
-    /// Different places that members were told of.
+    /// Different places of which members received a report.
     pub fn executions(&self) -> u64 {
         self.executions.lock().expect("nobody panics while holding this").len() as u64
     }
@@ -48,7 +48,7 @@ impl FrontTold {
         self.refused.lock().expect("nobody panics while holding this").clone()
     }
 
-    /// Gaps in the numbers of what members were told: over FIX each was asked for, over WebSocket there may be none.
+    /// Gaps in the numbers of what members received: over FIX each was asked for, over WebSocket there may be none.
     pub fn gaps(&self) -> u64 {
         self.gaps.load(Ordering::Relaxed)
     }
@@ -62,7 +62,7 @@ impl FrontTold {
         self.low.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A member is told of that place; again, if it was told before, or says that it may have been.
+    /// A member receives a report of that place; a repeat, if it had one before; the report says whether it may be one.
     pub fn note(&self, member: MemberId, exec_id: String, says_so: bool) {
         let is_new =
             self.executions.lock().expect("nobody panics while holding this").insert((member, exec_id));

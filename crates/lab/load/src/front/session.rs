@@ -1,4 +1,4 @@
-//! One member, and how it goes on at another gateway.
+//! One member, and how it continues at another gateway.
 //!
 //! ```text
 //!              lost               the next gateway, by the same numbers
@@ -48,7 +48,7 @@ pub(crate) struct FrontSession<E: FrontEngine> {
     repeated: u64,
     /// Gateways tried since the connection was lost.
     tried: usize,
-    /// Connected anew, and not answered since.
+    /// Connected again, and not answered since.
     fresh: bool,
 }
 
@@ -87,7 +87,7 @@ impl<E: FrontEngine> FrontSession<E> {
         Ok(connected)
     }
 
-    /// Goes on without this connection, if it may be lost.
+    /// Continues without this connection, if it may be lost.
     fn survive(&mut self, end: FrontEnd) -> Result<(), LabError> {
         match end {
             FrontEnd::Lost(_) if self.resume => {

@@ -63,7 +63,7 @@ impl Follower {
         Ok(Self { stream, input, live: BTreeSet::new() })
     }
 
-    /// In how many shards all of the past is told.
+    /// In how many shards the server has sent all of the past.
     pub(super) fn live(&self) -> usize {
         self.live.len()
     }

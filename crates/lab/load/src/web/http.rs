@@ -31,7 +31,7 @@ fn broken(why: &str) -> std::io::Error {
 }
 
 impl HttpConnection {
-    /// Connects. It waits for what comes until it is told not to.
+    /// Connects. Reads block until the caller makes them non-blocking.
     ///
     /// # Errors
     /// If nobody listens there.

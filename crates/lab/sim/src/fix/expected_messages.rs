@@ -1,4 +1,4 @@
-//! What the engine is told, and what the record says that it must be.
+//! What the engine receives, and what the record says that it must be.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ impl FixClient {
         })
     }
 
-    /// Without an ExecID: what does not say that it may be known answers something that was sent, and that is told once.
+    /// Without an ExecID: a report that does not say that it may be known answers something that was sent, each sending once.
     fn hold_unmarked(&mut self, name: u64, key: &str, message: &Message) -> Verdict {
         if message.may_be_known() || self.is_excused {
             return Ok(());

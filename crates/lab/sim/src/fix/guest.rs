@@ -126,7 +126,7 @@ impl Guest for FixClient {
         }
         recorded.shards().find_map(|shard| {
             let all = expected(recorded, shard, self.told_of);
-            // A copy is told from its first Logon on.
+            // A copy receives reports from its first Logon on.
             let was_told =
                 |(key, _): &(&String, &(u64, Option<Said>))| of_record(key) && self.told.contains_key(*key);
             let first = all.iter().filter(was_told).map(|(_, (number, _))| *number).min();
@@ -163,7 +163,7 @@ impl Guest for FixClient {
     }
 }
 
-/// Whether what is told under it has a place in the record.
+/// Whether what is reported under it has a place in the record.
 fn of_record(key: &str) -> bool {
     key.contains('-') && !key.starts_with('R')
 }

@@ -68,7 +68,7 @@ impl FixClient {
         self.open.values_mut().for_each(|open| open.retry_at_ns = open.retry_at_ns.min(now_ns + 1));
     }
 
-    /// A Logon under the number 1, as somebody else could send it.
+    /// A Logon under the number 1, as a stranger could send it.
     pub(super) fn first_logon(&self, now_ns: u64) -> Vec<u8> {
         let mut out = Vec::new();
         self.write(now_ns, 1, "A", (None, "98=0|108=30|"), &mut out);

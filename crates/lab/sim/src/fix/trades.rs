@@ -1,8 +1,8 @@
-//! What the engine asks of its trades (AD), and what it is told of them (AQ, AE).
+//! What the engine asks of its trades (AD), and what it receives of them (AQ, AE).
 //!
-//! A question ends with its connection, wherever it was by then, and its trades come among reports of the same. So each telling is held to the record by
-//! itself: of each shard it has the first trades that there are, in the record's order and without a gap. One that was told to the end has all
-//! that were told as reports before it began, and while it lasts, all that are.
+//! A question ends with its connection, wherever it was by then, and its trades come among reports of the same. So each telling is checked against the
+//! record by itself: of each shard it has the first trades that there are, in the record's order and without a gap. One that came to its end has all
+//! that came as reports before it began, and while it lasts, all that come.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ struct Telling {
     name: String,
     lasts: bool,
     told: Vec<Traded>,
-    /// ExecIDs of trades that were told as reports: before it began, and while it lasts.
+    /// ExecIDs of trades that came as reports: before it began, and while it lasts.
     reported: BTreeSet<String>,
     is_whole: bool,
 }
@@ -57,7 +57,7 @@ pub(super) struct Trades {
     questions: BTreeMap<String, Question>,
     now: Option<Telling>,
     before: Vec<Telling>,
-    /// When to ask, if nothing was told to the end since.
+    /// When to ask, if no telling came to its end since.
     ask_at_ns: Option<u64>,
 }
 
@@ -149,7 +149,7 @@ fn traded(recorded: Recorded<'_>, shard: ShardId, member: MemberId) -> Vec<Trade
 }
 
 impl FixClient {
-    /// Asks for its trades, anew or as what was asked is not told; or that a question should end.
+    /// Asks for its trades, with a new question or because no answer came; or that a question should end.
     pub(super) fn ask_for_trades(&mut self, now_ns: u64, is_calm: bool, out: &mut Vec<u8>) {
         if !self.trades.is_asked_for {
             return;
@@ -225,7 +225,7 @@ impl FixClient {
         if message.get(912) == Some("Y") { self.on_told_to_the_end() } else { Ok(()) }
     }
 
-    /// Those that were are told.
+    /// All past trades have come.
     fn on_told_to_the_end(&mut self) -> Verdict {
         let now = self.trades.now.as_mut().expect("it is told");
         must(!now.is_whole, TOLD, || format!("{} is told the end twice: {now:?}", self.comp_id))?;

@@ -36,7 +36,7 @@ pub(super) struct Reference {
     /// By submitter: numbers that stand in the stream, and where.
     stands: BTreeMap<TraderId, BTreeMap<u64, u64>>,
     submitted: BTreeMap<(TraderId, u64), (u8, Vec<u8>)>,
-    /// What need not stand in the stream: it was refused, or was told and lost with all disks, or the power, that had it.
+    /// What need not stand in the stream: it was refused, or reported and lost with all disks, or the power, that had it.
     pub(super) excused: BTreeSet<(TraderId, u64)>,
     /// What the last stream had where another began: some may be on its way to traders yet.
     ended: BTreeMap<u64, Vec<u8>>,
@@ -96,7 +96,7 @@ impl Reference {
         if let Some(first) = ordered.repeats {
             return match stands.get(&name.number) {
                 Some(&at) if first.0 == at || first.0 == u64::MAX => Ok(()),
-                // It was told and lost, what came after it was said again, and now a log has it once more.
+                // Traders received it, it was lost, what came after it was said again, and now a log has it once more.
                 None if self.excused.contains(&(name.trader, name.number)) => Ok(()),
                 at => broken(ONCE, format!("{ordered:?} repeats what stands at {at:?}")),
             };
@@ -114,7 +114,7 @@ impl Reference {
         Ok(())
     }
 
-    /// A trader is told of the next position.
+    /// A trader receives the next position.
     pub(super) fn on_told(&mut self, trader: TraderId, next: u64, ordered: &OrderedItem<'_>) -> Verdict {
         let mut record = Vec::new();
         ordered.write(&mut record);
@@ -135,7 +135,7 @@ impl Reference {
         Ok(())
     }
 
-    /// A trader is told that something stands there; somewhere, if nowhere is said.
+    /// A trader receives word that something stands there; somewhere, if no position is given.
     pub(super) fn on_placed(&mut self, trader: TraderId, number: u64, position: Option<Position>) -> Verdict {
         let stands = self.stands.get(&trader).and_then(|stands| stands.get(&number).copied());
         let agrees = stands.is_some_and(|at| position.is_none_or(|position| position.0 == at));
@@ -161,12 +161,12 @@ impl Reference {
         }
     }
 
-    /// Any of what was told may be in no log any more.
+    /// Any of what traders received may be in no log any more.
     pub(super) fn on_power_failed(&mut self) {
         self.entries.iter_mut().for_each(|entry| entry.has.clear());
     }
 
-    /// Everything starts anew: the stream of that number goes on at `first`.
+    /// Everything restarts: the stream of that number continues at `first`.
     pub(super) fn begin(&mut self, stream: u64, first: Position, summary: &mut Summary) -> Verdict {
         let first = usize::try_from(first.0).expect("few positions");
         let lost = self.entries.get(first..).unwrap_or_default();

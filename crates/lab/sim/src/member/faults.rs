@@ -79,7 +79,7 @@ impl Member<'_> {
         self.schedule(server);
     }
 
-    /// A server's disk is lost. If what was decided may have been on that alone, the operator starts everything anew, now or soon.
+    /// A server's disk is lost. If what was decided may have been on that alone, the operator restarts everything, now or soon.
     fn lose_disk(&mut self, server: u16) -> Verdict {
         let is_spare = self.can_do_without(server);
         if !is_spare && self.random.chance(500) {

@@ -25,7 +25,7 @@ pub(super) enum Event {
     Step { server: u16, plan: u64 },
     /// A dead server starts.
     Start { server: u16, life: u32 },
-    /// A stopped one goes on.
+    /// A stopped one continues.
     Resume { server: u16, life: u32 },
     /// A full disk has room again.
     Relief { server: u16 },
@@ -39,11 +39,11 @@ pub(super) enum Event {
     Lost { trader: usize, connection: usize },
     /// A trader does what is due.
     Act { trader: usize },
-    /// Somebody reads again.
+    /// A trader reads again.
     Carry,
     /// Something goes wrong.
     Fault,
-    /// The operator starts everything anew.
+    /// The operator restarts everything.
     Repair,
     /// Everything is down: the window's next life begins.
     BeginEpoch,

@@ -113,7 +113,7 @@ impl Member<'_> {
         &mut self.servers[usize::from(server)]
     }
 
-    /// A server finds its logs and goes on.
+    /// A server finds its logs and continues.
     pub(super) fn start(&mut self, server: u16) -> Verdict {
         if self.is_down || self.server(server).node.is_some() {
             return Ok(());
@@ -287,7 +287,7 @@ impl Member<'_> {
         verdict
     }
 
-    /// Power failed: which server has what is looked up anew.
+    /// Power failed: which server has what is looked up again.
     pub(super) fn forget_logs(&mut self) {
         self.servers.iter_mut().for_each(|one| one.looked.1 = 0);
         self.servers.iter_mut().for_each(|one| one.next = 0);

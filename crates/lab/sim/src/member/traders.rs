@@ -36,7 +36,7 @@ impl TraderEnd {
     }
 }
 
-/// What a trader is told, as far as it is to be checked.
+/// What a trader receives, as far as it is to be checked.
 enum Told {
     SignedOn(u64),
     Item(Vec<u8>),
@@ -204,8 +204,8 @@ impl Member<'_> {
         self.push(self.now_ns + for_ns, Event::Carry);
     }
 
-    /// The last trader, who only follows, begins anew at the first position, and reads nothing for a while: what waits for it fills its
-    /// connection.
+    /// The last trader, who only follows, begins again at the first position, and reads nothing for a while: what waits for it fills
+    /// its connection.
     pub(super) fn follow_anew(&mut self, for_ns: u64) {
         let trader = self.traders.len() - 1;
         if let Some(connection) = self.traders[trader].connection {
@@ -218,7 +218,7 @@ impl Member<'_> {
         self.pause_reading(trader, for_ns);
     }
 
-    /// Whether every trader has said what it has to, has seen it placed, and was told all of the stream.
+    /// Whether every trader has said what it has to, has seen it placed, and has received all of the stream.
     pub(super) fn are_traders_done(&self) -> bool {
         let next = self.reference.next();
         self.traders.iter().all(|one| one.left == 0 && one.rules.unplaced() == 0 && one.next == next)

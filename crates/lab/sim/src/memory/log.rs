@@ -57,7 +57,7 @@ pub(crate) struct LogState {
     pub(crate) is_held: bool,
     /// Whether the host lost power since it was last opened.
     pub(crate) lost_power: bool,
-    /// Its writer is stopped: what it publishes shows when it goes on.
+    /// Its writer is stopped: what it publishes shows when it continues.
     pub(crate) is_hidden: bool,
     pub(crate) is_full: bool,
     pub(crate) sync_fails: bool,

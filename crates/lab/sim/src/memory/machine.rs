@@ -31,7 +31,7 @@ pub(crate) enum Effect {
     Sync(NodeId, u64),
     /// Something is to be done beside a node's duty cycle.
     Spawn(NodeId, u64, &'static str, Task),
-    /// A task that sleeps is to go on.
+    /// A task that sleeps is to continue.
     Wake(u64),
     /// A record was appended to a node's log.
     Appended(NodeId, Offset, Vec<u8>),

@@ -240,7 +240,7 @@ impl LogSalvage for Salvage {
     }
 }
 
-/// Gives every whole record of a log from `from` up to `to` to `on`, past any damage; says where to go on.
+/// Gives every whole record of a log from `from` up to `to` to `on`, past any damage; says where to continue.
 pub(crate) fn scan(log: &Log, from: u64, to: u64, mut on: impl FnMut(u64, &[u8])) -> u64 {
     let (state, mut next, mut payload) = (log.lock(), from, Vec::new());
     while let Some(at) = next_whole(&state, &mut next, to, &mut payload) {

@@ -50,7 +50,7 @@ fn shares(quantity: Quantity) -> u64 {
     quantity.0.min(u64::from(u32::MAX))
 }
 
-/// The appendage: whose name it is, where it is told and of which order, and more.
+/// The appendage: the request's name, its position, its instrument and order, and more.
 fn tags(name: ClientOrderId, position: Position, about: (InstrumentId, OrderId), more: &[(u8, u64)]) -> Tags {
     let (instrument, order) = about;
     let of_all = [(210, name.0), (211, position.0), (212, instrument.0.into()), (216, order.0.to_bits())];

@@ -28,7 +28,7 @@ const TAKEN: Layout = &[
     ("ClOrdID", 14),
 ];
 
-/// What follows type and time. A and U go on with [`TAKEN`].
+/// What follows type and time. A and U continue with [`TAKEN`].
 fn layout(kind: char) -> Option<Layout> {
     Some(match kind {
         'A' => &[("number", 4)],

@@ -3,9 +3,9 @@
 use super::{Durability, Fault, FaultMix, MS, Scenario, US};
 
 impl Scenario {
-    /// FIX sessions go from gateway to gateway as these die, stop and are full, connections break, everything is started again, and
-    /// clocks jump. With every fourth seed gateways lose their disks, or power fails: then what they knew of sessions may be lost.
-    /// With every fourth seed one more session is told of the first of them, and its orders are refused. With two of five seeds those that speak FIX 4.4 ask for their trades.
+    /// FIX sessions go from gateway to gateway as these die, stop and are full, connections break, everything is started again, and clocks jump. With
+    /// every fourth seed gateways lose their disks, or power fails: then what they knew of sessions may be lost. With every fourth seed one more session
+    /// receives the reports of the first of them, and its orders are refused. With two of five seeds those that speak FIX 4.4 ask for their trades.
     pub(super) fn fix(seed: u64) -> Self {
         let quick = Self::quick(seed);
         let is_lossy = seed % 4 == 3;
@@ -38,7 +38,7 @@ impl Scenario {
     }
 
     /// OUCH sessions go from gateway to gateway as these die, stop and are full, connections break, everything is started again, clocks jump, disks are lost
-    /// and power fails: what they are told is of the record, so nothing of it excuses anything. With every third seed members come by FIX too.
+    /// and power fails: what they receive is of the record, so nothing of it excuses anything. With every third seed members come by FIX too.
     pub(super) fn ouch(seed: u64) -> Self {
         let fix = Self::fix(seed);
         let faults = fix.faults.clone().with([(Fault::Power, fix.durability.power_every(40 * MS))]);

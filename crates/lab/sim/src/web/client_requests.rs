@@ -59,7 +59,7 @@ impl WebClient {
         }
     }
 
-    /// One who follows begins anew: with the oldest there is, or ahead of what comes next.
+    /// A follower begins again: with the oldest there is, or ahead of what comes next.
     fn follow_anew(&mut self) {
         let [one, other] = &mut self.followers;
         let shards = one.shards();
@@ -163,7 +163,7 @@ impl WebClient {
         }
     }
 
-    /// Asks for somebody who does not listen to the answer.
+    /// Asks for a client that does not listen to the answer.
     fn ask_besides(&mut self, request: ClientRequest) {
         self.waiters += 1;
         let _ = self.line.ask(request, self.waiters);

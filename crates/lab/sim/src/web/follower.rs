@@ -1,4 +1,4 @@
-//! One who follows the member's streams: he is told what comes next for him, as a server tells each who follows (`Followed` in `pares-api`).
+//! A follower of the member's streams: it receives what comes next for it, as a server sends it to each follower (`Followed` in `pares-api`).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use pares_types::{Reply, ShardId};
 
 use crate::WebSeen;
 
-/// What he was told of a stream without a gap.
+/// What it received of a stream without a gap.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
     pub(super) shard: ShardId,
@@ -26,11 +26,11 @@ impl Stretch {
 struct Stream {
     cursor: Cursor,
     now: Stretch,
-    /// When he follows it again, if the server tells it no more.
+    /// When the follower asks for it again, if the server sends no more of it.
     again_at_ns: Option<u64>,
 }
 
-/// One who follows, and all that he was told.
+/// A follower, and all that it received.
 #[derive(Debug)]
 pub(super) struct Follower {
     streams: BTreeMap<ShardId, Stream>,
@@ -38,7 +38,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// From the first number on: a number that was never used is told to nobody.
+    /// From the first number on: a number that was never used is sent to no follower.
     pub(super) fn new(shards: impl Iterator<Item = ShardId>) -> Self {
         let stream =
             |shard| Stream { cursor: Cursor::from(1), now: Stretch::new(shard, 1), again_at_ns: None };
@@ -53,7 +53,7 @@ impl Follower {
         self.streams.contains_key(&shard)
     }
 
-    /// The number that comes next for him.
+    /// The number that comes next for it.
     pub(super) fn next(&self, shard: ShardId) -> u64 {
         self.streams.get(&shard).and_then(|stream| stream.cursor.next()).unwrap_or(1)
     }
@@ -62,7 +62,7 @@ impl Follower {
         self.before.iter().chain(self.streams.values().map(|stream| &stream.now))
     }
 
-    /// Whether he waits to follow a stream again.
+    /// Whether it waits to follow a stream again.
     pub(super) fn waits(&self) -> bool {
         self.streams.values().any(|stream| stream.again_at_ns.is_some())
     }
@@ -73,7 +73,7 @@ impl Follower {
         self.streams.iter().filter(|(_, stream)| due(stream)).map(|(shard, _)| *shard).collect()
     }
 
-    /// He follows from where he stands. Gives the number.
+    /// It follows from where it stands. Gives the number.
     pub(super) fn follow(&mut self, shard: ShardId) -> u64 {
         let next = self.next(shard);
         if let Some(stream) = self.streams.get_mut(&shard) {
@@ -82,7 +82,7 @@ impl Follower {
         next
     }
 
-    /// He goes on at another number.
+    /// It continues at another number.
     pub(super) fn jump(&mut self, shard: ShardId, to: u64) {
         if let Some(stream) = self.streams.get_mut(&shard) {
             self.before.push(std::mem::replace(&mut stream.now, Stretch::new(shard, to)));
@@ -90,7 +90,7 @@ impl Follower {
         }
     }
 
-    /// Whether the message is the next for him.
+    /// Whether the message is the next for it.
     pub(super) fn takes(&mut self, (shard, number): (ShardId, u64), counts: &mut WebSeen) -> bool {
         let Some(Stream { cursor, .. }) = self.streams.get_mut(&shard) else { return false };
         counts.caught_up += u64::from(cursor.catches_up(number));
@@ -101,13 +101,13 @@ impl Follower {
         self.streams.get_mut(&shard).into_iter().for_each(|stream| stream.now.told.push(reply));
     }
 
-    /// All that was asked for is told. He who is ahead waits for his number.
+    /// All that was asked for has been sent. A follower that is ahead waits for its number.
     pub(super) fn on_live(&mut self, shard: ShardId, next: u64, counts: &mut WebSeen) {
         let standing = self.streams.get_mut(&shard).map(|stream| stream.cursor.on_live(next));
         counts.ahead += u64::from(standing == Some(FollowerStanding::Ahead));
     }
 
-    /// The stream is not told. If that concerns him he follows it later, from the oldest number that is kept if he is behind that.
+    /// The stream is not sent. If that concerns the follower it follows it later, from the oldest number that is kept if it is behind that.
     pub(super) fn on_not_told(&mut self, shard: ShardId, oldest: u64, at_ns: u64, counts: &mut WebSeen) {
         let next = self.next(shard);
         let Some(stream) = self.streams.get_mut(&shard).filter(|stream| stream.cursor.lacks(oldest)) else {

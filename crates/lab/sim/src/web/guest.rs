@@ -130,7 +130,7 @@ impl Guest for WebClient {
 }
 
 impl WebClient {
-    /// What comes next for who goes on, of each stream.
+    /// What comes next for the follower that continues, of each stream.
     fn standings(&self) -> Vec<(ShardId, u64)> {
         let [one, _] = &self.followers;
         one.shards().into_iter().map(|shard| (shard, one.next(shard))).collect()

@@ -31,7 +31,7 @@ enum Kind {
     Adds,
     /// Takes from one of a pair what both have.
     Withdraws,
-    /// Calls somebody to a ward, or sends somebody home.
+    /// Calls one of the staff to a ward, or sends one home.
     Calls,
 }
 
@@ -145,7 +145,7 @@ pub(super) struct Bank {
     ledger: Shared,
 }
 
-/// An execution, and what its client is told behind its number; none if it is refused.
+/// An execution, and what its client receives behind its number; none if it is refused.
 pub(super) type Executed = (Execution, Option<Vec<u8>>);
 
 impl Clone for Bank {

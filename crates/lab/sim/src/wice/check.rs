@@ -148,18 +148,18 @@ impl Checker {
         self.on_total(site, bank::total(self.items.iter()))
     }
 
-    /// All money that somebody sees at once.
+    /// All money that a site or a client sees at once.
     pub(super) fn on_total(&self, site: SiteId, total: i128) -> Verdict {
         must(total == 0, Broken::Money, || format!("{site}: all money together is {total}"))
     }
 
-    /// Somebody is told of an execution that it was committed, under a version.
+    /// A site answers that an execution was committed, under a version.
     pub(super) fn on_answer(&mut self, number: usize, version: Version) {
         self.answered.insert(number);
         self.highest = self.highest.max(version);
     }
 
-    /// All that anybody was told of until now is at or below it.
+    /// All that was answered until now is at or below it.
     pub(super) fn highest(&self) -> Version {
         self.highest
     }
@@ -175,7 +175,7 @@ impl Checker {
         Some((at(first), at(last)))
     }
 
-    /// A client that has asked once is told that nothing has changed, and gives it up.
+    /// A client that has asked once receives the answer that nothing has changed, and gives it up.
     pub(super) fn on_denied(&mut self, id: TransactionId) {
         self.denied.insert(id);
     }

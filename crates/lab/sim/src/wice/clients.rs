@@ -194,7 +194,7 @@ impl Sites {
         Ok(())
     }
 
-    /// A client is told of its request, which was executed on what it had seen then.
+    /// A client receives the answer to its request, which was executed on what it had seen then.
     fn told(&mut self, site: SiteId, client: usize, number: usize, of: (Version, Horizon)) -> Verdict {
         let (version, horizon) = of;
         let snapshot = self.ledger.open().executions[number].snapshot;
@@ -245,8 +245,8 @@ impl Sites {
         version.is_some_and(|version| committed.adopted.is_some_and(|adopted| version <= adopted))
     }
 
-    /// Somebody is told for the first time: then all living clusters have it. A cluster that was admitted and has not heard so is not among those that could
-    /// go on without the others, and may still lack what was answered before. Its version.
+    /// The first answer about an execution: then all live clusters have it. A cluster that was admitted and has not heard so is not among those that could
+    /// continue without the others, and may still lack what was answered before. Its version.
     pub(super) fn answer(&mut self, site: SiteId, number: usize) -> Result<Version, (Broken, String)> {
         let version = self.version_of(number).unwrap_or_default();
         if self.checker.is_answered(number) {

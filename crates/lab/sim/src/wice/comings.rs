@@ -1,9 +1,9 @@
-//! Sites that come and go while everything fails: `sites.toml` changes, and each site is started anew with it at its own time.
+//! Sites that come and go while everything fails: `sites.toml` changes, and each site restarts with it at its own time.
 //!
 //! ```text
 //!   named in sites.toml --> sites restart, one here and one there --> the new one is filled, and votes
 //!   (its vote is taken away -->) no more in sites.toml --> sites restart (--> its vote is taken away)
-//!   a cluster: declared lost, and no more in sites.toml, or the other way round --> sites restart; its own are gone, or go on with a sites.toml that names them alone
+//!   a cluster: declared lost, and no more in sites.toml, or the other way round --> sites restart; its own are gone, or continue with a sites.toml that names them alone
 //! ```
 
 use std::rc::Rc;
@@ -68,7 +68,7 @@ impl Sites {
         self.schedule(after, Event::Change);
     }
 
-    /// Makes the next change, or goes on with it.
+    /// Makes the next change, or continues it.
     pub(super) fn change(&mut self) -> Verdict {
         let Some(&change) = self.changes.front() else { return Ok(()) };
         match change {
@@ -109,7 +109,7 @@ impl Sites {
         others.iter().all(counts_all)
     }
 
-    /// Each site is started anew with the list of now, some time.
+    /// Each site restarts with the present list, some time.
     fn roll_all(&mut self) {
         for site in self.list.clone() {
             let after = self.random.between(1_000, ROLL_US);
@@ -128,7 +128,7 @@ impl Sites {
         Ok(())
     }
 
-    /// A cluster is named no more. Its machines are gone, or go on with a `sites.toml` that names nobody else.
+    /// A cluster is named no more. Its machines are gone, or continue with a `sites.toml` that names no other site.
     fn cluster_goes(&mut self, cluster: ClusterId) {
         self.faults.forget(cluster);
         let own = self.sites_of(cluster);
@@ -162,7 +162,7 @@ impl Sites {
         self.sites_of(cluster).is_empty()
     }
 
-    /// Whether a cluster that is not among the living is to be one of them.
+    /// Whether a cluster that is not live is to become live.
     pub(super) fn is_to_live(&self, cluster: ClusterId) -> bool {
         let next = self.changes.front();
         let goes = [Change::ClusterIsLost(cluster), Change::ClusterGoes(cluster)];
@@ -234,7 +234,7 @@ impl Sites {
         !self.list.contains(&site) || self.changes.contains(&Change::LosesVote(site))
     }
 
-    /// Whether somebody who is gone may count for a vote yet.
+    /// Whether a site that is gone may count for a vote yet.
     pub(super) fn counts_gone(&self) -> bool {
         matches!(self.changes.front(), Some(Change::LosesVote(_)))
     }
@@ -245,7 +245,7 @@ impl Sites {
         self.nodes.remove(&site);
     }
 
-    /// A site that runs is started anew, with the list of now.
+    /// A site that runs is restarted, with the present list.
     pub(super) fn roll(&mut self, site: SiteId) -> Verdict {
         if self.nodes[&site].cycle.is_some() {
             self.end(site);

@@ -147,7 +147,7 @@ impl Sites {
         self.schedule(TURN_US, Event::Desk { desk, life });
     }
 
-    /// A desk has a turn: it begins, dies, loses a connection, or goes on.
+    /// A desk has a turn: it begins, dies, loses a connection, or continues.
     pub(super) fn desk_turn(&mut self, desk: usize, life: u64) {
         if self.desks().places[desk].life != life {
             return;

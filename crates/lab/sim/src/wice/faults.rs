@@ -1,7 +1,7 @@
 //! What fails, and what the operator does about it.
 //!
-//! There is one operator, who decides with one mind: declares lost only what cannot be heard, at a place that counts among the living, and never
-//! both sides of a cut. (What two operators can do to each other no protocol can undo; see `docs/protocols/wice.md`.) With a witness there is one on each side, who do just that.
+//! There is one operator, who decides with one mind: declares lost only what cannot be heard, at a place that counts as live, and never both sides of a cut.
+//! (What two operators can do to each other no protocol can undo; see `docs/protocols/wice.md`.) With a witness there is one on each side, who do just that.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ pub(super) struct Faults {
     pub(super) over: bool,
     /// The one cluster that is cut off or down, until when, and whether it is to be declared lost.
     away: Option<Away>,
-    /// Clusters that were to be declared lost, and the newest era then: until a later one counts them among the living again, they may
-    /// have been, whatever is heard of it.
+    /// Clusters that were to be declared lost, and the newest era then: until a later one counts them as live again, they may have
+    /// been, whatever the operator knows of it.
     doubtful: BTreeMap<ClusterId, Era>,
-    /// Clusters that were to be admitted, and the newest era then: until a later one is heard of, they may live again.
+    /// Clusters that were to be admitted, and the newest era then: until a later one is known, they may live again.
     admitted: BTreeMap<ClusterId, Era>,
     /// The newest configuration ever heard of.
     newest: Option<Configuration>,
@@ -250,12 +250,12 @@ impl Sites {
         !self.may_live(cluster) && latest.is_some_and(|latest| has_begun_everywhere(&reports, latest))
     }
 
-    /// Whether the newest era known anywhere counts a cluster among the living.
+    /// Whether the newest era known anywhere counts a cluster as live.
     fn lives(&self, cluster: ClusterId) -> bool {
         self.faults.newest.is_some_and(|newest| newest.live.contains(cluster))
     }
 
-    /// Whether an era that nobody has heard of yet may count it among the living.
+    /// Whether an era that is not known yet may count it as live.
     pub(super) fn may_live(&self, cluster: ClusterId) -> bool {
         let newest = self.newest_configuration().era;
         self.lives(cluster) || self.faults.admitted.get(&cluster).is_some_and(|era| newest <= *era)

@@ -1,4 +1,4 @@
-//! A broker's fronts as clients of the sites: the shipped ones, which die and begin anew; and their users.
+//! A broker's fronts as clients of the sites: the shipped ones, which die and begin again; and their users.
 //!
 //! ```text
 //!   users --a few commands at a time--> front --requests, late, lost, repeated, at any site--> sites
@@ -76,7 +76,7 @@ pub(super) struct Fronts {
     lives: u64,
     /// Since when no user waits for anything, after faults have ended.
     calm_since_us: Option<u64>,
-    /// Whether fronts were told that no command comes any more.
+    /// Whether fronts know that no command comes any more.
     is_closed: bool,
 }
 
@@ -150,7 +150,7 @@ impl Sites {
         self.schedule(TURN_US, Event::Front { front, life });
     }
 
-    /// A front has a turn: it begins, dies, or goes on.
+    /// A front has a turn: it begins, dies, or continues.
     pub(super) fn front_turn(&mut self, front: usize, life: u64) {
         if self.fronts().places[front].life != life {
             return;
@@ -248,7 +248,7 @@ impl Sites {
         }
     }
 
-    /// A front reads, and begins anew by itself if there is no answer.
+    /// A front reads, and begins again by itself if there is no answer.
     fn look_up(&mut self, front: usize, number: u64, read: &BrokerRead) {
         let site = self.asks(front);
         let ask = Ask::Read(READ, self.fronts().places[front].seen, read.to_bytes()).to_bytes();

@@ -1,7 +1,7 @@
 //! Who takes a backup while everything fails: the shipped copies and logs, in files, with questions and replies carried through the simulation.
 //!
-//! It asks one site after the other, gives up who does not answer, and dies now and then: what it has in its directory it goes on with. In the end the backup is
-//! restored, which compares the digest of every version, and the items are those of the sites.
+//! It asks one site after the other, gives up a site that does not answer, and dies now and then: it continues with what its directory has. In the end the
+//! backup is restored, which compares the digest of every version, and the items are those of the sites.
 
 use pares_link::ClientId;
 use pares_site::backup::{
@@ -104,7 +104,7 @@ impl Keeper {
         (self.is_up, self.has_copy) = (false, false);
     }
 
-    /// Goes on with what its directory has, or begins a copy.
+    /// Continues with what its directory has, or begins a copy.
     fn look(&mut self) -> Verdict {
         let sound = |found| assert!(matches!(found, Finding::Sound(_)), "nothing is damaged here: {found:?}");
         let resumed = Following::resume(&self.folder(), sound);

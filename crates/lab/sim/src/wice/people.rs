@@ -1,5 +1,5 @@
-//! The users of a broker's fronts: each numbers his commands in a session, as a loader does, and gives those without a reply again at another front when his own dies, breaks off or
-//! gives up. So every command that he gave must be in his log in the end, once, in its order, with the reply that he was told.
+//! The users of a broker's fronts: each numbers his commands in a session, as a loader does, and gives those without a reply again at another front when
+//! his own dies, breaks off or gives up. So every command that he gave must be in his log in the end, once, in its order, with the reply that he received.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,7 +26,7 @@ struct Given {
     asked: Asked,
 }
 
-/// Somebody who trades.
+/// A user who trades.
 #[derive(Debug)]
 pub(super) struct Person {
     name: UserName,
@@ -94,7 +94,7 @@ impl Person {
         given
     }
 
-    /// His log holds what he gave, once and in order, with the replies that he was told.
+    /// His log holds what he gave, once and in order, with the replies that he received.
     fn check(&self, log: &[&AuditEntry]) -> Verdict {
         let commands = log.iter().filter(|entry| entry.record.command.is_some());
         let logged: Vec<_> = commands.map(|entry| (entry.record.number, Some(&entry.record.reply))).collect();

@@ -81,7 +81,7 @@ impl Node {
         self.cycle.as_ref().is_some_and(|cycle| cycle.report().votes)
     }
 
-    /// Its rules, where it takes part.
+    /// Its rules, where it participates.
     pub(super) fn rules(&self) -> Option<&pares_wice::Site> {
         self.cycle.as_ref()?.rules()
     }
@@ -98,7 +98,7 @@ pub(super) struct Sites {
     /// All sites, as `sites.toml` says now, and what is to change in it.
     pub(super) list: Vec<SiteId>,
     pub(super) changes: VecDeque<Change>,
-    /// The sites of a cluster that went, and goes on by itself.
+    /// The sites of a cluster that went, and continues by itself.
     pub(super) departed: Vec<SiteId>,
     /// What each cluster's log has committed.
     pub(super) committed: Vec<Committed>,

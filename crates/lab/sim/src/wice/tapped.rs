@@ -1,4 +1,4 @@
-//! A site's cluster log: the shipped one, with somebody who listens.
+//! A site's cluster log: the shipped one, with a listener.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! A witness at a third place, and operators on the two sides of a cut, who do not hear each other: each declares the other side lost. Of three clusters two are on one
 //! side, and one is alone.
 //!
-//! The witness is the shipped one, on notes in memory. It starts anew with every question, dies before it has answered, and is down for a while; its word is told at once, or
-//! much later; and it loses its disk, and gets another register by the operators' rules, of whom some say BEGIN much later too.
+//! The witness is the shipped one, on notes in memory. It restarts with every question, dies before it has answered, and is down for a while; its word
+//! is passed on at once, or much later; and it loses its disk, and gets another register by the operators' rules, of whom some say BEGIN much later too.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,9 +51,9 @@ pub(super) struct ThirdPlace {
     down_until_us: u64,
     /// Since when nobody certifies though all are heard.
     stuck_since_us: Option<u64>,
-    /// When a cluster that was told to go on is told again, if it has not.
+    /// When a cluster that received the command to continue receives it again, if it has not continued.
     tells_again_us: BTreeMap<ClusterId, u64>,
-    /// The clusters that were told to renew since.
+    /// The clusters that have received the command to renew since.
     told: BTreeMap<u8, Told>,
 }
 
@@ -88,7 +88,7 @@ impl ThirdPlace {
 }
 
 impl Sites {
-    /// Both sides of a cut, in either order, ask the witness and go on if they may.
+    /// Both sides of a cut, in either order, ask the witness and continue if they may.
     pub(super) fn each_declares_the_others_lost(&mut self) -> Verdict {
         let mut sides = self.sides();
         if self.random.chance(500) {
@@ -110,7 +110,7 @@ impl Sites {
         self.tell_what_was_held()
     }
 
-    /// The delegate that can go on, as `pares site lost` chooses it: of a cluster that lives by its own word, and the certifier's first.
+    /// The delegate that can continue, as `pares site lost` chooses it: of a cluster that lives by its own word, and the certifier's first.
     fn who_goes_on(&mut self, side: &[SiteId]) -> Option<SiteId> {
         let clusters: BTreeSet<ClusterId> = side.iter().map(|site| site.cluster).collect();
         let delegates = clusters.into_iter().filter_map(|cluster| self.delegate_of(cluster));
@@ -123,7 +123,7 @@ impl Sites {
         Some(certifier.map_or_else(|| may[self.random.index(may.len())].0, |(site, _)| *site))
     }
 
-    /// What this delegate is to be told, so that its cluster goes on without those that it does not hear.
+    /// The command for this delegate, so that its cluster continues without those that it does not hear.
     fn granted(&mut self, site: SiteId) -> Option<Command> {
         let configuration = self.nodes[&site].rules()?.configuration();
         let is_cut = |cluster: &ClusterId| self.faults.cuts(site.cluster, *cluster);
@@ -168,8 +168,8 @@ impl Sites {
         Ok(())
     }
 
-    /// The witness loses its disk now and then, also during a cut; then the certifier is told to renew, on each side of the cut, and who has all that live there
-    /// begin an era gives the witness its next register.
+    /// The witness loses its disk now and then, also during a cut; then the certifier receives the command to renew, on each side of the cut, and the operator
+    /// whose live clusters all begin an era gives the witness its next register.
     pub(super) fn look_after_witness(&mut self) -> Verdict {
         if !self.third_place.begins.is_empty()
             && self.now_us() >= self.third_place.down_until_us
@@ -263,8 +263,8 @@ impl Sites {
         now_us > *self.third_place.stuck_since_us.get_or_insert(now_us) + 2 * RENEWAL_PATIENCE_US
     }
 
-    /// The operators agree: the witness is stopped and gets another register later, what was granted and not told is void, and the cluster that waits goes on without one other,
-    /// above every count.
+    /// The operators agree: the witness is stopped and gets another register later, what was granted and not
+    /// told is void, and the cluster that waits continues without one other, above every count.
     fn go_on_without_its_word(&mut self, reports: &[(SiteId, SiteReport)]) -> Verdict {
         self.third_place.held.clear();
         self.third_place.stuck_since_us = None;

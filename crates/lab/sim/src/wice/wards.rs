@@ -1,8 +1,8 @@
 //! Rules over several items, which only serialisable sites keep: requests that decide by more than they change.
 //!
 //! Two withdrawals from two accounts that belong together each leave enough, and both together do not (*write skew*); two that are called to one ward each find a
-//! place free there, and write rows that neither has seen (*phantoms*). Each request keeps the rules on what it reads, so a version that breaks one shows that
-//! somebody has not read what was so.
+//! place free there, and write rows that neither has seen (*phantoms*). Each request keeps the rules on what it reads, so a version that breaks one shows that a
+//! request has not read what was so.
 //!
 //! | items | rule |
 //! |---|---|
@@ -60,7 +60,7 @@ pub(super) fn withdraw(
     Ok(())
 }
 
-/// Calls somebody to a ward, if there is a place; otherwise sends the first home. Sends nobody home who is alone there.
+/// Calls one of the staff to a ward, if there is a place; otherwise sends the first home, unless that one is alone there.
 pub(super) fn call(
     number: u64,
     wanted: i64,

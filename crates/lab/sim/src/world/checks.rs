@@ -20,7 +20,7 @@ use super::{World, gateway_id, index, recorder_id};
 /// Requests of a run that no log has any more and that nobody asked again.
 const LOST_MAX: u64 = 8;
 
-/// With one venue at work, on time means within this: loss, resends and group commit included.
+/// With one active venue, on time means within this: loss, resends and group commit included.
 const COMPLETION_BOUND_NS: u64 = 10 * MS;
 /// Where disks are slow now and then, on top: a full window waits for one slow sync, what it then lets in for the next.
 const SLOW_SYNCS_NS: u64 = 2 * super::effects::SLOW_SYNC_NS;
@@ -231,7 +231,7 @@ impl World<'_> {
             && nodes.into_iter().all(|node| self.is_up(node) || self.is_shut_out_node(node)))
     }
 
-    /// Faults stopped long ago and somebody still waits.
+    /// Faults stopped long ago and a client, a node or a subscriber still waits.
     pub(super) fn unanswered(&mut self) -> Broken {
         if let Ok(Some((order, name))) = self.left_behind() {
             let what = format!("order {order}, {name}, stays although its session has ended");

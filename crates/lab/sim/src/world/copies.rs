@@ -1,4 +1,4 @@
-//! A session that is told another member's streams: the exchange enters it, step by step, while gateways die.
+//! A session that receives another member's streams: the exchange enters it, step by step, while gateways die.
 
 use pares_register::Register;
 use pares_types::{Command, Entry, MemberId, Position, Registration, Status};

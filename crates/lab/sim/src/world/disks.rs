@@ -158,7 +158,7 @@ impl World<'_> {
                 self.summary.ills.gateways_wiped += 1;
                 self.excuse_guests();
                 self.journalled[usize::from(id.0)].clear();
-                // A request may be decided whose body is nowhere any more: the operator starts everything anew.
+                // A request may be decided whose body is nowhere any more: the operator restarts everything.
                 let for_ns = self.random.between(5 * MS, 15 * MS);
                 self.process(node).is_out = true;
                 self.disturb(for_ns + 5 * MS);

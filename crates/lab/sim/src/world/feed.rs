@@ -1,7 +1,7 @@
 //! Market data: publishers and replayers among the processes, and those who subscribe.
 //!
 //! ```text
-//!  publishers --lines A, B: lost, doubled, delayed--> subscribers <--UDP, the same ills; TCP, may break--> replayers
+//!  publishers --lines A, B: lost, doubled, delayed--> subscribers <--UDP, the same faults; TCP, may break--> replayers
 //!       |  every message held against                    |
 //!       +--> the reference: one publication of each shard, driven by the committed record <-+
 //! ```
@@ -46,7 +46,7 @@ const WAKE_NS: u64 = 10 * US;
 pub(crate) enum FeedAction {
     /// A subscriber's program starts.
     Join { subscriber: usize },
-    /// A subscriber is told the time.
+    /// A subscriber receives the time.
     Wake { subscriber: usize, plan: u64 },
     /// A packet reaches a subscriber.
     Packet { to: usize, bytes: Vec<u8>, is_forged: bool },

@@ -44,7 +44,7 @@ pub(super) fn guests(scenario: &Scenario, random: &mut Random) -> Vec<Seat> {
     guests
 }
 
-/// The member whose FIX session is told of another one, and that one: the first that comes by FIX.
+/// The member whose FIX session receives another one's reports, and that one: the first that comes by FIX.
 pub(super) fn copying(scenario: &Scenario) -> Option<(MemberId, MemberId)> {
     let Scenario { clients, fix, ouch, web, .. } = *scenario;
     let member = |number: usize| MemberId(u32::try_from(number).expect("few members"));
@@ -173,7 +173,7 @@ impl World<'_> {
         }
     }
 
-    /// Somebody else calls, and says something or nothing.
+    /// A stranger calls, and says something or nothing.
     fn send_something_hostile_as_stranger(&mut self, victim: usize) {
         self.summary.hostile += 1;
         let gateway = self.random.index(self.scenario.gateways);

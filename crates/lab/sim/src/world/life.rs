@@ -28,7 +28,7 @@ use super::{Memory, World, index, number};
 const PAUSE_MAX_NS: u64 = 20 * MS;
 
 impl World<'_> {
-    /// Starts a dead process: it finds its log and goes on.
+    /// Starts a dead process: it finds its log and continues.
     pub(super) fn start(&mut self, node: NodeId) -> Verdict {
         if self.is_up(node) || self.restarting || self.process(node).is_out {
             return Ok(());

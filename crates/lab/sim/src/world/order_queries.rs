@@ -47,7 +47,7 @@ impl Orders {
 /// What a session has asked, and what it may expect to be told.
 #[derive(Default)]
 pub(super) struct Asked {
-    /// Who has not signed on is told that, and not for which question.
+    /// A session that has not signed on receives that answer, and not for which question.
     pub(super) is_signed_on: bool,
     /// By shard: the gateway has followed so far, at least.
     followed: BTreeMap<ShardId, Position>,

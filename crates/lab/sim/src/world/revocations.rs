@@ -83,7 +83,7 @@ impl World<'_> {
         self.send_to_gateway(connection, &bytes);
     }
 
-    /// A record may say that somebody's key changed.
+    /// A record may say that a member's key changed.
     pub(super) fn note_key(&mut self, record: &Record) {
         self.summary.ills.overtaken += u64::from(record.outcome.reason == Reason::Overtaken);
         let Command::Register(Registration { member, entry, .. }) = record.request.command else { return };
@@ -152,7 +152,7 @@ pub(crate) fn change(dice: u64, member: MemberId) -> Command {
     Command::Register(Registration { member, session: SESSION, entry })
 }
 
-/// That the member takes part, or that it has its key.
+/// That the member participates, or that it has its key.
 pub(crate) fn let_in(as_member: bool, member: MemberId) -> Command {
     let key = Entry::SetKey(key(member));
     let (session, entry) = if as_member { (0, Entry::AddMember) } else { (SESSION, key) };

@@ -24,7 +24,7 @@ pub(crate) enum Ended<T> {
     Killed,
 }
 
-/// Calls into a process, which may be killed in the middle; an assertion of the rules goes on unwinding.
+/// Calls into a process, which may be killed in the middle; an assertion of the rules continues to unwind.
 pub(crate) fn call<T>(act: impl FnOnce() -> T) -> Ended<T> {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(done) => Ended::Back(done),
@@ -172,7 +172,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Has a task go on after a while; an earlier plan is void.
+    /// Has a task continue after a while; an earlier plan is void.
     pub(super) fn plan_task(&mut self, number: u64, pause_ns: u64) {
         let at_ns = self.now_ns.saturating_add(pause_ns);
         if let Some(job) = self.jobs.get_mut(&number) {

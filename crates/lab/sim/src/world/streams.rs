@@ -16,7 +16,7 @@ const STREAMS: &str = "members' streams";
 /// What the record tells members.
 #[derive(Default)]
 pub(super) struct Streams {
-    /// By shard: as far as the record was read, and what members were told there.
+    /// By shard: as far as the record was read, and what members received there.
     shards: BTreeMap<ShardId, (Position, StreamNumbers)>,
     told: BTreeMap<(ShardId, MemberId, u64), Reply>,
 }

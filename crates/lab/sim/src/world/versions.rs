@@ -79,7 +79,7 @@ impl World<'_> {
     /// The end of a run in which builds may have differed: found by every recorder, or no two hashes said so.
     ///
     /// # Errors
-    /// As `ended`, where all venues had the same rules; or if a difference that hashes showed went on.
+    /// As `ended`, where all venues had the same rules; or if a difference that hashes showed continued.
     pub(super) fn judge_versions(&mut self, ended: Verdict) -> Verdict {
         if self.is_halted() {
             return Ok(());

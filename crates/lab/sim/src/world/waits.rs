@@ -10,7 +10,7 @@ use crate::{Verdict, must};
 
 /// An order is late if it waited for so many times the target: the network, the device and a stretch that shows too late are in it.
 const LATE: u64 = 5;
-/// Of all orders, one in so many may be: those that came before anybody knew how much is too much, and those beside repeats, which are never refused.
+/// Of all orders, one in so many may be: those that came before gateways knew how much is too much, and those beside repeats, which are never refused.
 const LATE_PART: u64 = 8;
 /// Each member has so large a part of the orders that members have on average answered. Only orders and amends count: a member with few orders also
 /// cancels little, so all answers spread wider (seed 1795833086 of `flood`: 0.62 of the average in orders, 0.47 in answers). A half

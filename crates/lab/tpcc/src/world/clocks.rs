@@ -1,9 +1,8 @@
 //! Total order by logical clocks (Lamport, 1978), made uniform: 2·t_max wherever the initiator is.
 //!
-//! A transaction is sent with the sender's clock, everybody acknowledges to everybody with a later clock, and a server
-//! delivers the transaction with the lowest clock when it has heard from all others that they have it and that their clock is past
-//! it. That needs no sequencer, and takes a message to the farthest server and one back, as the paper says of any
-//! such protocol.
+//! A transaction is sent with the sender's clock, each server acknowledges to all others with a later clock, and a server delivers
+//! the transaction with the lowest clock when all others have acknowledged that they have it and that their clock is past it. That
+//! needs no sequencer, and takes a message to the farthest server and one back, as the paper says of any such protocol.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

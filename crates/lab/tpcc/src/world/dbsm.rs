@@ -1,7 +1,7 @@
 //! The baseline: uniform total order over all servers, certification everywhere (DBSM; paper sections 1 and 4).
 //!
-//! Who has executed a transaction sends it to everybody; everybody delivers in the same order, decides by the same rule, and installs
-//! what passes. Nothing is installed before it is certain that everybody has it in that order. How that is agreed on the paper
+//! The server that has executed a transaction sends it to all servers; all deliver in the same order, decide by the same rule, and
+//! install what passes. Nothing is installed before it is certain that all have it in that order. How that is agreed on the paper
 //! does not say, only that it takes "a full round-trip to the most distant site", so there are two ways to choose from:
 //! [`super::clocks`] and [`super::sequencer`].
 
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    /// Sends an executed transaction to everybody.
+    /// Sends an executed transaction to all servers.
     pub(super) fn broadcast(&mut self, executed: Rc<Executed>) {
         self.checker.holds(executed.site, executed.number);
         match self.dbsm().order {
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// A transaction's place in the total order has come at `site`, and it is certain that everybody has it.
+    /// A transaction's place in the total order has come at `site`, and it is certain that all servers have it.
     pub(super) fn on_ordered(&mut self, site: Site, executed: &Rc<Executed>) {
         let holder = executed.holder;
         let own = executed.site == site && self.running.contains_key(&holder);

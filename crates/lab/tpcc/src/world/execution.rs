@@ -23,7 +23,7 @@ pub(crate) enum Stage {
     /// Executed; certification decides.
     Committing,
     /// Certification decides, and can only say no: an update from another site has taken its rows. Until it is known,
-    /// nobody is told (the paper tells at once, and can be wrong: fault 5).
+    /// the client receives no answer (the paper answers at once, and can be wrong: fault 5).
     Doomed,
     /// It commits, whatever comes: it is in the commit order at its site.
     Certified,
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// An execution ends without a commit: those that waited for its rows go on.
+    /// An execution ends without a commit: those that waited for its rows continue.
     fn remove(&mut self, holder: Holder) -> Running {
         let running = self.running.remove(&holder).expect("what ends was running");
         let waited = self.servers[running.site].locks.give(holder, locked(&running.writes));
@@ -182,7 +182,7 @@ impl World {
         }
     }
 
-    /// Those who waited for rows whose holder has committed have lost, or go on, as the setting has it.
+    /// Transactions that waited for rows whose holder has committed have lost, or continue, as the setting has it.
     pub(super) fn end_waiting(&mut self, waited: Vec<Holder>) {
         for waiter in waited {
             if self.running.get(&waiter).is_none_or(|waiter| waiter.stage != Stage::Waiting) {

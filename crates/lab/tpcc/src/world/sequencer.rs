@@ -1,7 +1,7 @@
 //! Total order by a fixed sequencer in C_A that also finds out who has what: 2·t_max from C_A, 4·t_max from C_B.
 //!
-//! The usual way of toolkits: the transaction goes to everybody, the sequencer numbers it, everybody acknowledges number and
-//! transaction to the sequencer, and the sequencer says up to which number all have all. From C_B that is to the
+//! The usual way of toolkits: the transaction goes to all servers, the sequencer numbers it, all servers acknowledge number
+//! and transaction to the sequencer, and the sequencer says up to which number all have all. From C_B that is to the
 //! sequencer, back with the number, there again with the acknowledgement, and back once more.
 
 use std::collections::BTreeMap;

@@ -95,7 +95,7 @@ impl Stage {
         })
     }
 
-    /// Goes on until time is over, killing.
+    /// Kills until time is over.
     ///
     /// # Errors
     /// If a part fails.
@@ -123,7 +123,7 @@ impl Stage {
         self.lasts.is_some_and(|lasts| self.begun.elapsed() >= lasts)
     }
 
-    /// How to take part.
+    /// How to participate.
     fn invitation(&self) -> String {
         let Some(pages) = &self.pages else { return String::new() };
         let stocks = SYMBOLS
@@ -178,7 +178,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The one at work.
+    /// The active one.
     fn kill_router(&mut self) -> Result<String, LabError> {
         let read = BrokerRead::Order { read: OrderRead::Router };
         let bytes = self.accounts.read(read, &AtomicBool::new(false)).map_err(failed)?.unwrap_or_default();

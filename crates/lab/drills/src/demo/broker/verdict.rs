@@ -24,7 +24,7 @@ pub(super) struct Verdict {
     /// For how long customers traded.
     pub(super) seconds: f64,
     pub(super) kills: Kills,
-    /// How many routers were at work, one after the other.
+    /// How many routers were active, one after the other.
     pub(super) terms: u64,
     /// Orders that were placed, and those that were refused.
     pub(super) orders: u64,

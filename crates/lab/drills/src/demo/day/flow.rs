@@ -2,8 +2,8 @@
 //!
 //! The synthetic flow knows limit, immediate and market orders and believes that everything always matches. Here some of
 //! its limit orders become icebergs, stops, pegs, orders good till cancelled or for an auction only; in a call prices
-//! overlap, because nothing stops them, and what is immediate becomes an order for the auction; after the close
-//! all ask for the closing price. While an instrument is closed or halted members go on asking and are refused.
+//! overlap, because nothing stops them, and what is immediate becomes an order for the auction; after the close all ask
+//! for the closing price. While an instrument is closed or halted members continue to send requests, which are refused.
 
 use std::sync::Arc;
 

@@ -26,8 +26,8 @@ pub const ROWS: [(u64, PhaseSetting); 7] = [
     (35, PhaseSetting::OpeningCall),
     (38, PhaseSetting::Continuous),
 ];
-/// When an order runs through the band; how long the call lasts, and goes on if it would end outside the band; when the
-/// exchange halts that, and resumes trading.
+/// When an order runs through the band; how long the call lasts, and its extension if it would end outside the band;
+/// when the exchange halts that, and resumes trading.
 const BREACH: u64 = 10;
 const CALL: u64 = 3;
 const EXTENSION: u64 = 8;
@@ -65,7 +65,7 @@ pub(crate) struct Plan {
     pub breach_ns: u64,
     /// How long the volatility call lasts.
     pub call: Duration,
-    /// How long it goes on.
+    /// How much longer it lasts if it is extended.
     pub extension: Duration,
     /// When the exchange halts the leading instrument.
     pub halt_ns: u64,

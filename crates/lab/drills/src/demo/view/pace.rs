@@ -32,7 +32,7 @@ pub(super) fn draw_charts(frame: &mut Frame<'_>, area: Rect, picture: &Picture) 
     draw_bars(frame, gaps, &seconds, gap_scale, Color::Gray, |second| second.gap_ns);
 }
 
-/// A bar per second, the newest at the right; red where somebody was killed.
+/// A bar per second, the newest at the right; red where a node was killed.
 fn draw_bars(
     frame: &mut Frame<'_>,
     area: Rect,

@@ -1,4 +1,4 @@
-//! What guests say, and what they are told when it was looked at, or when they were let in.
+//! What guests send, and what they receive when the server has looked at it, or has let them in.
 
 use std::io::{ErrorKind, Read};
 
@@ -26,7 +26,7 @@ pub(super) fn opening(ill: Ill, port: Port, turn: u64, member: MemberId) -> Vec<
     }
 }
 
-/// What a guest was told.
+/// What a guest received.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// Nothing, and the connection is there.

@@ -30,7 +30,7 @@ const LETTER: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(500);
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
 
-/// How many connections guests opened, and held at once at most; and how often they were told what shows that their ill was looked at, by port.
+/// How many connections guests opened, and held at once at most; and how often an answer showed that the server looked at their fault, by port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) opened: u64,
@@ -176,7 +176,7 @@ impl Plan {
         Ok(Some(Guest { stream, unsaid }))
     }
 
-    /// One goes. Says whether he was told what shows that his ill was looked at.
+    /// A guest leaves. Says whether an answer showed that the server looked at its fault.
     fn leave(&self, mut guest: Guest) -> Result<bool, LabError> {
         match Told::on(&mut guest.stream) {
             Told::Answer(answer) if is_let_in(self.port, &answer) => {
@@ -206,7 +206,7 @@ pub(super) fn is_there(address: SocketAddr, error: &io::Error) -> Result<(), Lab
     Ok(())
 }
 
-/// Somebody was let in, and told that.
+/// A guest was let in, and received `told`.
 pub(super) fn let_in(address: SocketAddr, told: &str) -> LabError {
     LabError::Failed(format!("a hostile client was let in at {address}: {told}"))
 }
@@ -219,8 +219,8 @@ fn member(port: Port, turn: u64) -> MemberId {
 }
 
 impl Guest {
-    /// Whether the connection is still there; the next byte is said on it. Who says nothing, and is told something, was turned away with it. What others were answered
-    /// stays for when they leave.
+    /// Whether the connection is still there; the next byte is sent on it. A guest that sends nothing, and receives something, was turned away with it. Answers to
+    /// other guests stay unread until they leave.
     fn stays(&mut self, ill: Ill) -> bool {
         let said = match self.unsaid.pop_front() {
             Some(byte) => self.stream.write(&[byte]),

@@ -74,7 +74,7 @@ impl Stage {
     }
 }
 
-/// Where nothing is answered everybody waits for as long as it lasts.
+/// Where nothing is answered all members wait as long as the stretch lasts.
 fn p99_of(answered: &Histogram<u64>, stretch: Duration) -> u64 {
     match answered.len() {
         0 => u64::try_from(stretch.as_nanos()).expect("stretches are short"),

@@ -23,7 +23,7 @@ const LAST: MemberId = MemberId(MEMBERS + 1);
 const IN_FLIGHT: usize = 64;
 /// Of a member's orders, one in so many is good till cancelled: an odd number, so that instruments alternate.
 const CARRIED_EVERY: u64 = 101;
-/// And none behind that one: what is at work grows no further.
+/// And none behind that one: the number of open orders grows no further.
 const CARRIED_LAST: u64 = 2_500;
 /// So many ticks below all others.
 const CARRIED_TICKS: i64 = 100;

@@ -1,7 +1,7 @@
 //! What members over a standard protocol must have been told, by the record.
 //!
-//! What they are told has a place there: `SHARD-POSITION-A` what became of a request, `SHARD-POSITION-INDEX-NAME` a trade, `SHARD-Nn` all else, n being its number in the member's
-//! stream of that shard. FIX has these as ExecID. So the record alone says which ones each member must have.
+//! What they receive has a place there: `SHARD-POSITION-A` what became of a request, `SHARD-POSITION-INDEX-NAME` a trade, `SHARD-Nn` all else,
+//! n being its number in the member's stream of that shard. FIX has these as ExecID. So the record alone says which ones each member must have.
 
 use std::collections::BTreeMap;
 
@@ -145,7 +145,7 @@ mod tests {
         notes.note_told(&request, &told);
     }
 
-    /// The record of three orders and a repeat, and a member who was told all of it.
+    /// The record of three orders and a repeat, and a member that received all of it.
     fn told_all() -> (FrontNotes, FrontTold, Numbers) {
         let (mut notes, told, mut answered) =
             (FrontNotes::of(4, FrontProtocol::Fix), FrontTold::default(), Numbers::default());
@@ -171,7 +171,7 @@ mod tests {
         // Answered, and in no record.
         answered.insert(6);
         assert_eq!(notes.missing(&answered, &told), 1);
-        // Recorded, and nobody was told.
+        // Recorded, and reported to no member.
         note(&mut notes, 4, SESSION | 4, Status::Resting, Reason::None);
         assert_eq!(notes.untold(&told), 1);
         // Executed under a name that was executed.

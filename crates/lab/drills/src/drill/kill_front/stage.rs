@@ -94,7 +94,7 @@ impl Stage {
 }
 
 fn config(args: &Args) -> SystemConfig {
-    // A session over OUCH is told one shard's stream. Over it nobody can prove who he is; no server over HTTP keeps a key.
+    // A session over OUCH receives one shard's stream. OUCH has no way to prove a member's identity; no server over HTTP keeps a key.
     let is_ouch = args.protocol == FrontProtocol::Ouch;
     let load = setup::Args {
         rate: Rate::PerSecond(args.rate),

@@ -1,7 +1,7 @@
 //! What a node holds in memory of its own, from outside.
 //!
-//! Logs and windows are mapped files: they count as resident and belong to the page cache, which gives them back when somebody needs
-//! the room. What could grow without end is anonymous memory, `RssAnon` in `/proc/PID/status`.
+//! Logs and windows are mapped files: they count as resident and belong to the page cache, which gives them back when a process
+//! needs the room. What could grow without end is anonymous memory, `RssAnon` in `/proc/PID/status`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the sites have at the end, held against what clients were told.
+//! What the sites have at the end, compared with what clients received.
 //!
 //! Each request leaves a note that it adds 1 to, in its own transaction: by it one sees whether it was executed, and how often. A sum could
 //! not: one lost and one done twice cancel out.

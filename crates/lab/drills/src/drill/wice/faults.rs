@@ -44,7 +44,7 @@ impl Drill {
         self.disks()
     }
 
-    /// Deals a blow under load. The clients whose sites are `victims` turn to others; the gaps are those of the rest.
+    /// Causes a fault under load. The clients whose sites are `victims` turn to others; the gaps are those of the rest.
     pub(super) fn fault(
         &mut self,
         name: &str,

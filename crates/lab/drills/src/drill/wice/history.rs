@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   sessions at all sites: appends to lists and reads of them, transfers and snapshots of all accounts
-//!        |  who asked what, when, and was told what
+//!        |  who asked what, when, and what they received
 //!        v
 //!   history of a scenario --> pares-isolation: cycles, lost, doubled, torn --> figures by scenario
 //! ```
@@ -12,8 +12,8 @@
 //! | module | what |
 //! |---|---|
 //! | [`lists`] | the items of a scenario: which list is in use, questions and answers |
-//! | [`sessions`] | clients at work, and what they note |
-//! | [`scenarios`] | the blows |
+//! | [`sessions`] | active clients, and what they note |
+//! | [`scenarios`] | the faults |
 //! | [`figures`] | what was found |
 
 mod figures;

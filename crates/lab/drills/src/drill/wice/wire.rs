@@ -1,4 +1,4 @@
-//! A client's connection that does not wait where nothing has come: asking and being answered go on side by side on one thread.
+//! A client's connection that does not wait where nothing has come: one thread sends questions and receives answers side by side.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;

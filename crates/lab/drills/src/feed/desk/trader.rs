@@ -1,4 +1,4 @@
-//! One who talks, and notes all that it is told, wherever it is signed on.
+//! A trader that talks, and notes all that it receives, wherever it is signed on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ pub(super) struct Read {
     pub(super) read_ns: u64,
 }
 
-/// What a trader was told.
+/// What a trader received.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
     /// Checksums of items, by position.
@@ -66,7 +66,7 @@ impl Noted {
             TraderNews::Item(item) => self.on_item(item),
             TraderNews::Refused { number, .. } => drop(self.refused.insert(*number)),
             TraderNews::Lost => self.lost += std::mem::take(&mut self.items).len() as u64,
-            // Another server says anew what its books are worth.
+            // Another server says again what its books are worth.
             TraderNews::Away => {
                 self.server = None;
                 self.current.clear();
@@ -114,7 +114,7 @@ impl Noted {
     }
 }
 
-/// A trader at work.
+/// An active trader.
 pub(super) struct DeskTrader {
     hush: Arc<AtomicBool>,
     noted: Arc<Mutex<Noted>>,
@@ -133,7 +133,7 @@ impl DeskTrader {
         Ok(Self { hush, noted, worker })
     }
 
-    /// What it was told until now.
+    /// What it received until now.
     pub(super) fn heard(&self) -> MutexGuard<'_, Noted> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,7 +155,7 @@ impl DeskTrader {
         self.heard().books_differing(last) == 0
     }
 
-    /// Ends it: what it was told.
+    /// Ends it: what it received.
     pub(super) fn stop(self) -> Noted {
         self.worker.finish();
         std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner))

@@ -20,7 +20,7 @@ fn own() -> Contender {
     Contender::new::<Books<FastBook>>("pares", "")
 }
 
-/// Everybody who takes part.
+/// All engines that participate.
 pub(super) struct Contest {
     /// Seconds after which a run is stopped, and an engine sits out the other rounds.
     seconds: u64,
@@ -57,7 +57,7 @@ impl Contest {
         Ok(Self { seconds, own: own(), peers, scratch: ScratchDirectory::create(None)? })
     }
 
-    /// What must be known about who takes part.
+    /// What must be known about the engines that participate.
     pub(super) fn notes(&self) -> Vec<(String, String)> {
         let own = [(self.own.name.to_owned(), self.own.note.to_owned())].into_iter();
         let peers = self.peers.iter().flat_map(Peers::introductions);
@@ -108,7 +108,7 @@ impl Contest {
         Ok(Stream { messages, path })
     }
 
-    /// Everybody, with what they make of the beginning.
+    /// All engines, with what they make of the beginning.
     fn enter(&mut self, beginning: &Stream<'_>) -> Result<Vec<Entrant>, LabError> {
         let own = [self.own.name.to_owned()].into_iter();
         let peers = self.peers.iter().flat_map(Peers::introductions).map(|peer| peer.name.clone());

@@ -1,7 +1,7 @@
 //! The normal flow spread over many instruments, each with a book of its own.
 //!
 //! How much is lost to cold books shows in the ratio of few to many; an exchange lists thousands of
-//! instruments, so what a book costs that nobody uses is told too.
+//! instruments, so the cost of an unused book is reported too.
 
 use std::hint::black_box;
 use std::time::Instant;

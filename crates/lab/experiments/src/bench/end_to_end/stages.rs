@@ -2,8 +2,8 @@
 //!
 //! Two readings of a clock take as long as most stages, so nothing is timed. The kernel knows exactly how much processor time each thread
 //! used, for how many requests the load generator knows; and where a thread was while it used it `perf` knows, if it is installed: 499
-//! times a second it notes each thread's function, and a stage is the share of its functions (`stage.rs`). Without `perf` the times by
-//! role are told alone.
+//! times a second it notes each thread's function, and a stage is the share of its functions (`stage.rs`). Without `perf` only the times
+//! by role are reported.
 
 use std::collections::BTreeMap;
 use std::process::id;

@@ -1,4 +1,4 @@
-//! Orders in pairs that trade with each other: an order rests, and the next one takes it. Books stay as they are however long it goes on.
+//! Orders in pairs that trade with each other: an order rests, and the next one takes it. Books stay as they are however long the load continues.
 
 use pares_flow::{FlowAction, FlowCommand, FlowInstrument};
 use pares_load::{LoadPlan, RequestSource};

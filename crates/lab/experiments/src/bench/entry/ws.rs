@@ -35,14 +35,14 @@ const TURN: Duration = Duration::from_millis(5);
 pub(super) struct Figures {
     /// Changes of books that the exchange answered, a second.
     changes_per_s: u64,
-    /// Messages about books that all subscribers together were told, a second.
+    /// Messages about books that all subscribers together received, a second.
     deliveries_per_s: u64,
     /// From sending the amend to reading its delta, microseconds.
     p50_us: f64,
     p99_us: f64,
     /// 99th percentile of four fifths of the subscribers, with one fifth that hardly reads by without.
     slow_ratio: f64,
-    /// What they were told, likewise.
+    /// What they received, likewise.
     slow_deliveries_ratio: f64,
     /// A server that hands out the same bytes and does nothing else.
     yardstick_deliveries_per_s: u64,

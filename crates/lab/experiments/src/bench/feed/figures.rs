@@ -44,7 +44,7 @@ pub(crate) struct Figures {
     pub(crate) living_orders: u64,
     /// Traders of one member server, by TCP.
     pub(crate) traders: u32,
-    /// Items that all of them were told, a second.
+    /// Items that all of them received, a second.
     pub(crate) deliveries_per_s: Option<u64>,
     /// From an item's submission to its being read, microseconds.
     pub(crate) fast_p50_us: Option<f64>,
@@ -56,7 +56,7 @@ pub(crate) struct Figures {
     /// The same of as many traders by WebSocket.
     pub(crate) web_deliveries_per_s: Option<u64>,
     pub(crate) web_p99_us: Option<f64>,
-    /// Items that one was told who listens by UDP, a second; the packets they came in; and those that did not come, in all rounds.
+    /// Items that a trader by UDP received, a second; the packets they came in; and those that did not come, in all rounds.
     pub(crate) cast_messages_per_s: Option<u64>,
     pub(crate) packets_per_s: Option<u64>,
     pub(crate) cast_lost: Option<u64>,

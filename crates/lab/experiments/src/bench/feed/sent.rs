@@ -37,7 +37,7 @@ const RATE: u64 = 10_000;
 const SHARD: ShardId = ShardId(0);
 const PUBLISHER: PublisherId = PublisherId(0);
 const INSTRUMENTS: u32 = 10;
-/// The first of them fill caches and wake everybody.
+/// The first of them fill caches and wake all processes.
 const UNTIMED: u64 = 1_000;
 /// How long a publisher may take to start, and to send the last record.
 const PATIENCE_NS: u64 = 20_000_000_000;

@@ -42,7 +42,7 @@ pub(super) enum Way {
     Web,
 }
 
-/// Which traders there are, and what they are told.
+/// Which traders there are, and what they receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) way: Way,
@@ -54,7 +54,7 @@ pub(super) struct Plan {
     pub(super) seconds: u64,
 }
 
-/// What the traders who read were told.
+/// What the traders that read received.
 pub(super) struct Served {
     pub(super) deliveries_per_s: u64,
     /// Nanoseconds.

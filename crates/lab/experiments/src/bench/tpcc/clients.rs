@@ -42,7 +42,7 @@ pub(super) struct User {
     pub(super) terminal: Terminal,
 }
 
-/// What users were told.
+/// What users received.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// While it was measured, by cluster and kind: microseconds from the question to the answer.
@@ -95,7 +95,7 @@ const WARMING_UP: u8 = 0;
 const MEASURING: u8 = 1;
 const ENDING: u8 = 2;
 
-/// Lets all users work: `warm_up` long, then `time` long, at both ends of which `look` looks. What they were told, what was seen, and
+/// Lets all users work: `warm_up` long, then `time` long, at both ends of which `look` looks. What they received, what was seen, and
 /// how long it was measured.
 ///
 /// # Errors

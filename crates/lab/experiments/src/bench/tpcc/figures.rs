@@ -71,7 +71,7 @@ pub(super) struct Figures {
     /// By kind, if that was measured.
     #[serde(skip_serializing_if = "ByKind::is_empty")]
     pub(super) costs: ByKind<KindCost>,
-    /// What users were told and is not there, or is there twice or untold.
+    /// What users received and is not there, or is there twice, or is there and was reported to no user.
     pub(super) lost_and_repeated: u64,
     /// Whether all conditions hold at every site.
     pub(super) consistency: bool,

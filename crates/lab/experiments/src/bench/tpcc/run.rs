@@ -26,7 +26,7 @@ const POPULATORS: usize = 12;
 const ALONE: u32 = 16;
 /// The same of deliveries, which would soon have delivered everything.
 const DELIVERERS: u32 = 6;
-/// Conditions that are told when they do not hold.
+/// Conditions that are printed when they do not hold.
 const TOLD_MAX: usize = 10;
 /// Making a database of the standard's size takes long, and a store that is behind catches up.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(3_600);
@@ -179,7 +179,7 @@ impl<'a> Bench<'a> {
         Ok(users)
     }
 
-    /// Lets users work; what they were told, what the sites used of processors for it, and how long it was measured.
+    /// Lets users work; what they received, what the sites used of processors for it, and how long it was measured.
     fn part(
         &self,
         users: Vec<User>,
@@ -251,7 +251,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Conditions and content of every site, and what users were told against what the first site has.
+    /// Conditions and content of every site, and what users received against what the first site has.
     fn check(&mut self) -> Result<(), LabError> {
         self.settle()?;
         let all = self.sites.all();

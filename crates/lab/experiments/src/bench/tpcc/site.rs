@@ -20,7 +20,7 @@ pub struct Args {
     dir: PathBuf,
 }
 
-/// Runs a site until it is told to stop.
+/// Runs a site until it receives a request to stop.
 ///
 /// # Errors
 /// Whatever ends it otherwise.

@@ -26,7 +26,7 @@ const LAST_MS: u64 = 5_000;
 pub(super) enum Division {
     /// Each stock has a desk.
     ByStock,
-    /// The next one takes the next question, and hears what others were told.
+    /// The next desk takes the next question, and hears what the others received.
     InTurn,
 }
 

@@ -89,7 +89,7 @@ impl<'a> Model<'a> {
             let Some((at, section)) = self.next(worker) else { continue };
             let mut begin_us = now_us.max(Self::loaded_us(section));
             if begin_us > now_us {
-                // Others may go on meanwhile.
+                // Other workers may continue meanwhile.
                 self.free.push(Reverse((begin_us, worker)));
                 continue;
             }

@@ -219,7 +219,7 @@ impl Server {
     }
 
     fn signed_on(&self, sign_on: &DeskSignOn) -> Vec<u8> {
-        // Who comes back goes on from now: what it missed is lost, as in the paper.
+        // A trader that comes back continues from now: what it missed is lost, as in the paper.
         let signed_on = DeskSignedOn {
             server: GIVES.into(),
             cut_off: 0,

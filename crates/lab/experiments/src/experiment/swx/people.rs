@@ -1,6 +1,6 @@
 //! Those who speak and those who listen, each a thread: the source that emits messages on a schedule, and traders that take a time for each.
 //!
-//! A delay counts from the instant at which a message was due, which is written in it, until a trader has read it: a server that stands still
+//! A delay counts from the instant at which a message was due, which is written in it, until a trader has read it: a server that stalls
 //! delays what waits at its door, too.
 
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ const TOGETHER_NS: u64 = 100_000;
 /// Who the source is; traders count up from the next.
 const SOURCE: TraderId = TraderId(2);
 
-/// Somebody at work, and what they have counted so far.
+/// An active worker, and what it has counted so far.
 struct Counting<T> {
     count: Arc<AtomicU64>,
     worker: Worker<T>,

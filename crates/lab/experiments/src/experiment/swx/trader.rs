@@ -17,7 +17,7 @@ use super::people::{connect, reads_of};
 const LOOK: Duration = Duration::from_millis(500);
 const RECEIVED: &str = "received";
 
-/// What a trader's process is told.
+/// The settings of a trader's process.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     server: SocketAddr,

@@ -3,8 +3,8 @@
 use super::super::World;
 
 impl World<'_> {
-    /// What no client should send: a second sign-on, somebody else's name, a kind that does not exist, half a frame; or connections
-    /// that never say anything.
+    /// What no client should send: a second sign-on, another member's name, a kind that does not exist, half a frame; or
+    /// connections that never say anything.
     pub(super) fn send_something_hostile(&mut self, connection: usize, client: usize) {
         self.summary.hostile += 1;
         let gateway = self.sessions[connection].gateway;

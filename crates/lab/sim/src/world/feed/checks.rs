@@ -28,7 +28,7 @@ impl World<'_> {
         }
     }
 
-    /// An epoch begins: what was told stays.
+    /// An epoch begins: what was published stays.
     pub(in crate::world) fn check_feed_is_kept(&self, shard: usize, first: Position) -> Verdict {
         let Some(feed) = &self.feed else { return Ok(()) };
         let told = feed.reference.next(shard_id(shard));
@@ -71,7 +71,7 @@ impl World<'_> {
         reference.check_standing(packet.session, packet.next(), packet.ends)
     }
 
-    /// A publisher has caught up: what its log holds is the record's, whatever befell it.
+    /// A publisher has caught up: what its log holds is the record's, whatever happened to it.
     pub(in crate::world) fn check_publisher(&mut self, node: NodeId) -> Verdict {
         let is_catching_up = self.machine.counter(&node.to_string(), "catching_up") != Some(0);
         // What rotted since it read its log through, it does not know yet.
@@ -127,7 +127,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether everybody has all that is committed: publishers' logs, and subscribers.
+    /// Whether publishers' logs and subscribers have all that is committed.
     pub(in crate::world) fn feed_is_told(&mut self) -> Result<bool, Broken> {
         if self.feed.is_none() {
             return Ok(true);
@@ -136,7 +136,7 @@ impl World<'_> {
         Ok(self.untold()?.is_none())
     }
 
-    /// Somebody who lacks something, if anybody does.
+    /// A publisher or a subscriber that lacks something, if any does.
     pub(in crate::world) fn untold(&self) -> Result<Option<String>, Broken> {
         let Some(feed) = &self.feed else { return Ok(None) };
         for publisher in self.config.publisher_ids().map(|id| publisher_id(usize::from(id.0))) {
@@ -173,7 +173,7 @@ impl World<'_> {
         feed.subscribers.iter_mut().for_each(super::Subscriber::note_counters);
         for shard in (0..self.scenario.shards).map(shard_id) {
             let Some(Feed { reference, .. }) = &self.feed else { return Ok(()) };
-            // What comes between two sessions is told when the next one begins.
+            // What comes between two sessions is published when the next one begins.
             let Some((_, told)) = reference.last(shard).filter(|(_, told)| !told.is_over) else { continue };
             let mut books = ReceivedBooks::with_seed(0);
             told.messages.iter().for_each(|message| books.on_message(message));

@@ -1,4 +1,4 @@
-//! The lines and the way to replayers by UDP: datagrams are lost, doubled, late and out of order, and anybody can send one.
+//! The lines and the way to replayers by UDP: datagrams are lost, doubled, late and out of order, and any process can send one.
 
 use std::net::SocketAddr;
 
@@ -99,7 +99,7 @@ impl World<'_> {
         }
     }
 
-    /// Somebody sends a packet that no publisher sent, or a request that no subscriber would.
+    /// A stranger sends a packet that no publisher sent, or a request that no subscriber would.
     pub(in crate::world) fn forge(&mut self) {
         let Some(feed) = &mut self.feed else { return };
         let to = feed.random.index(feed.subscribers.len());

@@ -116,7 +116,7 @@ impl Reference {
         }
     }
 
-    /// A message as it is told again, or handed out.
+    /// A message as it is sent again, or handed out.
     pub(super) fn check_again(&self, session: Session, number: u64, bytes: &[u8]) -> Verdict {
         self.check_told(session, number, bytes)
             .map_err(|Broken { what, .. }| Broken { invariant: AGAIN, what })

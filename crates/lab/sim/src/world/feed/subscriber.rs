@@ -1,4 +1,4 @@
-//! One who subscribes, and what must be true of what it is told.
+//! A subscriber, and what must be true of what it receives.
 
 use pares_feed::books::ReceivedBooks;
 use pares_feed::publication::Session;
@@ -111,7 +111,7 @@ impl Subscriber {
         }
     }
 
-    /// F4: what is shown as current is all that it was told of, and right.
+    /// F4: what is shown as current is all that it knows of, and right.
     pub(super) fn check(&mut self, now_ns: u64, reference: &Reference) -> Verdict {
         let (Some(state), Some(subscription)) = (self.state(now_ns), &self.subscription) else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Sessions: each asks one thing after the other, and notes what it asked and was told. One that moves has a client at each site, and hands what it has
-//! seen from one to the next. Times are places in one count that all of them share.
+//! Sessions: each asks one thing after the other, and notes what it asked and what it received. One that moves has a client at each site, and hands
+//! what it has seen from one to the next. Times are places in one count that all of them share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use pares_site::{CallError, Client};
 
 use super::lists::{ACCOUNTS, Lists, answered, balances};
 
-/// A session that is not answered for so long goes on, and does not know.
+/// A session that is not answered for so long continues, and does not know the outcome.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Micro-operations of a transaction at most.
 const PARTS_MAX: u64 = 4;
@@ -56,7 +56,7 @@ impl Shared {
     }
 }
 
-/// A session at work: at its only client's site, or at another of them each time.
+/// An active session: at its only client's site, or at another of them each time.
 pub(super) struct Session {
     number: u32,
     clients: Vec<Client>,

@@ -5,7 +5,7 @@ use pares_load::{LoadPlan, RequestSource};
 use pares_os::clock::mono_ns;
 use pares_types::{ClientOrderId, MemberId, NewOrder, Quantity, Side};
 
-/// The clock begins anew after so many microseconds: four seconds.
+/// The clock wraps after so many microseconds: four seconds.
 pub(super) const CLOCK_US: u64 = 1 << 22;
 
 /// The clock now: never 0, which would be no quantity.

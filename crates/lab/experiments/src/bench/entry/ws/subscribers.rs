@@ -17,7 +17,7 @@ const SESSIONS: u32 = 8;
 const SAMPLED: u64 = 16;
 /// No message about a book is shorter; all others are.
 const BOOK_BYTES_MIN: usize = 80;
-/// What is told within this counts for nothing.
+/// What subscribers receive within this does not count.
 const WARM_UP: Duration = Duration::from_secs(1);
 /// Between two looks at whether the system stands.
 const LOOK: Duration = Duration::from_millis(100);

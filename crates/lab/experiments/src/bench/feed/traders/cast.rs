@@ -16,7 +16,7 @@ use crate::member::Desk;
 /// What the socket may hold while the listener does something else.
 const SOCKET_BYTES: usize = 16 << 20;
 
-/// What one who listens was told.
+/// What a trader by UDP received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Cast {
     pub(in super::super) messages_per_s: u64,
@@ -59,7 +59,7 @@ struct Heard {
     took: Duration,
 }
 
-/// Listens until it is told to stop and nothing comes any more.
+/// Listens until `stop` is set and nothing comes any more.
 fn listen(socket: &UdpSocket, stop: &AtomicBool) -> std::io::Result<Heard> {
     let (mut heard, mut bytes, mut next, mut begun) = (Heard::default(), vec![0; 65_536], 0, None);
     loop {

@@ -75,7 +75,7 @@ impl Reader {
         Ok(Self { way: plan.way, poll, traders, told, delays, began: None, ended: Instant::now() })
     }
 
-    /// Reads until it is told to stop.
+    /// Reads until `stop` is set.
     ///
     /// # Errors
     /// If a trader who reads is cut off.
@@ -146,7 +146,7 @@ fn texts(trader: &Trader, delays: &mut Histogram<u64>) -> (usize, u64) {
     let (mut rest, mut items) = (&trader.input[..], 0);
     while let Some((_, text, length)) = first_frame(rest) {
         rest = &rest[length..];
-        // Nearly all are items; what else is told is short.
+        // Nearly all are items; other texts are short.
         if text.len() < 100 || !contains(text, ITEM) {
             continue;
         }
