@@ -105,7 +105,7 @@ pub enum HelloError {
         /// Who it says it is.
         from: u16,
     },
-    /// It is, or wants, somebody else.
+    /// It is, or wants, another site.
     #[error(
         "it is site {from} and wants to reach site {to}: check numbers and addresses in both configurations"
     )]

@@ -54,7 +54,7 @@ struct Loaded {
 }
 
 impl Salvage {
-    /// What is published of a log that somebody may be writing.
+    /// What is published of a log that a process may be writing.
     ///
     /// # Errors
     /// [`ReadError`] if there is no log, or its directory cannot be listed.

@@ -154,7 +154,7 @@ impl Shared {
 
 /// Syncs a log from another thread than the writer's, so that a duty cycle never waits for the device.
 ///
-/// While one sync is under way the writer goes on appending; the next covers whatever came meanwhile (group commit).
+/// While one sync is under way the writer continues appending; the next covers whatever came meanwhile (group commit).
 #[derive(Debug, Clone)]
 pub struct Syncer {
     pub(crate) shared: Arc<Shared>,

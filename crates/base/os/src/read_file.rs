@@ -1,6 +1,6 @@
 //! Files by name, whatever stands in their place.
 //!
-//! Opened as it comes, a pipe of a file's name waits for somebody at the other end: the process neither begins nor heeds a signal that asks it to end.
+//! Opening a pipe in a file's place waits for a process at the other end: meanwhile this one neither starts nor obeys a signal to end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
