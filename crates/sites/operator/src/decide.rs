@@ -20,7 +20,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 /// Why a run ends that a site has agreed to, before all have begun the era.
 const AGREED: &str =
     "a site has agreed, but not all have begun the new era; they may still do so: see `pares site status`";
-/// Why nobody is told anything, as long as nobody says that he could be.
+/// Why no site receives a decision, as long as none reports that it could take one.
 const NOBODY: &str = "no site reports that it certifies or is a delegate: check that one is running";
 
 /// Arguments of `pares site lost`.

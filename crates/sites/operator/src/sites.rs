@@ -16,7 +16,7 @@ use crate::error::OperatorError;
 
 /// Longest wait for a connection to a site or the witness, and again for an answer. A packet that is lost is sent again within it. A site that is silent for longer counts as down.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
-/// A site that was told to end and has not is killed.
+/// A site that does not end within this time is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// Clients that only ask how sites are, or tell them what was decided, execute nothing; so all can have this number.
 pub(crate) const OPERATOR: u64 = u64::MAX;
@@ -229,7 +229,7 @@ pub fn reports(access: &Access) -> Vec<(SiteId, SiteReport)> {
     all_asked(access).into_iter().filter_map(|(site, said)| Some((site, said.ok()?))).collect()
 }
 
-/// Why no site lets itself be connected to, the first one's reason; nothing if one does.
+/// Why no site accepts connections, the first one's reason; nothing if one does.
 pub fn unreachable(access: &Access) -> Option<String> {
     let addresses = access.config.sites.iter().map(|place| place.clients);
     std::thread::scope(|scope| {

@@ -147,7 +147,7 @@ pub enum ProcessError {
 }
 
 impl ProcessError {
-    /// Whether a site that is started again ends the same way, until somebody has repaired something.
+    /// Whether a site that is started again ends the same way, until an operator has repaired something.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {

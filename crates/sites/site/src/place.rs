@@ -83,7 +83,7 @@ pub(crate) struct Place {
     pub(crate) part: Part,
     /// How its cluster's log began, if it was there.
     pub(crate) form: Option<Form>,
-    /// Whether a version has been stable here: noted before anybody is shown one.
+    /// Whether a version has been stable here: noted before a client is shown one.
     pub(crate) has_shown: bool,
 }
 

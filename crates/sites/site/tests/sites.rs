@@ -311,7 +311,7 @@ fn empty_certifier_cluster_returns_after_declared_lost(engine: Engine) {
     let lost = [A0, SiteId::new(0, 1)];
     lost.into_iter().for_each(|site| sites.stop(site));
     lost.into_iter().for_each(|site| sites.lose_disk(site));
-    // Directories as `pares site init` made them, put back by somebody who believes that they are all that is needed.
+    // Directories as `pares site init` made them, put back by an operator who believes that they are all that is needed.
     SitesConfig::load(&sites.dir).unwrap().make_directories(&sites.dir).unwrap();
     lost.into_iter().for_each(|site| sites.run(site));
     let mut here = sites.client(2, &lost);

@@ -1,6 +1,6 @@
 //! When a member stands for election.
 //!
-//! A delegate that says nothing may be slow, so silence is waited out, for a time that is drawn anew each time. A delegate whose connection has ended is most likely dead, and its
+//! A delegate that says nothing may be slow, so silence is waited out, for a time that is drawn each time. A delegate whose connection has ended is most likely dead, and its
 //! place is taken at once. It is safe for the reason for which every election is: a vote is durable, one a term. It is calm because it is asked for first: who still
 //! hears the delegate says no, so a connection that ends though both ends live changes nothing.
 //!

@@ -6,7 +6,7 @@
 //! ```text
 //!   log, damaged --(1)--> .mending: the whole records --(2)--> .damaged-N: all of it --(3)--> .mending becomes the log
 //! ```
-//! A crash before (3) leaves the log as it was. Then all is done again: `.mending` is written anew, and a `.damaged-N` that has the same bytes is taken for the one of step 2.
+//! A crash before (3) leaves the log as it was. Then all is done again: `.mending` is written again, and a `.damaged-N` that has the same bytes is taken for the one of step 2.
 //! Where the file system has no links, step 2 writes `.keeping` and renames it: what has the name `.damaged-N` is whole.
 
 use std::fs::{self, File};
@@ -28,7 +28,7 @@ pub struct DamagedLog {
     pub last: Version,
 }
 
-/// Nothing reads that log from now on; it is there, if somebody has its copy elsewhere.
+/// Nothing reads that log from now on; it is kept, in case an operator has its copy elsewhere.
 pub(super) fn set_aside(path: &Path) -> Result<(), BackupError> {
     let aside = path.with_added_extension("aside");
     fs::rename(path, &aside).map_err(|source| BackupError::io(path, source))?;

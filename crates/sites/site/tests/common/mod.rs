@@ -306,7 +306,7 @@ impl<A> Sites<A> {
         access.client(number, 0, sites).unwrap()
     }
 
-    /// How a site is, as an operator is told.
+    /// How a site is, for an operator.
     pub fn report(&self, site: SiteId) -> SiteReport {
         report(&mut self.client_of("operator-app", u64::MAX, &[site]))
     }
