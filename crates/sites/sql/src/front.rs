@@ -21,7 +21,7 @@ use crate::wire::Message;
 
 /// Clients at a time. Each has a thread here and a process at the server.
 pub const CLIENTS_MAX: usize = 100;
-/// A transaction without an outcome for so long may be done or not, unless its session says otherwise.
+/// A transaction without an outcome for so long may be done or not, unless its session sets another time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Time for the handshake of TLS; the same again for the first message behind it.
 pub(crate) const STAGE_PATIENCE: Duration = Duration::from_secs(10);
@@ -104,7 +104,7 @@ pub enum SqlRights {
     Write,
 }
 
-/// Who may connect where everybody shows a certificate.
+/// Who may connect where all clients show a certificate.
 pub struct Certified {
     /// Asks for one, and believes those of the system's authority that are not revoked now.
     pub tls: Box<dyn Fn() -> Result<Arc<ServerConfig>, TlsError> + Send + Sync>,

@@ -81,7 +81,7 @@ impl Register {
         self.granted
     }
 
-    /// Grants a declaration, or has granted it before. It must be durable before anybody is told.
+    /// Grants a declaration, or has granted it before. It must be durable before it is answered.
     ///
     /// # Errors
     /// Why not.

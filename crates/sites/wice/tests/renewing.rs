@@ -275,7 +275,7 @@ fn who_renews_keeps_its_office_until_the_era_has_begun() {
     assert!(!certifier.site.wants_another_term());
 }
 
-/// A declared C lost; B, which had not heard so, was told that A is lost, and then delivered A's era: in B's era C counted as live again, and nobody had admitted it.
+/// A declared C lost; B, which had not heard so, was asked to declare A lost, and then delivered A's era: in B's era C counted as live again, though not admitted.
 #[test]
 fn lost_cluster_not_revived_by_earlier_takeover() {
     let lost = |cluster| Command::DeclareLost(ClusterSet::default().with(cluster));
