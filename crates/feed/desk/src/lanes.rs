@@ -34,7 +34,7 @@ impl Lane {
         self.queue.back().map_or(self.through, |last| last.request.sequence().max(self.through))
     }
 
-    /// Where the item lies in the queue: in front, unless somebody could not read one before it.
+    /// Where the item lies in the queue: in front, unless a server could not read one before it.
     fn place(&self, request: RequestId) -> Option<usize> {
         match self.queue.front() {
             Some(front) if front.request == request => Some(0),

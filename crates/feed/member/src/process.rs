@@ -92,7 +92,7 @@ fn serve(
     })
 }
 
-/// Runs a server until the process is told to stop, with the sources that its settings name.
+/// Runs a server until a signal stops the process, with the sources that its settings name.
 ///
 /// # Errors
 /// Whatever ends it otherwise.

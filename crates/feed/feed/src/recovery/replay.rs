@@ -63,7 +63,7 @@ impl Subscription {
         goes_on
     }
 
-    /// A replayer does not send the rest of a session. If another one is on, nobody keeps it: the program goes on with that.
+    /// A replayer does not send the rest of a session. If another one is on, no replayer keeps it: the program continues with that one.
     fn replay_refused(
         &mut self,
         said: Said<'_>,
