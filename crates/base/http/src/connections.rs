@@ -49,7 +49,7 @@ pub enum WebTransport {
     Loopback,
     /// By TLS.
     Tls(Arc<ServerConfig>),
-    /// Plain, on any address: nobody reaches it but a proxy, which people reach by TLS.
+    /// Plain, on any address: only a proxy reaches it, which people reach by TLS.
     BehindProxy,
 }
 

@@ -105,7 +105,7 @@ impl Problem {
         Self::of(StatusCode::FORBIDDEN, detail)
     }
 
-    /// Nobody has signed in.
+    /// The caller has not signed in.
     #[must_use]
     pub fn no_session() -> Self {
         Self::of(StatusCode::UNAUTHORIZED, "sign in first").reason("no-session")

@@ -97,7 +97,7 @@ pub enum HelloError {
         /// What it is here.
         ours: String,
     },
-    /// Nobody here has that number.
+    /// No site here has that number.
     #[error(
         "it is site {from}, which is not in this site's configuration: make both configurations equal, or stop it"
     )]

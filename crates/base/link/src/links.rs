@@ -1,7 +1,7 @@
 //! All connections of one site, on one thread that never blocks but in [`Links::poll`].
 //!
 //! Two sites that dial each other end up with two connections or, each giving way to the other, with none. So only the
-//! lower-numbered of a pair dials; the other listens. It dials for ever, with pauses that grow to a bound,
+//! lower-numbered of a pair dials; the other listens. The dialler never gives up, with pauses that grow to a bound,
 //! since a site may be away for days and must be found again without an operator's help.
 //!
 //! ```text
@@ -261,7 +261,7 @@ impl Links {
         Ok(())
     }
 
-    /// Believes nobody any more whose certificate has been revoked.
+    /// Believes no peer any more whose certificate has been revoked.
     fn look_for_revoked(&mut self, now: Instant, sink: &mut impl LinkSink) {
         let (Some(watch), Some(identity)) = (&mut self.revoked, &mut self.config.identity) else { return };
         if !watch.has_changed(now) {

@@ -62,7 +62,7 @@ impl Drop for Unfinished {
 }
 
 impl Replacement {
-    /// Begins to replace the log in `dir`, which nobody may be writing.
+    /// Begins to replace the log in `dir`, which no process may be writing.
     ///
     /// # Errors
     /// [`OpenError`]: another process writes it, there is no log, or one of another version, the disk has no room for another log beside it, or the

@@ -56,7 +56,7 @@ impl Shared {
     }
 
     /// Enters segments the writer has begun, unless another thread holds the list just now (it may have been
-    /// descheduled there, and the writer waits for nobody). Until it succeeds a sync finds them by their path.
+    /// descheduled there, and the writer waits for no thread). Until it succeeds a sync finds them by their path.
     pub(crate) fn try_enter(&self, begun: &mut Vec<Arc<Segment>>) {
         match self.segments.try_lock() {
             Ok(mut segments) => segments.extend(begun.drain(..)),

@@ -25,8 +25,8 @@
 //! two cannot clear the word of a later nap. A pipe remembers its byte until it is read, and the kernel puts a futex
 //! to sleep only while the word still names this nap.
 //!
-//! *A dead or stopped listener costs nothing.* The first ringer clears its word and wakes nobody; after that
-//! ringing is a load. A pipe that nobody drains fills and refuses further bytes, which is fine: a full pipe is a wake
+//! *A dead or stopped listener costs nothing.* The first ringer clears its word and wakes no process; after that
+//! ringing is a load. A pipe that no process drains fills and refuses further bytes, which is fine: a full pipe is a wake
 //! that is already under way.
 
 use std::fs::{File, OpenOptions};
@@ -80,7 +80,7 @@ impl Bells {
     /// Opens the bells of a directory in which another process created them.
     ///
     /// # Errors
-    /// [`MapError`], for which `is_not_yet` holds while nobody has created them.
+    /// [`MapError`], for which `is_not_yet` holds while no process has created them.
     pub fn open(dir: &Path) -> Result<Bells, MapError> {
         if !dir.join("bells").exists() {
             return Err(Mapping::open(&dir.join("bells")).expect_err("the file is missing"));

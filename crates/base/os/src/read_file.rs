@@ -17,7 +17,7 @@ use rustix::io::Errno;
 pub fn open_file(options: &OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let opened = options.clone().custom_flags(flags).open(path);
-    // A pipe that nobody reads, a socket and a directory are refused to who would write.
+    // A pipe that no process reads, a socket and a directory are refused to who would write.
     let is_other = |error: &io::Error| {
         [Errno::NXIO, Errno::ISDIR].map(|no| Some(no.raw_os_error())).contains(&error.raw_os_error())
     };

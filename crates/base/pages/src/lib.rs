@@ -1,4 +1,4 @@
-//! Lists the files of folders of pages for a build script, so that the program carries them and nobody keeps a list by hand.
+//! Lists the files of folders of pages for a build script, so that the program carries them without a list kept by hand.
 #![allow(clippy::print_stdout)] // cargo reads it
 
 use std::collections::BTreeMap;

@@ -134,7 +134,7 @@ impl LocalStream {
         self.quorum.start_at(recorded);
     }
 
-    /// What that server submitted under sequences up to `through` and nobody ordered is void. Before anything of it is taken in.
+    /// What that server submitted under sequences up to `through` and no server ordered is void. Before anything of it is taken in.
     pub fn void(&mut self, server: GatewayId, through: u64) {
         self.lanes.start_after(server, through);
     }

@@ -1,6 +1,6 @@
 //! A publisher of one shard's feed: what it sends (docs/protocols/market-data.md, *Sending*).
 //!
-//! A primary that dies takes with it what it had numbered and nobody had heard. Here every publisher sends the same messages under the same
+//! A primary that dies takes with it what it had numbered and no receiver had heard. Here every publisher sends the same messages under the same
 //! numbers, so that there is nothing to take over: another one's packet is as good.
 //!
 //! ```text

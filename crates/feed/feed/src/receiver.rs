@@ -19,7 +19,7 @@ use crate::publication::Session;
 pub const PATIENCE_NS: u64 = 1_000_000;
 /// The longest pause between two requests for the same, nanoseconds.
 pub const PAUSE_MAX_NS: u64 = 1_000_000_000;
-/// Without any packet for so long nobody knows how far the session is, nanoseconds: three heartbeats.
+/// Without any packet for so long it is not known how far the session is, nanoseconds: three heartbeats.
 const STALE_NS: u64 = 3_000_000_000;
 /// What was asked for without an answer for so long is not asked for any more where there is another way, nanoseconds.
 const VAIN_NS: u64 = 3_000_000_000;
@@ -40,7 +40,7 @@ pub enum FeedState {
         /// After the last.
         to: u64,
     },
-    /// Nothing was heard for long, or ever: nobody knows what is missing.
+    /// Nothing was heard for long, or ever: what is missing is not known.
     Stale,
     /// The session is over, and all of it was handed out.
     Over,
@@ -217,7 +217,7 @@ impl Receiver {
         self.end = Some((self.next, now_ns));
     }
 
-    /// A message that is not the next one, or that nobody can place yet.
+    /// A message that is not the next one, or that has no place yet.
     fn keep(&mut self, number: u64, message: &[u8]) {
         if !self.placed {
             self.dropped.too_early += self.early.keep_newest(number, message);

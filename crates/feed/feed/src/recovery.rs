@@ -178,7 +178,7 @@ impl Subscription {
         if session == receiver.session() {
             self.counters.refuted += u64::from(receiver.refute(head));
         } else if session < receiver.session() {
-            // Nobody knows this session: it is found again as at the start.
+            // No replayer knows this session: it is found again as at the start.
             self.counters.dropped.add(&receiver.dropped);
             self.receiver = None;
             self.books = ReceivedBooks::with_seed(self.of.seed);

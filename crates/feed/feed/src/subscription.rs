@@ -1,6 +1,6 @@
 //! The feed of one shard, as a program has it: docs/protocols/market-data.md, *Subscriptions*.
 //!
-//! A receiver of packets knows its session and where to begin, and has no answer to a message that nobody sends again. A program knows
+//! A receiver of packets knows its session and where to begin, and has no answer to a message that no publisher sends again. A program knows
 //! neither, comes late, stays over night, and must never take for the market what is not. So a subscription joins what packets say with what
 //! replayers say when they are called by TCP: which session is on, how far it is, what the books are. What was heard on lines counts as a
 //! claim, until it is filled, or until replayers say otherwise.
@@ -94,7 +94,7 @@ pub enum SubscriptionState {
     },
     /// Replayers are asked what is true: the books are empty, or old.
     Recovering,
-    /// Nobody was heard for three seconds: nobody knows what is missing.
+    /// No sender was heard for three seconds: what is missing is not known.
     Stale,
     /// They hold all of the session, which has ended.
     Over,

@@ -121,7 +121,7 @@ fn note_stream<W: World>(
     power::note_boot(world, boot, config.durability)
 }
 
-/// Submissions of a server up to that number that nobody ordered are void.
+/// Submissions of a server up to that number that no server ordered are void.
 pub(crate) fn void(world: &impl World, server: u16) -> u64 {
     notes::read(world, &void_file(server)).unwrap_or(0)
 }

@@ -18,7 +18,7 @@ use crate::lines::{UdpLines, no_feed};
 use crate::publisher::PublisherNode;
 use crate::replayer::{CLIENTS_MAX, Datagrams, ReplayerNode};
 
-/// Times another free port is tried that nobody has for UDP either.
+/// Times another free port is tried that no process has for UDP either.
 const PORTS_TRIED: usize = 16;
 /// TLS handshakes at a time; a new connection then has to try again.
 const HANDSHAKES_MAX: usize = 256;

@@ -253,7 +253,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
         }
     }
 
-    /// Looks now and then whether the publisher is there: without it nobody here knows whether more was committed than its log holds.
+    /// Looks now and then whether the publisher is there: without it no replayer knows whether more was committed than its log holds.
     fn listen(&mut self, now_ns: u64) {
         if self.looked_ns.is_some_and(|looked_ns| now_ns < looked_ns.saturating_add(LOOK_EVERY_NS)) {
             return;

@@ -10,7 +10,7 @@ use pares_wice::SiteId;
 use crate::error::{OperatorError, OperatorResult};
 use crate::sites;
 
-/// Which two sites have gone on without each other, if any have.
+/// Which two sites have continued without each other, if any have.
 pub(crate) fn two(reports: &[(SiteId, SiteReport)]) -> Option<String> {
     let mut pairs = reports.iter().enumerate().flat_map(|(at, one)| {
         reports[at + 1..]

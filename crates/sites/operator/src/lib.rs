@@ -279,7 +279,7 @@ fn is_foreign(why: &str) -> bool {
     ["UnknownIssuer", "UnknownCA", "BadSignature", "DecryptError"].iter().any(|word| why.contains(word))
 }
 
-/// Says on standard error that nobody answers, unless what it returns is dropped first.
+/// Says on standard error that no site answers, unless what it returns is dropped first.
 fn tell_if_quiet() -> mpsc::Sender<()> {
     let (answered, wait) = mpsc::channel();
     std::thread::spawn(move || {

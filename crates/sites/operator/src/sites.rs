@@ -216,7 +216,7 @@ pub fn report(access: &Access, site: SiteId) -> Option<SiteReport> {
 
 /// How a site is, or why it does not say.
 pub(crate) fn asked(access: &Access, site: SiteId) -> Result<SiteReport, String> {
-    // A client would try again until its patience ends; where nobody listens the site is down.
+    // A client would try again until its patience ends; where no process listens the site is down.
     let address = access.config.place(site).map_err(|error| error.to_string())?.clients;
     TcpStream::connect_timeout(&address, ANSWER_PATIENCE).map_err(|error| error.to_string())?;
     let mut client = operator(access, site).map_err(|error| error.to_string())?;
@@ -300,7 +300,7 @@ mod tests {
         assert!(why.contains(&gone.to_string()) && why.contains("refused"), "{why}");
     }
 
-    /// Where nobody listens any more.
+    /// Where no process listens any more.
     fn left() -> std::net::SocketAddr {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()

@@ -21,7 +21,7 @@
 //! | `hose` | questions to one site, over one connection |
 //! | `taking` | taking a copy |
 //! | `following` | taking all versions behind it |
-//! | `looking` | whether a copy can be gone on from |
+//! | `looking` | whether a copy can be continued |
 //! | `mending` | what is damaged, under other names |
 //! | `restoring` | stores of another database, filled from there |
 //!

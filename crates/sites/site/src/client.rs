@@ -389,7 +389,7 @@ impl Asking<'_> {
         self.doors.shut(sites).map_or(Ok(()), |why| Err(CallError::Shut(why)))
     }
 
-    /// Nobody has answered for so long.
+    /// No site has answered for so long.
     fn in_vain(self, patience: Duration) -> CallError {
         match self.why.filter(|_| !self.was_asked) {
             Some(why) => CallError::No { code: Code::Elsewhere, why },

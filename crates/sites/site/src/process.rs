@@ -58,7 +58,7 @@ pub struct Host {
     /// The store, if it was just filled.
     filled: Option<Arc<dyn Store>>,
     began: Instant,
-    /// Nobody else runs this site here.
+    /// No other process runs this site here.
     _lock: Lock,
 }
 

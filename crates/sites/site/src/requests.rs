@@ -62,7 +62,7 @@ pub(crate) enum Asker {
     Site(SiteId),
     /// The driver of this process.
     Here,
-    /// Nobody any more: the client received "not known yet".
+    /// No asker any more: the client received "not known yet".
     Nobody,
 }
 

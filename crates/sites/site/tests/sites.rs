@@ -126,7 +126,7 @@ fn two_clusters_have_the_same_and_either_can_ask(engine: Engine) {
     until(|| done(there.execute(b"get alice", PATIENCE)) == "25");
 }
 
-/// The first attempt commits at a site that nobody hears of, and its client asks another, which knows less and would refuse.
+/// The first attempt commits at a site that no other hears of, and its client asks another, which knows less and would refuse.
 fn a_request_is_not_refused_at_one_site_and_done_at_another(engine: Engine) {
     let short = Duration::from_secs(1);
     let Some(mut sites) = Sites::start_over(engine, 2, 1) else { return };

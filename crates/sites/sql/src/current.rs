@@ -48,7 +48,7 @@ impl Current {
         (state.is_open, state.is_in_the_way) = (true, false);
     }
 
-    /// It is to end. From here on nobody cancels it.
+    /// It is to end. From here on the writer does not cancel it.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.is_open = false;

@@ -85,7 +85,7 @@ pub(crate) struct Front {
     /// The schema of the store's own tables, quoted.
     pub(crate) home: String,
     submit: Submit,
-    /// The store's version, or [`CLOSED`] while nobody is let in.
+    /// The store's version, or [`CLOSED`] while no client is let in.
     stored: AtomicU64,
     /// The server has shown an older one: it has crashed, and the site has not noticed.
     fell_back: AtomicBool,
@@ -253,7 +253,7 @@ impl SqlPort {
         self.address
     }
 
-    /// Lets clients in, to a store that has this version at least; or nobody.
+    /// Lets clients in, to a store that has this version at least; or none.
     pub fn serve(&self, stored: Option<Version>) {
         self.front.stored.store(stored.map_or(CLOSED, |stored| stored.0), Ordering::SeqCst);
     }
@@ -268,7 +268,7 @@ impl SqlPort {
 impl Drop for SqlPort {
     fn drop(&mut self) {
         self.front.ends.store(true, Ordering::SeqCst);
-        // Ends the wait for the next client; if nobody waits any more, nothing is lost.
+        // Ends the wait for the next client; if no thread waits any more, nothing is lost.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.accepting.take() {
             let _ = thread.join();

@@ -19,7 +19,7 @@ const SCHEMA_TRIES: usize = 100;
 const SCHEMA_PAUSE: Duration = Duration::from_millis(50);
 /// After so many such tries those who are in the way give way.
 const PATIENT_TRIES: usize = 10;
-/// Nobody waits for longer, and what is added to a clock does not overflow.
+/// No client waits for longer, and what is added to a clock does not overflow.
 const DAY: Duration = Duration::from_secs(86_400);
 const CHAIN_ALONE: &str = "AND CHAIN needs a transaction in progress";
 const LEVEL_LATE: &str = "SET TRANSACTION must precede the first query";

@@ -106,7 +106,7 @@ pub enum LogEntry {
         keep: Version,
     },
     /// The history up to here is that of those who continued, and what it left behind is in a copy of a store: this cluster was declared lost, and lacks
-    /// what nobody keeps any more.
+    /// what no other keeps any more.
     Adopt {
         /// The era of those who continued.
         era: Era,

@@ -23,7 +23,7 @@
 //! | `delivery` | what the log commits |
 //! | `streams` | what other clusters are sent, and what is stable |
 //! | `eras` | clusters lost, returning, admitted; the certifier moved |
-//! | `adopting` | a cluster that lacks what nobody keeps any more |
+//! | `adopting` | a cluster that lacks what no other keeps any more |
 //! | `settings` | what bounds all of it, and how much of that it takes |
 
 mod adopting;

@@ -63,7 +63,7 @@ pub struct Register {
 }
 
 impl Register {
-    /// One that knows that nobody can continue from an era with fewer takeovers. 0 for a database that begins.
+    /// One that knows that no cluster can continue from an era with fewer takeovers. 0 for a database that begins.
     #[must_use]
     pub const fn beginning(floor: u32) -> Self {
         Self { floor, granted: None }

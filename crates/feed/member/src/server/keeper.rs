@@ -65,7 +65,7 @@ pub(super) enum Taken {
 /// What a server remembers from turn to turn.
 #[derive(Debug, Default)]
 struct SoFar {
-    /// Whether the window has gone on without this server.
+    /// Whether the window has continued without this server.
     is_behind: bool,
     /// Turns in which the bytes of what is decided were missing.
     missing: u32,

@@ -1,6 +1,6 @@
-//! Logs that cannot be gone on with as they are, under other names.
+//! Logs that cannot be continued as they are, under other names.
 //!
-//! The bytes behind damage in a log may be all that is left of these versions, for sites let go of them. Cut off, it is gone; gone on with, it is read by nobody. So the file
+//! The bytes behind damage in a log may be all that is left of these versions, for sites let go of them. Cut off, they are gone; kept in the log, no restore reads them. So the file
 //! is kept whole under another name, and a file of the whole records before the damage takes its place.
 //!
 //! ```text
@@ -17,14 +17,14 @@ use pares_wice::Version;
 
 use super::{BackupError, folder};
 
-/// A log that was found damaged, and is gone on with before the damage.
+/// A log that was found damaged, and is continued before the damage.
 #[derive(Debug)]
 pub struct DamagedLog {
     /// How it is damaged.
     pub why: BackupError,
     /// Where all of it is kept.
     pub kept: PathBuf,
-    /// The version behind which it is gone on with: sites are asked for what follows.
+    /// The version behind which it is continued: sites are asked for what follows.
     pub last: Version,
 }
 

@@ -138,7 +138,7 @@ impl Forming {
         }
     }
 
-    /// The era in which all that live have gone on without this cluster, as their delegates say.
+    /// The era in which all that live have continued without this cluster, as their delegates say.
     fn went_on_without(&self) -> Option<Era> {
         let newest = self.newest()?;
         let is_said = |cluster| {

@@ -188,7 +188,7 @@ impl StoreLoader {
             std::thread::sleep(PAUSE);
             emptied = (self.emptying)();
         }
-        // If nobody listens, the copy was given up.
+        // If no receiver is left, the copy was given up.
         self.store = emptied.map_err(|why| drop(self.done.send(Err(why)))).ok();
         self.store.is_some()
     }

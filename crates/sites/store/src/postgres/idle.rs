@@ -105,7 +105,7 @@ const CLAIM: &str = "
     WITH new AS (INSERT INTO pares_owner (owner) VALUES ($1) ON CONFLICT DO NOTHING RETURNING owner)
     SELECT owner FROM new UNION ALL SELECT owner FROM pares_owner LIMIT 1";
 
-/// Nobody is waited for long.
+/// No session is waited for long.
 pub(super) const IMPATIENT: &str = "SET lock_timeout = '20ms'";
 
 /// Who has written so lately is not asked.

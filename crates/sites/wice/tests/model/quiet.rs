@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// Who waits for promises that nobody gives is brought back by the newest history: its era becomes the higher one.
+    /// Who waits for promises that no cluster gives is brought back by the newest history: its era becomes the higher one.
     fn renew(&self, state: &mut State) {
         let leader = |cluster: usize| state.site(state.leader(cluster)?);
         let waits = |site: &pares_wice::Site| site.base().promised != site.configuration().era;

@@ -93,7 +93,7 @@ pub struct Faults {
     pub repeats: u8,
     /// A cluster that is lost with all that it had.
     pub loss: Option<ClusterId>,
-    /// Whether it comes back from nothing, once the others have gone on.
+    /// Whether it comes back from nothing, once the others have continued.
     pub returns: bool,
     /// An operator's decisions, each told to a cluster's delegate.
     pub commands: Vec<(ClusterId, Command)>,
