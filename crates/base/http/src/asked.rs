@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, StatusCode, Version, header};
 
 use crate::problem::Problem;
 
-/// Why a request is refused before anybody looks what it asks for. With `names` it is to come by one of them, or by one of this machine.
+/// Why a request is refused before a handler reads it. With `names` its host must be one of them, or a name of this machine.
 #[must_use]
 pub fn refusal(request: &Request, names: Option<&[String]>) -> Option<Problem> {
     if !is_utf8(request.uri().path()) {

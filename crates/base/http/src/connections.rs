@@ -26,7 +26,7 @@ use crate::stall::Stalling;
 
 /// A connection has so long for a handshake, and for the head of each request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
-/// What was written and not sent yet: one who is told more than this at once waits.
+/// Bytes written and not sent yet: who writes more than this to a connection waits.
 const UNSENT_BYTES_MAX: u32 = 16 << 10;
 /// After a connection could not be accepted.
 const BREATH: Duration = Duration::from_millis(50);
@@ -49,7 +49,7 @@ pub enum WebTransport {
     Loopback,
     /// By TLS.
     Tls(Arc<ServerConfig>),
-    /// Plain, on any address: nobody reaches it but a proxy, which people reach by TLS.
+    /// Plain, on any address: only a proxy reaches it, which people reach by TLS.
     BehindProxy,
 }
 

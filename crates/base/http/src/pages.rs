@@ -1,6 +1,6 @@
 //! Pages: files of the program, so that a server is one file.
 //!
-//! Nothing of a page is written into another by a server, and no script stands in a page: what a page shows it reads from the server's interface, and the browser is told to run nothing else.
+//! A server writes nothing of a page into another, and no page contains a script: a page reads what it shows from the server's interface, and the browser may run nothing else.
 //! `build/list.rs` lists a crate's own files and those in `pages/`, which all pages share.
 
 use axum::http::{HeaderMap, StatusCode, Uri, header};

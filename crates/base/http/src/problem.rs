@@ -26,7 +26,7 @@ pub struct Problem {
     /// Of what the rules refuse: its number in the table of refusals.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<u8>,
-    /// Of a refusal that is recorded: whether it was told before.
+    /// Of a refusal that is recorded: whether it was sent before.
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<bool>,
     /// Of the same: the total order that it has a place in.
@@ -105,7 +105,7 @@ impl Problem {
         Self::of(StatusCode::FORBIDDEN, detail)
     }
 
-    /// Nobody has signed in.
+    /// The caller has not signed in.
     #[must_use]
     pub fn no_session() -> Self {
         Self::of(StatusCode::UNAUTHORIZED, "sign in first").reason("no-session")
@@ -135,7 +135,7 @@ impl IntoResponse for Problem {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let (retry_s, limit) = (self.retry_s, self.limit);
         let mut response = (status, Json(&self)).into_response();
-        // A server that speaks other forms too writes it anew.
+        // A server that speaks other forms too writes it again.
         response.extensions_mut().insert(self);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

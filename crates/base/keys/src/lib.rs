@@ -1,4 +1,4 @@
-//! Secrets, their public parts, and proofs that somebody knows one.
+//! Secrets, their public parts, and proofs that a peer knows one.
 //!
 //! A password sent is a password known to all who listen, and one kept by the other side is lost with its disk. Here neither ever
 //! happens: who checks keeps a [`Verifier`], which is worth nothing to a thief, makes up bytes that were never used before, and is
@@ -123,7 +123,7 @@ impl Secret {
         }
     }
 
-    /// Proves that it is known, to somebody who made up a part of `message`.
+    /// Proves that it is known, to the verifying side, which made up a part of `message`.
     #[must_use]
     pub fn prove(&self, message: &[u8]) -> [u8; PROOF_BYTES] {
         match self {

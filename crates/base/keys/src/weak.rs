@@ -1,8 +1,8 @@
 //! Public keys that prove nothing.
 //!
-//! A handful of points of Ed25519's curve come back to where they began after eight steps or fewer. With one of them as public key anybody finds a signature after
-//! a few tries, and verification as RFC 8032 has it accepts that. No secret has such a key, but somebody may enter one.
-//! libsodium refuses the same seven. The test signs for five of them; the other two are written in a form that this verifier refuses anyway.
+//! A handful of points of Ed25519's curve come back to where they began after eight steps or fewer. With one of them as public key an attacker finds a signature
+//! after a few tries, and verification as RFC 8032 has it accepts that. No secret has such a key, but a member may enter one. libsodium refuses the same seven.
+//! The test signs for five of them; the other two are written in a form that this verifier refuses anyway.
 
 /// Their encodings without the sign, which is the highest bit: of orders 4, 1, 8, 8 and 2, and the two that are written beyond the field's prime.
 const WEAK: [[u8; 32]; 7] = [
@@ -33,7 +33,7 @@ const fn high(first: u8) -> [u8; 32] {
     bytes
 }
 
-/// Whether anybody can sign for that public key.
+/// Whether signatures for that public key can be made without its secret.
 pub(crate) fn is_weak(key: &[u8; 32]) -> bool {
     let mut unsigned = *key;
     unsigned[31] &= 0x7f;

@@ -85,7 +85,7 @@ impl ClientStream {
     /// Connects.
     ///
     /// # Errors
-    /// If there is nobody at that address. That it is somebody else, or lets nobody in with that certificate, shows with the first frames.
+    /// If no process listens at that address. A wrong process, or one that refuses that certificate, shows with the first frames.
     pub fn connect(door: &Door, frame_max: usize) -> io::Result<Self> {
         let tls = door.tls().map_err(io::Error::other)?;
         let stream = TcpStream::connect(door.address)?;

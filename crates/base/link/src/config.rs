@@ -74,7 +74,7 @@ pub struct LinksConfig {
     pub clients: Option<ClientsConfig>,
     /// Payload of a frame between sites, bytes. All sites must be told the same.
     pub frame_max: usize,
-    /// Bytes that may wait for a site that does not read; beyond it the connection ends and begins anew.
+    /// Bytes that may wait for a site that does not read; beyond it the connection ends and begins again.
     pub backlog_max: usize,
     /// Connecting, TLS and hello together must be done within this.
     pub hello_max: Duration,

@@ -44,7 +44,7 @@ pub enum Ended {
         "the other end uses TLS, but this site is not configured for it: give this site its certificate, or set both ends to plain"
     )]
     TlsRefused,
-    /// The certificate belongs to somebody else.
+    /// The certificate belongs to another peer.
     #[error("its certificate does not name {0}: refused. Issue one in that name")]
     WrongName(String),
     /// Certificates were revoked, perhaps this one.
@@ -68,7 +68,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Whether the other end was refused for what it is or says, rather than lost. Somebody has to look into it.
+    /// Whether the other end was refused for what it is or says, rather than lost. An operator has to look into it.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(

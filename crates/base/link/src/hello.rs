@@ -97,7 +97,7 @@ pub enum HelloError {
         /// What it is here.
         ours: String,
     },
-    /// Nobody here has that number.
+    /// No site here has that number.
     #[error(
         "it is site {from}, which is not in this site's configuration: make both configurations equal, or stop it"
     )]
@@ -105,7 +105,7 @@ pub enum HelloError {
         /// Who it says it is.
         from: u16,
     },
-    /// It is, or wants, somebody else.
+    /// It is, or wants, another site.
     #[error(
         "it is site {from} and wants to reach site {to}: check numbers and addresses in both configurations"
     )]

@@ -1,8 +1,8 @@
 //! All connections of one site, on one thread that never blocks but in [`Links::poll`].
 //!
 //! Two sites that dial each other end up with two connections or, each giving way to the other, with none. So only the
-//! lower-numbered of a pair dials; the other listens. Who dials goes on for ever, with pauses that grow to a bound,
-//! since a site may be away for days and must be found again without anybody's help.
+//! lower-numbered of a pair dials; the other listens. The dialler never gives up, with pauses that grow to a bound,
+//! since a site may be away for days and must be found again without an operator's help.
 //!
 //! ```text
 //!            dial              hello both ways
@@ -52,7 +52,7 @@ pub struct Links {
     remotes: BTreeMap<u16, Remote>,
     table: Table,
     clients: usize,
-    /// When to accept again though nobody said that anybody is there.
+    /// When to accept again without an event from the listener.
     accept_at: Option<Instant>,
     /// Looks for a new list of revoked certificates; without TLS there is none.
     revoked: Option<Watch>,
@@ -127,7 +127,7 @@ impl Links {
     /// happened. With no `timeout` it waits for as long as that takes. It may return early, and with nothing to tell.
     ///
     /// # Errors
-    /// If the operating system cannot wait. What happens to single connections is told to `sink`.
+    /// If the operating system cannot wait. `sink` receives what happens to single connections.
     pub fn poll(&mut self, timeout: Option<Duration>, sink: &mut impl LinkSink) -> io::Result<()> {
         self.table.flush();
         self.bury(sink);
@@ -147,7 +147,7 @@ impl Links {
     /// # Errors
     /// If there is no connection, or the frame is too long. If more than `backlog_max` would be waiting, the connection
     /// is ended too, this and later frames are dropped, and `disconnected` follows with the next poll: a site so far
-    /// behind is better served by beginning anew than by memory without bound.
+    /// behind is better served by a new connection than by memory without bound.
     pub fn send(&mut self, peer: u16, payload: &[u8]) -> Result<(), SendError> {
         let slot = self.remotes.get(&peer).and_then(|remote| remote.slot).ok_or(SendError::NotConnected)?;
         self.push(slot, payload, self.config.frame_max, self.config.backlog_max)
@@ -261,7 +261,7 @@ impl Links {
         Ok(())
     }
 
-    /// Believes nobody any more whose certificate has been revoked.
+    /// Believes no peer any more whose certificate has been revoked.
     fn look_for_revoked(&mut self, now: Instant, sink: &mut impl LinkSink) {
         let (Some(watch), Some(identity)) = (&mut self.revoked, &mut self.config.identity) else { return };
         if !watch.has_changed(now) {

@@ -30,7 +30,7 @@ pub(crate) fn accept(listener: &TcpListener, again: &mut Option<Instant>) -> Opt
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(_) => {
-                // Out of files, say. Nobody will tell again of those already waiting.
+                // Out of files, say. No further event reports those already waiting.
                 *again = Some(Instant::now() + ACCEPT_PAUSE);
                 return None;
             }

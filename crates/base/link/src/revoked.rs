@@ -1,7 +1,8 @@
 //! Whether the list of revoked certificates has changed since it was read.
 //!
-//! A site that reads the list only when it starts lets in who was revoked until somebody dares to stop it. So it looks once a second, which costs
-//! one question to the file system; and since it is not told which connections a new list concerns, it ends them all: each proves anew who it is.
+//! A site that reads the list only when it starts accepts a revoked peer until an operator dares to stop it. So it looks once a second, which
+//! costs one question to the file system. A new list does not say which connections it concerns, so the site ends them all: each peer proves
+//! again who it is.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};

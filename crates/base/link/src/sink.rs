@@ -1,4 +1,4 @@
-//! What a caller is told: events, counts, and why a call failed.
+//! What a caller receives: events, counts, and why a call failed.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use crate::clients::ClientId;
 use crate::ended::Ended;
 use pares_tls::TlsError;
 
-/// Who is told what happens on the connections. Called from within [`Links::poll`](crate::Links::poll) only.
+/// Receives what happens on the connections. Called from within [`Links::poll`](crate::Links::poll) only.
 pub trait LinkSink {
     /// A site is connected: what is sent from now on reaches it, unless the connection ends.
     fn connected(&mut self, peer: u16);
@@ -16,7 +16,7 @@ pub trait LinkSink {
     fn disconnected(&mut self, peer: u16, why: &Ended);
     /// A frame of a connected site.
     fn frame(&mut self, peer: u16, payload: &[u8]);
-    /// A connection that never came to be one: of a site dialled (`peer`), or of somebody who came and was refused.
+    /// A connection that never came to be one: to a site dialled (`peer`), or from a caller who was refused.
     fn failed(&mut self, _peer: Option<u16>, _address: SocketAddr, _why: &Ended) {}
     /// An application is connected.
     fn client_connected(&mut self, _client: ClientId) {}
@@ -56,7 +56,7 @@ pub enum SendError {
     /// There is no connection.
     #[error("not connected")]
     NotConnected,
-    /// The other end reads too slowly; the connection has been ended, so that both ends begin anew.
+    /// The other end reads too slowly; the connection has been ended, so that both ends begin again.
     #[error("the other end reads too slowly: the connection ends")]
     Full,
     /// Longer than the other end would accept.

@@ -1,6 +1,6 @@
 //! All connections of one site on one poll, sites and clients alike.
 //!
-//! Readiness is told once (edge-triggered): a connection that has more than its turn allowed stays in the list of those to
+//! Readiness is reported once (edge-triggered): a connection that has more than its turn allowed stays in the list of those to
 //! read. What ended stays in its slot until it was reported, so that nothing is reported twice or not at all.
 
 use std::collections::BTreeSet;
@@ -26,13 +26,13 @@ const HANDSHAKES: usize = 4;
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Somebody who connected here and has not said who it is.
+    /// A caller who connected here and has not said who it is.
     Stranger,
     /// A site being dialled: not connected, or its hello has not come.
     Dialled(u16),
     /// A site, known.
     Site(u16),
-    /// An application, or somebody in the TLS handshake who wants to be one.
+    /// An application, or a caller in the TLS handshake who wants to be one.
     Client,
 }
 

@@ -38,7 +38,7 @@ fn stem(number: u16) -> String {
 /// Makes the certificates of `sites` in `dir`: `ca.pem`, `ca.key.pem`, and for each site `site-C-N.pem` and
 /// `site-C-N.key.pem`. What is there already stays as it is, so that sites can be added later; to replace a
 /// certificate, delete it first. Keys are readable by their owner only. Each site needs `ca.pem` and its own two files;
-/// `ca.key.pem` is needed only here, and anybody who has it can be any site. The certificates do not expire.
+/// `ca.key.pem` is needed only here, and any process that has it can be any site. The certificates do not expire.
 ///
 /// # Errors
 /// If `ca.pem` is there without its key, a file cannot be read or written, or a name cannot stand in a certificate. Files already written stay.
@@ -53,7 +53,7 @@ pub fn issue(dir: &Path, system: &str, sites: &[u16]) -> Result<(), IssueError> 
     Ok(())
 }
 
-/// Makes a certificate for somebody who is no site, by the authority that is in `dir`: `NAME.pem` and `NAME.key.pem`, believed as
+/// Makes a certificate for a client that is no site, by the authority that is in `dir`: `NAME.pem` and `NAME.key.pem`, believed as
 /// `NAME.SYSTEM`.
 ///
 /// # Errors

@@ -106,7 +106,7 @@ impl Turn<'_> {
     fn connect(&mut self, peer: u16, version: u16, sink: &mut impl LinkSink) {
         let remote = self.remotes.get_mut(&peer).expect("its hello was checked");
         if let Some(old) = remote.slot.take() {
-            // It would not connect anew if it had not given up the old one.
+            // It would not connect again if it had not given up the old one.
             self.table.forget(old);
             self.counts.disconnected += 1;
             sink.disconnected(peer, &Ended::Replaced);

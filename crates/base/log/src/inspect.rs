@@ -61,7 +61,7 @@ pub fn inspect(dir: &Path) -> Result<Inspection, ReadError> {
     Ok(Inspection { stats, segments, file_bytes })
 }
 
-/// Checks every published record of a log. `progress` is told bytes done and bytes in all, segment by segment.
+/// Checks every published record of a log. `progress` receives bytes done and bytes in all, segment by segment.
 ///
 /// # Errors
 /// [`ReadError`] when there is no log or a file cannot be read; damage is not an error but the result.

@@ -19,7 +19,7 @@
 //! Paper 5 found two costs at the write call: the kernel growing the file, and rolling to the next one (300 us). A
 //! segment is therefore allocated, zeroed and faulted in by another thread before it is needed ([`Writer`] only
 //! changes a pointer when it rolls), and appending is a copy, a checksum and two readings of the clock, recorded in a
-//! histogram that anybody may read meanwhile, as the paper does.
+//! histogram that any process may read meanwhile, as the paper does.
 //!
 //! The byte layout, recovery and failure table: `docs/protocols/log.md`.
 //!

@@ -1,6 +1,6 @@
 //! The marks of a log: how far it is written, durable, synced and released, and how it is doing.
 //!
-//! One mapped file, so that a reader learns of new records with a load, and anybody can see from outside how a
+//! One mapped file, so that a reader learns of new records with a load, and any process can see from outside how a
 //! running, stopped or dead writer stands. The written mark has 128 bytes to itself: readers poll it, and a counter beside
 //! it would be taken from the writer's cache each time.
 //!
@@ -57,7 +57,7 @@ pub(crate) enum Mark {
     PrepareFailures = 400,
 }
 
-/// The marks file, mapped for writing by the owner and for reading by everybody else.
+/// The marks file, mapped for writing by the owner and for reading by all other processes.
 #[derive(Debug, Clone)]
 pub(crate) struct Marks {
     map: Arc<Mapping>,
@@ -210,7 +210,7 @@ impl Marks {
     }
 }
 
-/// The marks of a log as anybody may read them, while its writer runs or after it died.
+/// The marks of a log as any process may read them, while its writer runs or after it died.
 #[derive(Debug, Clone)]
 pub struct MarksReader {
     marks: Marks,

@@ -30,7 +30,7 @@ pub struct Reader {
     dir: PathBuf,
     marks: Marks,
     geometry: Geometry,
-    /// Which log this is, so that another one in its place is told from it.
+    /// Which log this is, so that another one in its place is recognised.
     identity: Option<Identity>,
     /// Where the next record is expected.
     at: u64,
@@ -115,7 +115,7 @@ impl Reader {
         Ok(Reader { dir, marks, geometry, identity, at: 0, limit, current, lookup })
     }
 
-    /// Whether another log lies in the place of this one: its directory was removed and made anew. This one stays readable
+    /// Whether another log lies in the place of this one: its directory was removed and made again. This one stays readable
     /// where it is mapped, and will never grow. Costs a system call.
     #[must_use]
     pub fn is_replaced(&self) -> bool {

@@ -52,7 +52,7 @@ pub struct Recovery {
 pub(crate) struct WriteLock(File);
 
 /// Closing the file is not enough: a process just being started by another thread of this one has a copy of it for a
-/// moment, which would go on holding the lock.
+/// moment, which would still hold the lock.
 impl Drop for WriteLock {
     fn drop(&mut self) {
         // If even this fails the lock goes with the last copy.
@@ -77,7 +77,7 @@ pub(crate) fn lock(dir: &Path) -> Result<WriteLock, OpenError> {
 }
 
 /// The process that writes the log in `dir`, if one does (0 if it has not entered itself yet). A process that was
-/// killed goes on holding its log until the kernel is done with it.
+/// killed still holds its log until the kernel is done with it.
 ///
 /// # Errors
 /// [`OpenError::Io`] if the kernel does not tell.

@@ -7,9 +7,9 @@
 //! ```text
 //!   what is there            a process that dies here leaves               the next opening
 //!   LOG/repair/              the damaged log in its place, half a new one  removes the new one
-//!   LOG/repaired-N/          the new log, whole and on the device;         goes on: moves the rest of the damaged log's
+//!   LOG/repaired-N/          the new log, whole and on the device;         continues: moves the rest of the damaged log's
 //!                            the damaged one, or its rest, in its place    files into LOG/damaged-N/
-//!   LOG/placing/             the damaged log in LOG/damaged-N/, whole;     goes on: moves the rest of the new log's
+//!   LOG/placing/             the damaged log in LOG/damaged-N/, whole;     continues: moves the rest of the new log's
 //!                            the new one, or its rest, waiting             files up, its marks last
 //!   none of them             the new log in its place                      opens it
 //! ```
@@ -62,7 +62,7 @@ impl Drop for Unfinished {
 }
 
 impl Replacement {
-    /// Begins to replace the log in `dir`, which nobody may be writing.
+    /// Begins to replace the log in `dir`, which no process may be writing.
     ///
     /// # Errors
     /// [`OpenError`]: another process writes it, there is no log, or one of another version, the disk has no room for another log beside it, or the
@@ -113,7 +113,7 @@ impl Replacement {
     /// Puts the new log, on the device, in the place of the damaged one. Says where that one lies now.
     ///
     /// # Errors
-    /// [`OpenError::Io`]. If the new log could not be synced, nothing is changed; otherwise the next opening goes on.
+    /// [`OpenError::Io`]. If the new log could not be synced, nothing is changed; otherwise the next opening continues.
     pub fn complete(mut self) -> Result<PathBuf, OpenError> {
         let place = self.place();
         self.writer.sync().map_err(|refused| {
@@ -184,7 +184,7 @@ impl Settling<'_> {
         Ok(dir.join(format!("{DAMAGED}{free}")))
     }
 
-    /// Goes on with a replacement for at most so many steps; returns how many are left of them.
+    /// Continues a replacement for at most so many steps; returns how many are left of them.
     fn advance(&self, mut steps: usize) -> Result<usize, OpenError> {
         let dir = self.dir;
         let unfinished = dir.join(UNFINISHED);

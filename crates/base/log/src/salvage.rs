@@ -54,7 +54,7 @@ struct Loaded {
 }
 
 impl Salvage {
-    /// What is published of a log that somebody may be writing.
+    /// What is published of a log that a process may be writing.
     ///
     /// # Errors
     /// [`ReadError`] if there is no log, or its directory cannot be listed.
@@ -65,7 +65,7 @@ impl Salvage {
         })
     }
 
-    /// All there is of a log that nobody writes: the caller holds its lock.
+    /// All there is of a log that no process writes: the caller holds its lock.
     pub(crate) fn everything(dir: &Path) -> Result<Salvage, OpenError> {
         Salvage::below(dir, u64::MAX).map_err(OpenError::io("list", dir))
     }

@@ -56,7 +56,7 @@ impl Shared {
     }
 
     /// Enters segments the writer has begun, unless another thread holds the list just now (it may have been
-    /// descheduled there, and the writer waits for nobody). Until it succeeds a sync finds them by their path.
+    /// descheduled there, and the writer waits for no thread). Until it succeeds a sync finds them by their path.
     pub(crate) fn try_enter(&self, begun: &mut Vec<Arc<Segment>>) {
         match self.segments.try_lock() {
             Ok(mut segments) => segments.extend(begun.drain(..)),
@@ -154,7 +154,7 @@ impl Shared {
 
 /// Syncs a log from another thread than the writer's, so that a duty cycle never waits for the device.
 ///
-/// While one sync is under way the writer goes on appending; the next covers whatever came meanwhile (group commit).
+/// While one sync is under way the writer continues appending; the next covers whatever came meanwhile (group commit).
 #[derive(Debug, Clone)]
 pub struct Syncer {
     pub(crate) shared: Arc<Shared>,

@@ -3,7 +3,7 @@
 //! A node that tails logs has nothing to sleep on: a writer only stores. Spinning costs a core, timers cost
 //! milliseconds, and any message to "please wake up" makes the writer depend on its readers. So a listener that
 //! finds nothing to do says so in one shared word, and a writer that has published looks at the word: a load when
-//! everybody is awake, one system call when somebody sleeps.
+//! all listeners are awake, one system call when one sleeps.
 //!
 //! ```text
 //!   file "bells": 64 slots of 64 bytes            listener                  ringer
@@ -25,8 +25,8 @@
 //! two cannot clear the word of a later nap. A pipe remembers its byte until it is read, and the kernel puts a futex
 //! to sleep only while the word still names this nap.
 //!
-//! *A dead or stopped listener costs nothing.* The first ringer clears its word and wakes nobody; after that
-//! ringing is a load. A pipe that nobody drains fills and refuses further bytes, which is fine: a full pipe is a wake
+//! *A dead or stopped listener costs nothing.* The first ringer clears its word and wakes no process; after that
+//! ringing is a load. A pipe that no process drains fills and refuses further bytes, which is fine: a full pipe is a wake
 //! that is already under way.
 
 use std::fs::{File, OpenOptions};
@@ -80,7 +80,7 @@ impl Bells {
     /// Opens the bells of a directory in which another process created them.
     ///
     /// # Errors
-    /// [`MapError`], for which `is_not_yet` holds while nobody has created them.
+    /// [`MapError`], for which `is_not_yet` holds while no process has created them.
     pub fn open(dir: &Path) -> Result<Bells, MapError> {
         if !dir.join("bells").exists() {
             return Err(Mapping::open(&dir.join("bells")).expect_err("the file is missing"));
@@ -114,7 +114,7 @@ impl Bells {
         Ringer { bells: self.clone(), fifos: std::array::from_fn(|_| None) }
     }
 
-    /// How often anybody woke the listener of a slot.
+    /// How often ringers woke the listener of a slot.
     ///
     /// # Panics
     /// If `slot` is not below [`SLOTS`].
@@ -137,7 +137,7 @@ impl Bells {
 }
 
 /// Opens the pipe of a slot, making it first if needed. Both ends at once and non-blocking, so that neither
-/// opening nor writing waits for anybody.
+/// opening nor writing waits for another process.
 fn open_fifo(dir: &Path, slot: usize) -> io::Result<File> {
     let path = dir.join(format!("bell-{slot}.fifo"));
     match rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0) {

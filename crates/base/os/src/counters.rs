@@ -1,4 +1,4 @@
-//! Numbers of a running node that anybody may read from outside.
+//! Numbers of a running node that any process may read from outside.
 //!
 //! A node that must be asked for its state answers late exactly when the answer matters. So each node keeps its
 //! counters in a mapped file, one store each, and `pares stat` reads them from a live, stuck or dead node alike.
@@ -113,7 +113,7 @@ impl CountersWriter {
     }
 }
 
-/// Anybody else's end.
+/// The end of all other processes.
 #[derive(Debug)]
 pub struct CountersReader {
     map: Mapping,

@@ -1,4 +1,4 @@
-//! Why shared memory is not to be had.
+//! Why shared memory is not available.
 
 use std::io;
 use std::path::PathBuf;

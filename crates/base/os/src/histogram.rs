@@ -2,7 +2,7 @@
 //!
 //! Paper 5 wraps the journal's write call with a timer and publishes the maximum of every second. A maximum says
 //! that something was slow, not how often; keeping samples allocates; and a lock or a message to a collector adds to what
-//! is measured. Here recording is one load and one store of a bucket, and anybody may take a snapshot meanwhile.
+//! is measured. Here recording is one load and one store of a bucket, and any process may take a snapshot meanwhile.
 //!
 //! Buckets are log-linear (the layout of HDR histograms): values below 64 have a bucket each; above, each power of two
 //! is split into 64 buckets, so that a bucket is never wider than 1/64 of what it holds (1.6 %).
@@ -53,7 +53,7 @@ pub const fn bucket_range(bucket: usize) -> (u64, u64) {
     (((bucket % 64 + 64) as u64) << shift, 1 << shift)
 }
 
-/// What is told of a distribution; none where nothing was recorded.
+/// What is reported of a distribution; none where nothing was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quantiles {
     /// How many values there are.

@@ -7,7 +7,7 @@
 //! | module | shared thing | who writes |
 //! |---|---|---|
 //! | [`mapping`] | a file as memory | decided by what lies in it |
-//! | [`bell`] | "somebody sleeps here" words | listener sets, ringer clears |
+//! | [`bell`] | "a listener sleeps here" words | listener sets, ringer clears |
 //! | [`counters`] | named numbers of one node | that node |
 //! | [`histogram`] | a latency distribution | one thread of that node |
 //!

@@ -1,6 +1,6 @@
 //! Files by name, whatever stands in their place.
 //!
-//! Opened as it comes, a pipe of a file's name waits for somebody at the other end: the process neither begins nor heeds a signal that asks it to end.
+//! Opening a pipe in a file's place waits for a process at the other end: meanwhile this one neither starts nor obeys a signal to end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 pub fn open_file(options: &OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let opened = options.clone().custom_flags(flags).open(path);
-    // A pipe that nobody reads, a socket and a directory are refused to who would write.
+    // A pipe that no process reads, a socket and a directory are refused to who would write.
     let is_other = |error: &io::Error| {
         [Errno::NXIO, Errno::ISDIR].map(|no| Some(no.raw_os_error())).contains(&error.raw_os_error())
     };

@@ -5,7 +5,7 @@
 //! so it asks for short slices ([`short_slices`]): under EEVDF (Linux 6.12 and later) that also lets it preempt
 //! processes with long ones. It takes no more of the processor by this, only sooner, and needs no privilege.
 //!
-//! A node that is starting is the opposite: milliseconds of work that nobody waits for. [`Background`] lets it run
+//! A node that is starting is the opposite: milliseconds of work that no process waits for. [`Background`] lets it run
 //! only where the others leave room.
 #![allow(unsafe_code)]
 

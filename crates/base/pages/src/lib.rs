@@ -1,5 +1,5 @@
-//! Lists the files of folders of pages for a build script, so that the program carries them and nobody keeps a list by hand.
-#![allow(clippy::print_stdout)] // how cargo is told
+//! Lists the files of folders of pages for a build script, so that the program carries them without a list kept by hand.
+#![allow(clippy::print_stdout)] // cargo reads it
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

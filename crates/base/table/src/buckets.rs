@@ -174,7 +174,7 @@ impl Buckets {
         self.remove(key, slot)
     }
 
-    /// Takes all entries out of a bucket. What passed it goes on counting, so that those are found.
+    /// Takes all entries out of a bucket. It still counts the entries that passed it, so that those are found.
     pub(crate) fn drain(&mut self, at: usize, mut to: impl FnMut(u32)) {
         let bucket = self.at_mut(at);
         there(bucket).for_each(&mut to);

@@ -1,6 +1,6 @@
 //! Which certificate an end shows, and whose it believes.
 //!
-//! Encryption alone would hide the traffic and still let anybody with a certificate of any authority pretend to be the other end. So
+//! Encryption alone would hide the traffic and still let any process with a certificate of any authority pretend to be the other end. So
 //! only the system's own authority is believed, and a certificate must bear the very name that is asked for.
 
 use std::path::{Path, PathBuf};

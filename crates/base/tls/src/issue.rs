@@ -51,7 +51,7 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         if certificate_path.exists() {
-            // A new authority in its place would cut off everybody there is.
+            // A new authority in its place would cut off all who have a certificate.
             if !key_path.exists() {
                 return Err(IssueError::NoKey(key_path));
             }
@@ -70,7 +70,7 @@ impl Authority {
         Ok(Self(Issuer::new(params, key)))
     }
 
-    /// Revokes what `files` has, and writes the list of all that it has revoked ([`revoked_file`]) anew: who has the list does not believe them any more.
+    /// Revokes what `files` has, and writes the list of all that it has revoked ([`revoked_file`]): who has the list does not believe them any more.
     /// The certificate is moved to the directory `revoked`, its key is deleted, and another can be issued in its name.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! A socket that is plain or TLS and never waits.
 //!
-//! To who uses it a TLS stream is like a socket whose readiness is told once: a read that fills less than it was given has met the
-//! end of what came, and one that says [`Interrupted`](ErrorKind::Interrupted) is to be asked again, since it does a bounded amount of
-//! work at a time: a peer may send records without end that hold nothing.
+//! To its user a TLS stream is like a socket that reports readiness once: a read that fills less than it was given has met the end of
+//! what came. One that says [`Interrupted`](ErrorKind::Interrupted) must be asked again: it does a bounded amount of work at a time,
+//! since a peer may send records without end that hold nothing.
 //!
 //! ```text
 //!  socket --SCRATCH_BYTES at a time--> records --decrypted--> the caller's buffer
@@ -135,10 +135,10 @@ impl<T: Read + Write> TlsStream<T> {
         &mut self.tls
     }
 
-    /// Goes on with the handshake as far as that goes now. Says whether it is over. Bytes that came behind it are kept.
+    /// Continues the handshake as far as possible now. Says whether it is over. Bytes that came behind it are kept.
     ///
     /// # Errors
-    /// `InvalidData` if the other end does not speak TLS or shows a certificate that is not good: it was told. `UnexpectedEof`
+    /// `InvalidData` if the other end does not speak TLS or shows a bad certificate: it was sent the reason. `UnexpectedEof`
     /// if it has gone. Others as the socket says.
     pub fn shake_hands(&mut self) -> io::Result<bool> {
         let mut is_drained = false;
@@ -184,7 +184,7 @@ impl<T: Read + Write> TlsStream<T> {
         while !records.is_empty() && !self.ended {
             self.tls.read_tls(&mut records)?;
             let state = self.tls.process_new_packets().map_err(|error| {
-                // The other end is told why, if the socket takes it.
+                // The other end receives the reason, if the socket takes it.
                 let _ = self.tls.write_tls(&mut self.socket);
                 io::Error::new(ErrorKind::InvalidData, error)
             })?;

@@ -1,8 +1,8 @@
 //! The stream encoded once for all who follow it.
 //!
-//! A queue for each trader costs memory by its slowest and a copy for each. Here what was told within some milliseconds is encoded once, as frames
+//! A queue for each trader costs memory by its slowest and a copy for each. Here what traders receive within some milliseconds is encoded once, as frames
 //! that hold packets, and kept for a while; a trader is a place in it. One that is up to date sends the same bytes as all others; one that is
-//! behind is read for from the log until it meets them. So nobody waits for anybody, and a slow one costs what it reads.
+//! behind is read for from the log until it meets them. So no trader waits for another, and a slow one costs what it reads.
 //!
 //! ```text
 //!        log                                   ring: the last batches
@@ -133,7 +133,7 @@ impl BatchBuilder {
     }
 }
 
-/// Where the next bytes for somebody who follows come from.
+/// Where the next bytes for a trader that follows come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follows<'a> {
     /// This batch.

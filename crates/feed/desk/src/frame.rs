@@ -52,7 +52,7 @@ pub mod kind {
     pub const REFUSED: u8 = 20;
     /// [`super::EndedBytes`].
     pub const ENDED: u8 = 21;
-    /// [`super::Through`]: the server is there, and all below was told or is on its way.
+    /// [`super::Through`]: the server is there, and all below was sent or is on its way.
     pub const ALIVE: u8 = 22;
     /// The latest state of a book.
     pub const BOOK: u8 = 23;
@@ -93,7 +93,7 @@ pub struct FrameError {
     pub length: u32,
 }
 
-/// What a server is told.
+/// What a server receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeskRequest<'a> {
     /// A trader is there.
@@ -138,7 +138,7 @@ pub enum DeskNews<'a> {
     },
     /// The connection ends.
     Ended(CutOff),
-    /// The server is there; all below was told.
+    /// The server is there; all below was sent.
     Alive(Position),
     /// A book's latest state.
     Book(&'a [u8]),
@@ -210,7 +210,7 @@ fn through(kind: u8, payload: &[u8]) -> Result<Position, FrameError> {
     whole::<Through>(kind, payload).map(|through| Position(through.next.get()))
 }
 
-/// Reads what a server is told.
+/// Reads what a server receives.
 ///
 /// # Errors
 /// If it is no such frame.

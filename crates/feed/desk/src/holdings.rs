@@ -1,6 +1,6 @@
 //! What a member's trades come to: of each instrument, shares bought less shares sold, and what they cost.
 //!
-//! Nobody has to agree on it: it is a function of the reports in the stream, so every trader who has all of them has the same.
+//! Traders need not agree on it: it is a function of the reports in the stream, so every trader who has all of them has the same.
 //! A trade that is declared void names its order and not its side, so the sides of orders that traded are kept.
 
 use std::collections::BTreeMap;

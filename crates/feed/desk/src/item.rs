@@ -42,7 +42,7 @@ impl TraderId {
         Self(SHARDS | u32::from(shard.0))
     }
 
-    /// Whether somebody may sign on as that trader.
+    /// Whether a program may sign on as that trader.
     #[must_use]
     pub fn is_trader(self) -> bool {
         (1..SHARDS).contains(&self.0)

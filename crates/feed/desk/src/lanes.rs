@@ -1,7 +1,7 @@
 //! Submitted and not ordered yet; decided and not taken yet.
 //!
 //! One queue for each server, as a venue keeps one for each gateway (`pares-venue`, `ordering.rs`): a server's submissions are decided in that
-//! server's order, because nobody proposes one before all earlier ones of it are proposed or seen decided. So one number for each server says
+//! server's order, because no server proposes one before all earlier ones of it are proposed or seen decided. So one number for each server says
 //! what was ordered. Queues are in order of arrival among each other, and what is decided leaves its queue at the front.
 
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ impl Lane {
         self.queue.back().map_or(self.through, |last| last.request.sequence().max(self.through))
     }
 
-    /// Where the item lies in the queue: in front, unless somebody could not read one before it.
+    /// Where the item lies in the queue: in front, unless a server could not read one before it.
     fn place(&self, request: RequestId) -> Option<usize> {
         match self.queue.front() {
             Some(front) if front.request == request => Some(0),

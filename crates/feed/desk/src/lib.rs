@@ -1,6 +1,6 @@
 //! The rules of a member's trading system (docs/protocols/member.md; paper 2, sections 2 and 5).
 //!
-//! The paper's trading system has a primary that orders and a secondary that listens; when the primary dies, somebody has to find out. Here
+//! The paper's trading system has a primary that orders and a secondary that listens; when the primary dies, this has to be detected. Here
 //! the servers are equals. What comes from the exchange is a function of its record and needs no agreement. What arises inside the member
 //! (messages, notes, quotes between traders, copies of own orders) is one numbered stream, ordered as the exchange orders requests: servers
 //! race for the positions of a window, the first wins, the others conform.

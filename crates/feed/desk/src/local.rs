@@ -6,8 +6,8 @@
 //!                            a peer's records, below the recorded mark ----+
 //! ```
 //! A position has one item, decided by the window. A server takes it from the window while it keeps up, and from a peer's log when it does
-//! not (started anew, too far behind, bytes released meanwhile). Both end in the same [`LocalStream::take`]; which of them
-//! brought it cannot be told from the log. As at a recorder of the exchange each position is taken once, from the first that has it
+//! not (started again, too far behind, bytes released meanwhile). Both end in the same [`LocalStream::take`]; which of them
+//! brought it does not show in the log. As at a recorder of the exchange each position is taken once, from the first that has it
 //! (`pares_recorder::Acceptance`), and told once a quorum of servers has it (`pares_recorder::Quorum`).
 
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ impl LocalStream {
         self.quorum.start_at(recorded);
     }
 
-    /// What that server submitted under sequences up to `through` and nobody ordered is void. Before anything of it is taken in.
+    /// What that server submitted under sequences up to `through` and no server ordered is void. Before anything of it is taken in.
     pub fn void(&mut self, server: GatewayId, through: u64) {
         self.lanes.start_after(server, through);
     }

@@ -2,7 +2,7 @@
 //!
 //! A server writes to a thousand of these. Each has a place in the stream, a little room for answers, and no queue. Answers come between
 //! batches, never inside one. One that takes nothing for long is cut off: what waits for it in the kernel is old by then, and when it
-//! comes back it goes on where it was.
+//! comes back it continues where it was.
 
 use crate::blocks::StreamCursor;
 use crate::frame::{self, CutOff, FrameError, Split};

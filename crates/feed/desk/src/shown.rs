@@ -23,7 +23,7 @@ pub struct ShownBook<T> {
     pub forms: T,
 }
 
-/// How much somebody has seen.
+/// How much a trader has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShownCursor {
     /// The generation last handed out.
@@ -63,7 +63,7 @@ impl<T> ShownBooks<T> {
         self.books.insert(key, ShownBook { generation: self.generation, before, sequence, forms });
     }
 
-    /// What comes next for somebody, and whether the change from the state before is enough: it has seen that one, if it had seen everything once
+    /// What comes next for a trader, and whether the change from the state before is enough: it has seen that one, if it had seen everything once
     /// since that became so.
     pub fn next(&self, cursor: &mut ShownCursor) -> Option<(BookKey, &ShownBook<T>, bool)> {
         let Some((&generation, key)) = self.by_generation.range(cursor.seen + 1..).next() else {

@@ -1,4 +1,4 @@
-//! A trader's end of the system: what it says, and what it makes of what it is told.
+//! A trader's end of the system: what it says, and what it makes of what it receives.
 //!
 //! A trader that waits for an answer to each thing it says loses what it said when its server dies. This one keeps what it has not seen in
 //! the stream, and says it again, under the same number, to the next server; whatever the first one made of it, it stands in the stream once.
@@ -49,14 +49,14 @@ impl Default for TraderOptions {
     }
 }
 
-/// What a trader is told.
+/// What a trader receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraderNews<'a> {
     /// It is signed on at that server; nothing is missed.
     SignedOn {
         /// Which.
         server: u16,
-        /// All below was told to somebody.
+        /// All below was released to traders.
         told: Position,
         /// Why that server ended the trader's last session.
         cut_off: CutOff,
@@ -93,7 +93,7 @@ pub enum TraderNews<'a> {
         /// What.
         state: MarketState,
     },
-    /// Positions that were told before are lost at all servers, and another stream begins, from its first position.
+    /// Positions that were released before are lost at all servers, and another stream begins, from its first position.
     Lost,
     /// The connection is lost; the next call looks for another server.
     Away,

@@ -59,7 +59,7 @@ impl Call {
         soup::login(username, session, sequence)
     }
 
-    /// The connection goes on with these bytes: all that the replayer said in them, until `each` says that it has heard enough.
+    /// The connection continues with these bytes: all that the replayer said in them, until `each` says that it has heard enough.
     ///
     /// # Errors
     /// If it is no replayer that speaks there.

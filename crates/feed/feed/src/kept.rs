@@ -3,7 +3,7 @@
 use crate::publication::{FeedSink, Session};
 use crate::store::{SESSIONS_KEPT, SessionStanding, SessionStore, StoreError, find};
 
-/// The session that is on and the one before, in memory. What it is told as a [`FeedSink`] it keeps.
+/// The session that is on and the one before, in memory. What it receives as a [`FeedSink`] it keeps.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
     /// Oldest first, as `standing`.

@@ -1,7 +1,7 @@
 //! Market data (docs/protocols/market-data.md): what the market sees of a shard's record, and how to read it.
 //!
-//! The usual feed is a process of its own with a primary and a stand-by, since its numbers are in its memory: when it dies, somebody has to
-//! go on with them. Here the messages and their numbers follow from the committed record alone. So each process that has the record can
+//! The usual feed is a process of its own with a primary and a stand-by, since its numbers are in its memory: when it dies, the stand-by has to
+//! continue them. Here the messages and their numbers follow from the committed record alone. So each process that has the record can
 //! publish, any number at once, and a receiver need not care which of them it hears. (Swiss Exchange, paper 2, with today's forms.)
 //!
 //! | module | what |

@@ -29,7 +29,7 @@ pub(crate) struct Shown {
     pub(crate) price: Price,
     /// Above zero.
     pub(crate) shares: Quantity,
-    /// Whether the market was told: its instrument is published.
+    /// Whether the market knows it: its instrument is published.
     pub(crate) told: bool,
 }
 

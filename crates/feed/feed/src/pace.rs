@@ -1,4 +1,4 @@
-//! How often who asks is answered: a replayer answers everybody, and nobody's asking may keep it from that.
+//! How often an address is answered: a replayer answers all, and no address may keep it from that by asking.
 //!
 //! Each address has an allowance of time that refills as time passes; an answer takes its share of it. Addresses of datagrams can be forged,
 //! so there is one allowance over all of them too, and the table has a bound.

@@ -1,6 +1,6 @@
 //! A publisher of one shard's feed: what it sends (docs/protocols/market-data.md, *Sending*).
 //!
-//! A primary that dies takes with it what it had numbered and nobody had heard. Here every publisher sends the same messages under the same
+//! A primary that dies takes with it what it had numbered and no receiver had heard. Here every publisher sends the same messages under the same
 //! numbers, so that there is nothing to take over: another one's packet is as good.
 //!
 //! ```text
@@ -31,21 +31,21 @@ pub struct Publisher {
     standing: Option<SessionStanding>,
     /// What waits to be sent, of the session that is on.
     packing: Option<Packing>,
-    /// Whether it sends what it is told.
+    /// Whether it sends what it receives.
     is_live: bool,
     /// When the last packet was sent.
     sent_ns: u64,
 }
 
 impl Publisher {
-    /// It has caught up with the record: from now on it sends what it is told, from the next message on. That is of the session that stands
-    /// so, which an earlier life kept; `None`: of the one that it was told of, if any.
+    /// It has caught up with the record: from now on it sends what it receives, from the next message on. That is of the session that
+    /// stands so, which an earlier life kept; `None`: of the latest one that began here, if any.
     pub fn go_live(&mut self, standing: Option<SessionStanding>) {
         self.is_live = true;
         (self.standing, self.packing) = (standing.or(self.standing), None);
     }
 
-    /// Whether it sends what it is told.
+    /// Whether it sends what it receives.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.is_live
@@ -105,8 +105,8 @@ impl Publisher {
         }
     }
 
-    /// When [`Publisher::on_time`] has something to do, nanoseconds; `None` if never. An end is told until the next session begins: who comes
-    /// late would hear nobody, and take silence for a loss.
+    /// When [`Publisher::on_time`] has something to do, nanoseconds; `None` if never. It repeats an end until the next session begins: a
+    /// receiver that joins late would otherwise hear nothing, and take silence for a loss.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         let beats = self.is_live && self.standing.is_some();

@@ -19,11 +19,11 @@ use crate::publication::Session;
 pub const PATIENCE_NS: u64 = 1_000_000;
 /// The longest pause between two requests for the same, nanoseconds.
 pub const PAUSE_MAX_NS: u64 = 1_000_000_000;
-/// Without any packet for so long nobody knows how far the session is, nanoseconds: three heartbeats.
+/// Without any packet for so long it is not known how far the session is, nanoseconds: three heartbeats.
 const STALE_NS: u64 = 3_000_000_000;
-/// What was asked for in vain for so long is not asked for any more by who knows another way, nanoseconds.
+/// What was asked for without an answer for so long is not asked for any more where there is another way, nanoseconds.
 const VAIN_NS: u64 = 3_000_000_000;
-/// A packet that comes so long after the end was told last, and tells none, says that there was none, nanoseconds.
+/// A packet that comes so long after the latest one with an end, and has none, says that there was none, nanoseconds.
 const END_DOUBTED_NS: u64 = 3_000_000_000;
 /// Messages asked for at once: what one packet holds of the shortest.
 const ASKED_MAX: u64 = 128;
@@ -40,7 +40,7 @@ pub enum FeedState {
         /// After the last.
         to: u64,
     },
-    /// Nothing was heard for long, or ever: nobody knows what is missing.
+    /// Nothing was heard for long, or ever: what is missing is not known.
     Stale,
     /// The session is over, and all of it was handed out.
     Over,
@@ -77,7 +77,7 @@ pub struct Receiver {
     known: u64,
     /// The same, by what came since [`Receiver::mark`].
     known_since: u64,
-    /// After the last message, once that is known, and when it was told last.
+    /// After the last message, once that is known, and when it was last announced.
     end: Option<(u64, u64)>,
     early: Early,
     /// When the last packet of the session came.
@@ -108,7 +108,7 @@ impl Receiver {
         }
     }
 
-    /// A receiver of a session, which keeps what comes until it is told from which number on to hand out: [`Receiver::place`].
+    /// A receiver of a session, which keeps what comes until [`Receiver::place`] says from which number on to hand out.
     pub(crate) fn searching(session: Session) -> Self {
         Self { placed: false, ..Self::new(session, 1) }
     }
@@ -197,13 +197,13 @@ impl Receiver {
         self.hand_out_early(hand_out);
     }
 
-    /// Somebody said that the next message is this one.
+    /// A sender says that the next message is this one.
     pub(crate) fn on_told(&mut self, next: u64, now_ns: u64) {
         self.heard_ns = self.heard_ns.max(Some(now_ns));
         self.on_claim(next);
     }
 
-    /// Somebody said so some time ago.
+    /// A sender said so some time ago.
     pub(crate) fn on_claim(&mut self, next: u64) {
         self.known = self.known.max(next);
         self.known_since = self.known_since.max(next);
@@ -217,7 +217,7 @@ impl Receiver {
         self.end = Some((self.next, now_ns));
     }
 
-    /// A message that is not the next one, or that nobody can place yet.
+    /// A message that is not the next one, or that has no place yet.
     fn keep(&mut self, number: u64, message: &[u8]) {
         if !self.placed {
             self.dropped.too_early += self.early.keep_newest(number, message);
@@ -282,12 +282,12 @@ impl Receiver {
         (self.next < to).then_some((self.next, to))
     }
 
-    /// Whether what is missing will not come by asking: it was asked for in vain, as often as [`Receiver::ask`] was called meanwhile.
+    /// Whether what is missing will not come by asking: it was asked for without an answer, as often as [`Receiver::ask`] was called meanwhile.
     pub(crate) fn is_vain(&self, now_ns: u64) -> bool {
         self.vain_ns().is_some_and(|at| now_ns >= at)
     }
 
-    /// When what is missing was asked for in vain for long enough.
+    /// When what is missing was asked for without an answer for long enough.
     pub(crate) fn vain_ns(&self) -> Option<u64> {
         let (from, _) = self.missing()?;
         let asking = self.asking.filter(|asking| asking.from == from)?;
@@ -304,13 +304,13 @@ impl Receiver {
         self.placed && self.known - self.next > EARLY_MAX as u64
     }
 
-    /// From here on it counts apart what it is told: [`Receiver::refute`].
+    /// From here on it counts apart what it receives: [`Receiver::refute`].
     pub fn mark(&mut self) {
         self.known_since = self.next;
     }
 
-    /// All who could know say that the next message is at most `head`: what was told before the mark, of later ones, is not true. Says whether
-    /// there was any such thing.
+    /// All who could know say that the next message is at most `head`: what was claimed before the mark, of later ones, is not true. Says
+    /// whether there was any such claim.
     pub fn refute(&mut self, head: u64) -> bool {
         let was = self.known;
         self.known = was.min(self.next.max(head).max(self.known_since));
@@ -337,7 +337,7 @@ impl Receiver {
         self.placed && self.missing().is_none() && self.end.is_some_and(|(end, _)| end <= self.next)
     }
 
-    /// After when it is stale, if nothing is heard before.
+    /// After when it is stale, if nothing comes before.
     pub(crate) fn stale_ns(&self) -> Option<u64> {
         Some(self.heard_ns?.saturating_add(STALE_NS))
     }

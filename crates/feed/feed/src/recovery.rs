@@ -1,6 +1,6 @@
 //! What a subscription does by TCP: docs/protocols/market-data.md, *Subscriptions*.
 //!
-//! Anybody can send a packet to a line. If a packet's word were enough, one that claims the message 2^60 would leave a receiver behind for
+//! Any process can send a packet to a line. If a packet's word were enough, one that claims the message 2^60 would leave a receiver behind for
 //! ever, and one of a later day would take it there. So what lines bring no proof of is asked of the replayers, one after the other: which
 //! session is on, and how far it is. Who is behind that takes a snapshot. If all say that there is no more, the claim is dropped.
 //!
@@ -28,7 +28,7 @@ const PAUSE_MIN_NS: u64 = 50_000_000;
 const PAUSE_MAX_NS: u64 = 8_000_000_000;
 /// A claim that no replayer of those who answer confirms for so long is dropped, even if others do not answer, nanoseconds.
 const CLAIM_NS: u64 = 10_000_000_000;
-/// A snapshot has at most so many messages: one that goes on is none.
+/// A snapshot has at most so many messages: a longer one is none.
 const SNAPSHOT_MESSAGES_MAX: u64 = 1 << 26;
 
 /// The replayers' answers, and whose turn it is.
@@ -178,7 +178,7 @@ impl Subscription {
         if session == receiver.session() {
             self.counters.refuted += u64::from(receiver.refute(head));
         } else if session < receiver.session() {
-            // Nobody knows this session: it is found again as at the start.
+            // No replayer knows this session: it is found again as at the start.
             self.counters.dropped.add(&receiver.dropped);
             self.receiver = None;
             self.books = ReceivedBooks::with_seed(self.of.seed);
@@ -209,7 +209,7 @@ impl Subscription {
         }
     }
 
-    /// What a replayer says of which session is on, and how far it is. Whether the connection goes on.
+    /// What a replayer says of which session is on, and how far it is. Whether the connection continues.
     fn on_head(&mut self, said: Said<'_>, now_ns: u64, each: &mut impl FeedListener) -> bool {
         match said {
             Said::Accepted(session, head) if session.shard() == Some(self.of.shard) && head > 0 => {

@@ -1,7 +1,7 @@
 //! Messages sent again on request (docs/protocols/market-data.md, *Asking again*).
 //!
-//! One who answers each request at once lets anybody keep it busy, and addresses of datagrams can be forged. So answers have a rate for each address and one
-//! for all, and what is not answered is silence and a count.
+//! A server that answers each request at once lets any client keep it busy, and addresses of datagrams can be forged. So answers have a rate for each
+//! address and one for all, and what is not answered is silence and a count.
 
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ pub fn session_of(request: &[u8]) -> Option<Session> {
 }
 
 impl<A: Copy + Ord> Resending<A> {
-    /// Somebody asks for messages again: a packet's header, with the session, the first number and how many. The answer has those that go into one
+    /// A receiver asks for messages again: a packet's header, with the session, the first number and how many. The answer has those that go into one
     /// packet. `store` is that of the session's shard, if there is such a shard.
     pub fn on_request(
         &mut self,

@@ -125,7 +125,7 @@ impl Serving {
         }
     }
 
-    /// Whether heartbeats stop, since nobody is heard who would know of more than what is kept. A client that hears nothing does not call what it has current.
+    /// Whether heartbeats stop, since the publisher, which may have more, is silent. A client that hears nothing does not call what it has current.
     pub fn mute(&mut self, is_mute: bool) {
         self.is_mute = is_mute;
     }

@@ -1,7 +1,8 @@
-//! All books of a shard as messages, and the number to go on at: GLIMPSE 5.0 (docs/protocols/market-data.md, *Snapshot*).
+//! All books of a shard as messages, and the number to continue at: GLIMPSE 5.0 (docs/protocols/market-data.md, *Snapshot*).
 //!
-//! A snapshot that is taken out of books that go on changing is of no moment. So the source has books of its own: it follows the messages
-//! that are kept, as a receiver does, and stands still while a snapshot is made of them, piece by piece, which holds up nobody but itself.
+//! A snapshot that is taken out of books that continue changing is of no moment. So the source has books of its own: it follows the
+//! messages that are kept, as a receiver does, and stops while a snapshot is made of them, piece by piece, which holds up nothing but
+//! itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::store::{SessionStore, StoreError};
 /// The state of a shard before one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedSnapshot {
-    /// Whose messages go on.
+    /// Whose messages continue.
     pub session: Session,
     /// From which number on.
     pub next: u64,
@@ -26,7 +27,7 @@ pub struct FeedSnapshot {
     pub packets: Arc<[u8]>,
 }
 
-/// What was told last of an instrument, as it was.
+/// The latest messages about an instrument, as they were.
 #[derive(Clone, Debug, Default)]
 struct Told {
     directory: Vec<u8>,
@@ -132,7 +133,7 @@ impl SnapshotSource {
         self.making.is_some()
     }
 
-    /// Goes on with the snapshot: whole books, until so many orders were written. The snapshot, once it is finished.
+    /// Continues the snapshot: whole books, until so many orders were written. The snapshot, once it is finished.
     pub fn piece(&mut self, orders_max: usize) -> Option<FeedSnapshot> {
         let (session, mut making) = (self.session?, self.making.take()?);
         let mut orders = 0;

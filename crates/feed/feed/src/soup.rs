@@ -8,7 +8,7 @@
 //!  from the client   L login      U message    R heartbeat           O logout                         + debug
 //! ```
 //!
-//! A stream brings packets in pieces, and from anybody: what is held of an unfinished one has a bound.
+//! A stream brings packets in pieces, and from any client: what is held of an unfinished one has a bound.
 
 use zerocopy::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -31,7 +31,7 @@ pub const SILENCE_NS: u64 = 15_000_000_000;
 pub(crate) const NOT_THERE: u8 = b'S';
 /// The reason of a rejected login: who asks comes without TLS, or may not ask.
 pub const NOT_AUTHORIZED: u8 = b'A';
-/// The last message of a snapshot: its kind; the number to go on at follows, as 20 digits.
+/// The last message of a snapshot: its kind; the number to continue at follows, as 20 digits.
 pub(crate) const END_OF_SNAPSHOT: u8 = b'G';
 
 /// Why a stream of packets has come to its end: what follows cannot be told apart.
@@ -164,7 +164,7 @@ pub fn digits(number: u64) -> [u8; 20] {
     format!("{number:>20}").as_bytes().try_into().expect("20 digits hold every number")
 }
 
-/// The number to go on at of a snapshot's last message; `None` if it is another message.
+/// The number to continue at, of a snapshot's last message; `None` if it is another message.
 #[must_use]
 pub fn end_of_snapshot(message: &[u8]) -> Option<u64> {
     let (&END_OF_SNAPSHOT, rest) = message.split_first()? else { return None };
@@ -231,7 +231,7 @@ impl Pieces {
         Self { bytes_max, held: Vec::new(), taken: 0 }
     }
 
-    /// The stream goes on with these. Take all packets before you give it more.
+    /// The stream continues with these. Take all packets before you give it more.
     pub fn push(&mut self, bytes: &[u8]) {
         self.held.drain(..self.taken);
         self.taken = 0;

@@ -23,7 +23,7 @@ const SHOWN: u64 = 1 << 24;
 const TOLD: u64 = 1 << 25;
 const ORDER_WORDS: usize = 10;
 
-/// Why bytes are not a publication to go on with. Nothing was built.
+/// Why bytes are not a publication to continue with. Nothing was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublicationError {
     /// Not a publication, or one of another version.
@@ -32,7 +32,7 @@ pub enum PublicationError {
     /// It ends before its last field.
     #[error("the publication is cut short")]
     Truncated,
-    /// It goes on after its last field.
+    /// Bytes follow its last field.
     #[error("{0} bytes follow the end of the publication")]
     TrailingBytes(usize),
     /// A value no publication holds.
@@ -62,7 +62,7 @@ impl Publication {
         orders.into_iter().flat_map(order_words).for_each(put);
     }
 
-    /// The publication of a shard that [`Publication::store`] wrote into all of `bytes`. It goes on as the one that was stored would.
+    /// The publication of a shard that [`Publication::store`] wrote into all of `bytes`. It continues as the one that was stored would.
     ///
     /// # Errors
     /// If they are no publication of that shard.

@@ -1,6 +1,6 @@
 //! The feed of one shard, as a program has it: docs/protocols/market-data.md, *Subscriptions*.
 //!
-//! A receiver of packets knows its session and where to begin, and has no answer to a message that nobody sends again. A program knows
+//! A receiver of packets knows its session and where to begin, and has no answer to a message that no publisher sends again. A program knows
 //! neither, comes late, stays over night, and must never take for the market what is not. So a subscription joins what packets say with what
 //! replayers say when they are called by TCP: which session is on, how far it is, what the books are. What was heard on lines counts as a
 //! claim, until it is filled, or until replayers say otherwise.
@@ -28,14 +28,14 @@ pub struct Subscribed {
     pub lines: bool,
     /// Replayers that can be called by TCP. Without any, a gap that cannot be filled stays.
     pub replayers: u64,
-    /// Without lines, a session of a business day that has at most so many messages is replayed from its first one, so that its trades are told too; a longer one begins with a
+    /// Without lines, a session of a business day that has at most so many messages is replayed from its first one, so that its trades arrive too; a longer one begins with a
     /// snapshot.
     pub replayed_max: u64,
     /// Chosen by chance: it decides where orders lie in the books' tables, and a sender who knows it can have them all lie in one place.
     pub seed: u64,
 }
 
-/// What a program is told, in order.
+/// What a program receives, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedEvent<'a> {
     /// A session begins, with empty books.
@@ -47,7 +47,7 @@ pub enum FeedEvent<'a> {
         /// The message.
         bytes: &'a [u8],
     },
-    /// Messages from this number on were not to be had. A `Reset` or another `Session` follows, or else they came after all.
+    /// Messages from this number on were not available. A `Reset` or another `Session` follows, or else they came after all.
     Unfilled {
         /// The first of them.
         from: u64,
@@ -83,7 +83,7 @@ pub enum FeedEffect {
 /// What the books are worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubscriptionState {
-    /// They hold all that was sent, as far as it was told in the last three seconds.
+    /// They hold all that was sent, as far as senders said in the last three seconds.
     Current,
     /// Messages from this number up to that one, without it, are missing, and asked for.
     Gap {
@@ -94,7 +94,7 @@ pub enum SubscriptionState {
     },
     /// Replayers are asked what is true: the books are empty, or old.
     Recovering,
-    /// Nobody was heard for three seconds: nobody knows what is missing.
+    /// No sender was heard for three seconds: what is missing is not known.
     Stale,
     /// They hold all of the session, which has ended.
     Over,
@@ -131,7 +131,7 @@ pub struct Subscription {
     pub(crate) counters: SubscriptionCounters,
 }
 
-/// Who is told of events, and may look at the books after each.
+/// Receives events, and may look at the books after each.
 pub trait FeedListener: FnMut(&ReceivedBooks, FeedEvent<'_>) {}
 
 impl<F: FnMut(&ReceivedBooks, FeedEvent<'_>)> FeedListener for F {}
@@ -228,7 +228,7 @@ impl Subscription {
         self.keep_calling(now_ns);
     }
 
-    /// The next thing to be done with sockets. Take all, each time after it was told anything.
+    /// The next thing to be done with sockets. Take all, each time after anything was passed to it.
     pub fn effect(&mut self) -> Option<FeedEffect> {
         self.effects.pop_front()
     }

@@ -19,7 +19,7 @@ const SERVERS_MAX: usize = 16;
 pub struct MemberConfig {
     /// Where each server listens. Port 0 takes a free one (see `run/gateway-S.addr`).
     pub servers: Vec<SocketAddr>,
-    /// How many servers must have an item before traders are told.
+    /// How many servers must have an item before traders receive it.
     pub quorum: u16,
     /// Positions the window holds, a power of two.
     pub window: u32,
@@ -32,7 +32,7 @@ pub struct MemberConfig {
     /// Where each server sends the stream by UDP, in their order: a multicast group, or an address. None: nowhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<SocketAddr>,
-    /// The address of the interface by which groups leave. Beyond loopback everybody there reads the stream: nothing of it is encrypted.
+    /// The address of the interface by which groups leave. Beyond loopback every host there reads the stream: nothing of it is encrypted.
     pub groups_interface: Ipv4Addr,
     /// Web pages that may connect, by their origin (`https://desk.example`). Programs have none, and may.
     #[serde(skip_serializing_if = "Vec::is_empty")]

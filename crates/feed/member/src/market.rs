@@ -1,6 +1,6 @@
 //! The market, received on a thread of its own (`pares-receiver`) and handed to the server as what is shown of each book.
 //!
-//! A book changes a hundred times while somebody looks at it once. The thread keeps whole books and hands on, a few hundred times a second,
+//! A book changes a hundred times while a person looks at it once. The thread keeps whole books and hands on, a few hundred times a second,
 //! what those look like that changed since; a server that takes its time is handed later states, never more of them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,7 +115,7 @@ impl Changed {
             Received::Event(FeedEvent::Message { bytes, .. }) => {
                 self.books.extend(itch::about(bytes).map(|locate| (shard, locate)));
             }
-            // Books began anew: all of them are what they are now.
+            // Books began again: all of them are what they are now.
             Received::Event(_) => {
                 self.books.extend(from.books.all().map(|(locate, _)| (shard, locate)));
                 self.books.extend(self.known.range((shard, 0)..=(shard, u16::MAX)));

@@ -92,7 +92,7 @@ fn serve(
     })
 }
 
-/// Runs a server until the process is told to stop, with the sources that its settings name.
+/// Runs a server until a signal stops the process, with the sources that its settings name.
 ///
 /// # Errors
 /// Whatever ends it otherwise.
@@ -130,7 +130,7 @@ fn sources(
     Ok(sources)
 }
 
-/// Forgets where a server listened, so that nobody connects there before it listens again.
+/// Forgets where a server listened, so that no trader connects there before it listens again.
 pub(crate) fn forget_pid(layout: &Layout, server: u16) {
     let _ = std::fs::remove_file(layout.pid(submissions(server)));
 }

@@ -4,7 +4,7 @@
 //! since connecting waits; what comes goes to the server over a way with room for little: if the server is behind, the gateway keeps
 //! the rest.
 //!
-//! An exchange that is begun anew numbers from 1 again, and its reports would be taken for copies of what the stream has. So each connection asks
+//! An exchange that is begun again numbers from 1, and its reports would be taken for copies of what the stream has. So each connection asks
 //! for the last report that the stream has once more, and nothing is copied unless that is still the same.
 
 use std::collections::BTreeMap;
@@ -25,15 +25,15 @@ const ROOM: usize = 4_096;
 /// Between two tries, the first and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// A known report is asked for once more, and is told within this time.
+/// A known report is asked for once more, and comes within this time.
 const KNOWN_MAX: Duration = Duration::from_secs(10);
 
-/// Where copies of a shard's reports go on.
+/// Where copies of a shard's reports continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopiedTo {
     /// The number of the next report.
     pub next: u64,
-    /// The report before it, as it was told; none if the stream has none.
+    /// The report before it, as it came; none if the stream has none.
     pub last: Option<Vec<u8>>,
 }
 

@@ -6,7 +6,7 @@
 //!   peers' streams, when this server is behind ---------------------^
 //! ```
 //! Every server does the same work. None knows whether the others live: what a dead one wrote down before it died is in its log, and is
-//! ordered by those who go on; its traders connect to another server and say again what they were not told of.
+//! ordered by those who continue; its traders connect to another server and repeat what they have not received back.
 
 mod connections;
 mod keeper;
@@ -194,14 +194,14 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         Ok(more)
     }
 
-    /// Moves everybody on who takes more.
+    /// Sends more to all connections that take more.
     fn send(&mut self, now_ns: u64) -> Result<(), NodeError> {
         (self.followers, self.unsent) = (0, false);
         for slot in 0..self.connections.slots() {
             let Some(connection) = self.connections.get_mut(slot) else { continue };
             self.followers += u64::from(connection.buffers.cursor.is_some());
             while connection.write(now_ns) {
-                // The market first, a little of it: who has far to go in the stream is told too that books are old.
+                // The market first, a little of it: a trader far behind in the stream also learns that books are old.
                 let is_shown = self.market.show(connection);
                 let is_web = connection.is_web();
                 let next = connection.buffers.cursor.as_ref().map(StreamCursor::next);

@@ -1,4 +1,4 @@
-//! What a server is told from outside its system: the market, and what the exchange tells the member.
+//! What a server receives from outside its system: the market, and what the exchange tells the member.
 //!
 //! Neither needs agreement between servers. The market is a function of the exchange's record, the same from every publisher; what the exchange tells the
 //! member is numbered by it, so that copies of the same report are known as such.
@@ -53,7 +53,7 @@ impl DropCopy for Handed<CopiedReport> {
     }
 }
 
-/// What a server is told from outside.
+/// What a server receives from outside.
 #[derive(Default)]
 pub struct Sources {
     /// The market, if it is received.

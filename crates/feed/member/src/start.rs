@@ -1,11 +1,11 @@
 //! The window's next life, before any server runs; and what a server begins with.
 //!
-//! As in the exchange (`pares_roles::epoch`): when everything starts together, decisions that no server has are void. Nobody was told of them. The
-//! window begins anew after the last position that any server has, under an epoch that no record carries. What was submitted and not ordered
+//! As in the exchange (`pares_roles::epoch`): when everything starts together, decisions that no server has are void. No trader has received them.
+//! The window begins again after the last position that any server has, under an epoch that no record carries. What was submitted and not ordered
 //! lies in the servers' logs and is ordered now.
 //!
-//! A *stream* has a number of its own. If positions were told that no server has any more, what is told from now on stands where something else
-//! stood: it is another stream, and traders who ask for a place in the old one are told so.
+//! A *stream* has a number of its own. If traders may have received positions that no server has any more, what they receive from now on stands
+//! where something else stood: it is another stream, and traders who ask for a place in the old one learn so.
 //!
 //! A loss of power may take the end of every log, and nobody sees afterwards what was there. The file `boot` says in which boot of the host servers
 //! run; a stop in order removes it once all is on disks. If it names another boot at the next start, the end of the logs is *in doubt*: where being
@@ -47,7 +47,7 @@ const ANEW: &str = "anew";
 /// be told, which counts as another one.
 ///
 /// # Errors
-/// If there is no number for another start, a file cannot be written, or a log cannot be opened that may be the only one with what was told.
+/// If there is no number for another start, a file cannot be written, or a log cannot be opened that may be the only one with what was released.
 pub fn begin<W: World>(world: &W, config: &MemberConfig, boot: u128) -> Result<Epoch, NodeError> {
     let mut reaches = Vec::new();
     for server in 0..config.count() {
@@ -121,7 +121,7 @@ fn note_stream<W: World>(
     power::note_boot(world, boot, config.durability)
 }
 
-/// Submissions of a server up to that number that nobody ordered are void.
+/// Submissions of a server up to that number that no server ordered are void.
 pub(crate) fn void(world: &impl World, server: u16) -> u64 {
     notes::read(world, &void_file(server)).unwrap_or(0)
 }
@@ -130,7 +130,7 @@ fn void_file(server: u16) -> String {
     format!("void-{server}")
 }
 
-/// Whether positions that were told, or may have been, are in no server's log any more; all below `next` are.
+/// Whether positions that traders received, or may have, are in no server's log any more; all below `next` are.
 fn is_lost<W: World>(
     world: &W,
     config: &MemberConfig,
@@ -287,7 +287,7 @@ fn reach<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<Reac
     Ok(Reach { next, epochs, is_whole: is_whole && was_whole, unopened: None })
 }
 
-/// A server found that what is decided is in no server's log any more: everything has to be started anew.
+/// A server found that what is decided is in no server's log any more: everything has to be started again.
 pub(crate) fn ask_anew(world: &impl World) {
     // If it cannot be noted, the next process of the server tries again.
     let _ = notes::write(world, ANEW, 1);

@@ -24,7 +24,7 @@ use crate::start;
 
 /// How long a start may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two times that everything is started anew.
+/// Between two times that everything is started again.
 const ANEW_MIN: Duration = Duration::from_secs(2);
 /// A server that dies so often before it is up never will be.
 const DEATHS_MAX: u32 = 5;
@@ -36,7 +36,7 @@ pub struct MemberSupervisor {
     config: MemberConfig,
     epoch: Epoch,
     servers: Vec<Watched>,
-    /// When everything was last started anew.
+    /// When everything was last started again.
     anew: Option<Instant>,
     _lock: Lock,
 }
@@ -46,7 +46,7 @@ impl MemberSupervisor {
     /// `program member server S --dir DIR` for each server.
     ///
     /// # Errors
-    /// If somebody else runs it, or its servers do not come up.
+    /// If another process runs it, or its servers do not come up.
     pub fn start(
         program: &Path,
         layout: Layout,
@@ -82,7 +82,7 @@ impl MemberSupervisor {
         Ok(supervisor)
     }
 
-    /// Waits until every server is up or is started in vain; fails if none is up then. Later ticks say which die, and start them again.
+    /// Waits until every server is up or cannot be started; fails if none is up then. Later ticks say which die, and start them again.
     fn wait(&mut self, stop: &AtomicBool) -> Result<(), NodeError> {
         let begun = Instant::now();
         let mut last = BTreeMap::new();
@@ -133,7 +133,7 @@ impl MemberSupervisor {
         child.is_some() && child == announced(&self.layout, server)
     }
 
-    /// Looks for dead servers and starts their replacements; starts everything anew where a server asked for that, which waits until
+    /// Looks for dead servers and starts their replacements; starts everything again where a server asked for that, which waits until
     /// all have ended. Says which died, and how.
     pub fn tick(&mut self) -> Vec<(u16, String)> {
         let mut deaths = Vec::from_iter(self.begin_anew());
@@ -159,7 +159,7 @@ impl MemberSupervisor {
         self.servers[usize::from(server)].start(&mut program, log)
     }
 
-    /// Starts everything anew if a server found that nothing else helps. Says so.
+    /// Starts everything again if a server found that nothing else helps. Says so.
     fn begin_anew(&mut self) -> Option<(u16, String)> {
         let world = HostWorld::new(&self.layout).ok()?;
         // A note that stays, or a start that fails, must not have servers stopped all the time.

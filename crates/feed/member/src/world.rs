@@ -36,7 +36,7 @@ pub struct MemberSockets {
 struct Group {
     socket: UdpSocket,
     address: SocketAddr,
-    /// Whether the operator was told that packets do not go.
+    /// Whether it was reported to the operator that packets do not go.
     told: bool,
 }
 

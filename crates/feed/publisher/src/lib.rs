@@ -16,7 +16,7 @@
 //! | [`publisher`] | the role of a publisher |
 //! | [`replayer`] | the role of a replayer |
 //! | [`logged`] | what a publisher's log holds |
-//! | `state` | all that a publisher needs to go on |
+//! | `state` | all that a publisher needs to continue |
 //! | `scan` | a publisher's log, read through |
 //! | [`lines`] | where packets go |
 //! | [`process`] | each role as a process |

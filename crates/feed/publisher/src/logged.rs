@@ -1,4 +1,4 @@
-//! What a publisher's log holds: the messages as they were sent, and now and then all that it needs to go on.
+//! What a publisher's log holds: the messages as they were sent, and now and then all that it needs to continue.
 //!
 //! ```text
 //!  Published   | head, 40 bytes | length (2, big-endian), message | length, message | ...
@@ -91,7 +91,7 @@ pub struct Published<'a> {
     pub blocks: &'a [u8],
 }
 
-/// A piece of a state: of all that a publisher needs to go on.
+/// A piece of a state: of all that a publisher needs to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatePiece<'a> {
     /// Its shard.

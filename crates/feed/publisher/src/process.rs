@@ -18,15 +18,15 @@ use crate::lines::{UdpLines, no_feed};
 use crate::publisher::PublisherNode;
 use crate::replayer::{CLIENTS_MAX, Datagrams, ReplayerNode};
 
-/// Times another free port is tried that nobody has for UDP either.
+/// Times another free port is tried that no process has for UDP either.
 const PORTS_TRIED: usize = 16;
-/// TLS handshakes at a time; who comes then has to try again.
+/// TLS handshakes at a time; a new connection then has to try again.
 const HANDSHAKES_MAX: usize = 256;
 
-/// Runs a node in this process until it is told to stop: one that tells market data here, a venue or a recorder as [`pares_node::process::run`].
+/// Runs a node in this process until it is stopped: one that sends market data here, a venue or a recorder as [`pares_node::process::run`].
 ///
 /// # Errors
-/// Whatever keeps it from starting or going on.
+/// Whatever keeps it from starting or continuing.
 pub fn run(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
     match node.only_tells() {
         true => run_in(node, layout, HostWorld::new(layout)?),

@@ -87,10 +87,10 @@ pub(crate) fn log_config(config: &SystemConfig) -> Config {
 }
 
 impl<W: World, L: Lines> PublisherNode<W, L> {
-    /// Opens the publisher's log and finds where to go on; a log that is damaged is made anew.
+    /// Opens the publisher's log and finds where to continue; a log that is damaged is rebuilt.
     ///
     /// # Errors
-    /// If the log cannot be written, or the record does not reach back to where a shard must go on.
+    /// If the log cannot be written, or the record does not reach back to where a shard must continue.
     pub fn open(id: PublisherId, config: &SystemConfig, world: W, lines: L) -> Result<Self, NodeError> {
         let recovered = recover::recover(&world, id, config)?;
         let log = NodeId::Publisher(id);
@@ -193,7 +193,7 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
         self.outlet.counters.set(Counter::CatchingUp, behind);
     }
 
-    /// The log is of a past that is no more: the next life makes it anew.
+    /// The log is of a past that is no more: the next life rebuilds it.
     fn begin_anew(&self, shard: ShardId) -> Result<(), NodeError> {
         self.world.complain(&format_args!(
             "shard {shard}: the record contradicts messages already sent, after a power loss or a restored \
@@ -276,7 +276,7 @@ impl<W: World, L: Lines> Outlet<W, L> {
         Ok(())
     }
 
-    /// Stores what the publisher needs to go on with a shard. Says where.
+    /// Stores what the publisher needs to continue a shard. Says where.
     fn store(&mut self, shard: ShardId, feed: &mut ShardFeed, places: &Places) -> Result<Offset, NodeError> {
         let bytes = state::write(places, &feed.publication);
         let (reached, position) = (feed.making.made.unwrap_or(Reached::NONE), feed.next);

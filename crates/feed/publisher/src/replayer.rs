@@ -226,7 +226,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
         DATAGRAMS_MAX
     }
 
-    /// Goes on with all books and snapshots.
+    /// Continues all books and snapshots.
     fn step_shards(&mut self, now_ns: u64) -> usize {
         let Self { world, publisher, shards, log, counters, .. } = self;
         let mut steps = 0;
@@ -253,7 +253,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
         }
     }
 
-    /// Looks now and then whether the publisher is there: without it nobody here knows whether more was committed than its log holds.
+    /// Looks now and then whether the publisher is there: without it no replayer knows whether more was committed than its log holds.
     fn listen(&mut self, now_ns: u64) {
         if self.looked_ns.is_some_and(|looked_ns| now_ns < looked_ns.saturating_add(LOOK_EVERY_NS)) {
             return;
@@ -265,7 +265,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
         self.look_for_log();
     }
 
-    /// A publisher does not notice that its directory was removed: it is told, and makes its log anew.
+    /// A publisher does not notice that its directory was removed: the replayer asks it to rebuild its log.
     fn look_for_log(&mut self) {
         let log = self.world.read_log_from_start(self.publisher);
         let is_there = !matches!(log, Err(ReadError::NotYet { .. }));
@@ -359,7 +359,7 @@ impl<W: World> PublisherLog<W> {
         (shard, tape): (ShardId, &Tape),
         act: impl FnOnce(&mut dyn SessionStore) -> T,
     ) -> Option<T> {
-        // Places in the log that was say nothing of the one that is: nothing is read before all is known anew.
+        // Places in the log that was say nothing of the one that is: nothing is read before all is known again.
         self.is_another |= self.reader.as_ref().is_some_and(LogReader::is_replaced);
         if self.is_another {
             return None;

@@ -1,4 +1,4 @@
-//! All that a publisher needs to go on with a shard: its publication, and where the recorders' logs were when it was stored.
+//! All that a publisher needs to continue a shard: its publication, and where the recorders' logs were when it was stored.
 //!
 //! ```text
 //!  count (8) | per recorder: known (8), offset (8), shard (8), position (8) | the publication (`Publication::store`)

@@ -52,7 +52,7 @@ pub struct ReceivedFrom<'a> {
 /// One shard.
 struct Shard {
     subscription: Subscription,
-    /// What was told last.
+    /// What was reported last.
     state: SubscriptionState,
     lines: Vec<Ear>,
     connection: Option<Connection>,

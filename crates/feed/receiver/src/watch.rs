@@ -1,6 +1,6 @@
 //! Books as they look now and then, for programs that show them instead of following each message.
 //!
-//! A book changes a hundred times while somebody looks at it once. What changed is noted as it comes, and handed on when it is time, as it is then; of trades each.
+//! A book changes a hundred times while a person looks at it once. What changed is noted as it comes, and handed on when it is time, as it is then; of trades each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -184,7 +184,7 @@ impl Noted {
         Vec::new()
     }
 
-    /// Books began anew, or are worth something else: all of them are what they are now.
+    /// Books began again, or are worth something else: all of them are what they are now.
     fn note_all(&mut self, from: &ReceivedFrom<'_>, news: Option<BookNews>) {
         for (locate, _) in from.books.all() {
             self.changed.entry((from.shard, locate)).or_default().extend(news);
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(noted.standing[&SHARD], FeedStanding { day, number: 10, is_whole: false });
     }
 
-    /// What is told of a book when one session follows another, of which the end came or not.
+    /// What is reported of a book when one session follows another, of which the end came or not.
     fn between(first: &[u8; 10], is_over: bool, second: &[u8; 10]) -> Vec<BookNews> {
         let (mut noted, books) = (Noted::default(), ReceivedBooks::with_seed(0));
         let happened =

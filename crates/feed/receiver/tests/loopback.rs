@@ -50,7 +50,7 @@ struct Told {
     numbers: Vec<u64>,
 }
 
-/// Everybody's turn, until the receiver has all and is so.
+/// Gives all a turn, until the receiver has all and is in that state.
 fn run_until(
     state: SubscriptionState,
     sent: &[Vec<u8>],

@@ -23,12 +23,12 @@ pub struct ReplicaConfig {
     pub database: String,
     /// This member.
     pub id: MemberId,
-    /// Where a journal without records begins. Ignored for others, unless `anew`.
+    /// Where a journal without records begins. Ignored for others, unless the next setting is on.
     pub beginning: Beginning,
-    /// Whether the log begins anew there, and keeps of what it holds only what it promised: its owner has taken a copy of the state at that place.
+    /// Whether the log begins again there, and keeps of what it holds only what it promised: its owner has taken a copy of the state at that place.
     pub anew: bool,
     /// After how many ticks without a word from the delegate a member tries to take its place: drawn from this range
-    /// each time, so that two seldom try at once. The beginning is also how long a delegate goes on alone before it steps down.
+    /// each time, so that two seldom try at once. The beginning is also how long a delegate continues alone before it steps down.
     pub election_ticks: Range<u32>,
     /// Ticks between two words of a delegate that has nothing to say. Less than `election_ticks.start`, a fifth of it or so.
     pub heartbeat_ticks: u32,

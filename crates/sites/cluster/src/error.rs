@@ -31,13 +31,13 @@ pub enum JournalError {
         /// The kernel's error number.
         errno: i32,
     },
-    /// The memory that stands for a disk was told to fail.
+    /// The memory that stands for a disk was set to fail.
     #[error("the simulated disk failed")]
     Simulated,
 }
 
 impl JournalError {
-    /// Whether opening it again fails the same way until somebody has repaired something.
+    /// Whether opening it again fails the same way until an operator has repaired something.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })
@@ -83,7 +83,7 @@ pub enum ReplicaError {
         /// Where the log begins.
         base: u64,
     },
-    /// The caller's state goes on beyond the log's end: this is not the log it was made from, or it has lost its end.
+    /// The caller's state reaches beyond the log's end: this is not the log it was made from, or it has lost its end.
     #[error(
         "the site's state ends at index {applied}, but the cluster's log ends at {last}: the log is another \
          site's, or its disk lost synced data; restore the right log"
@@ -148,7 +148,7 @@ pub enum MessageError {
         /// What is wrong.
         what: &'static str,
     },
-    /// It says it is from, or for, somebody else.
+    /// It says it is from, or for, another member.
     #[error("a message from member {from} to member {to} arrived at another member")]
     Misdirected {
         /// From whom it says it is.

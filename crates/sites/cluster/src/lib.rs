@@ -3,7 +3,7 @@
 //! The sites of a cluster must apply the same transactions in the same order, and what one of them has acknowledged must
 //! outlive it. The obvious way, the delegate multicasts and each receiver applies, fails when the delegate dies in the
 //! middle: some have its last message, some have not, and it has already answered. The paper asks for view synchrony
-//! with *uniform* delivery: nobody delivers what a survivor might lack. Only one site at a time multicasts, the cluster's
+//! with *uniform* delivery: no member delivers what a survivor might lack. Only one site at a time multicasts, the cluster's
 //! delegate, so the primitive is a log with one leader:
 //!
 //! ```text

@@ -29,7 +29,7 @@ pub trait Sink {
     fn role(&mut self, role: Role);
 
     /// This member lacks what all others have let go of, up to place `at_least` or later: nothing is handed out until its owner has taken
-    /// a copy of the state there and opened the log [anew](crate::ReplicaConfig::anew) behind it. Repeated while it is so.
+    /// a copy of the state there and opened the log [again](crate::ReplicaConfig) behind it. Repeated while it is so.
     fn lacks(&mut self, at_least: u64);
 }
 
@@ -76,11 +76,11 @@ pub trait ClusterLog {
     /// The members as of what is handed out.
     fn members(&self) -> &Members;
 
-    /// Where a log that goes on behind place `index` begins: for a site that takes a copy of the state there. None if that place is not in
+    /// Where a log that continues behind place `index` begins: for a site that takes a copy of the state there. None if that place is not in
     /// this log any more, or not handed out.
     fn beginning(&self, index: u64) -> Option<Beginning>;
 
-    /// Lets a site take part whose disk begins a life under the name `id`: any other life of its disk is removed, then it learns, and when it has
+    /// Lets a site participate whose disk begins a life under the name `id`: any other life of its disk is removed, then it learns, and when it has
     /// nearly everything it votes. One step a call, and only a delegate's, so it is to be repeated until [`members`](ClusterLog::members)
     /// says that it votes. What was removed must never have its name again.
     fn admit(&mut self, id: MemberId);
@@ -91,6 +91,6 @@ pub trait ClusterLog {
 
     /// Hands the delegate's office to the member that was heard of and has most of the log, before a planned stop.
     /// Returns whom it asked; none if this is not the delegate, or is alone. The role changes when the other has taken
-    /// over; if it has not within an election timeout this member goes on as delegate. Meanwhile nothing can be proposed.
+    /// over; if it has not within an election timeout this member stays delegate. Meanwhile nothing can be proposed.
     fn resign(&mut self) -> Option<u8>;
 }

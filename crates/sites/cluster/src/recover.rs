@@ -15,7 +15,7 @@ use crate::store::Store;
 /// What the journal held.
 pub(crate) struct Recovered {
     pub(crate) store: Store,
-    /// Whether its beginning has to be written: it held no record, or begins anew.
+    /// Whether its beginning has to be written: it held no record, or begins again.
     pub(crate) begins: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn recover(
     Ok(Recovered { store, begins })
 }
 
-/// A member whose log begins anew has voted in its term, and must not do so again.
+/// A member whose log begins again has voted in its term, and must not do so again.
 fn keep_promises(store: &mut Store, beginning: &Beginning) {
     if beginning.term > store.hard.term {
         store.hard = HardState { term: beginning.term, ..HardState::default() };

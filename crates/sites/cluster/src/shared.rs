@@ -75,7 +75,7 @@ impl Group {
         Shared { group: self.clone(), member, members, handed: applied, told: 0, role: Role::default() }
     }
 
-    /// Makes `member` the delegate of the next term. Of what its predecessor proposed in vain it inherits the first `inherited`
+    /// Makes `member` the delegate of the next term. Of what its predecessor proposed without success it inherits the first `inherited`
     /// entries; the rest is lost.
     pub fn elect(&self, member: u8, inherited: usize) {
         self.0.borrow_mut().elect(member, inherited);

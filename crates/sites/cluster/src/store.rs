@@ -68,7 +68,7 @@ impl Store {
         self.base = base;
     }
 
-    /// Drops everything: the log goes on behind that place.
+    /// Drops everything: the log continues behind that place.
     pub(crate) fn begin(&mut self, beginning: Beginning) {
         self.entries.clear();
         self.places.clear();

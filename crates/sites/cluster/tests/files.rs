@@ -19,7 +19,7 @@ use pares_random::Random;
 
 const SEGMENT_BYTES: u64 = 64 << 10;
 
-/// A device that fails when it is told to.
+/// A device that fails on command.
 #[derive(Debug, Default)]
 struct Sick {
     /// The error number of every sync of a segment; 0 for none.
@@ -66,7 +66,7 @@ fn open(dir: &Path, member: u8, members: u8, applied: u64, durability: Durabilit
     Replica::open(files, &ReplicaConfig { applied, ..ReplicaConfig::new(member, members) }).unwrap()
 }
 
-/// Everybody's messages, until there are none.
+/// Delivers all members' messages, until there are none.
 fn exchange(logs: &mut [Replica<Files>], sites: &mut [Site]) {
     while logs.iter().any(ClusterLog::pending) {
         for member in 0..logs.len() {

@@ -12,7 +12,7 @@ use pares_cluster::{
     ReplicaConfig, ReplicaError, Role,
 };
 
-/// A world of three in which somebody leads and nothing is under way.
+/// A world of three in which a member leads and nothing is under way.
 fn calm(seed: u64) -> (World, u8) {
     let mut world = World::new(3, seed);
     let leader = world.elect();

@@ -13,7 +13,7 @@ use common::Rig;
 use common::world::{Weather, World};
 use pares_cluster::ClusterLog;
 
-/// Ticks of calm after which everybody has everything: elections of 20 ticks that may split a few times, and a state sent twice.
+/// Ticks of calm after which all members have everything: elections of 20 ticks that may split a few times, and a state sent twice.
 const CALM_TICKS: u64 = 300;
 
 fn storm(members: u8, seed: u64) -> World {

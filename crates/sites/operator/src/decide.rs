@@ -20,7 +20,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 /// Why a run ends that a site has agreed to, before all have begun the era.
 const AGREED: &str =
     "a site has agreed, but not all have begun the new era; they may still do so: see `pares site status`";
-/// Why nobody is told anything, as long as nobody says that he could be.
+/// Why no site receives a decision, as long as none reports that it could take one.
 const NOBODY: &str = "no site reports that it certifies or is a delegate: check that one is running";
 
 /// Arguments of `pares site lost`.
@@ -146,7 +146,7 @@ impl Migrate {
 /// Has a cluster declared lost, and waits until the era without it has begun at all clusters that live.
 ///
 /// # Errors
-/// If nobody does it in time.
+/// If no site does it in time.
 pub fn lost(access: &Access, cluster: u8, at: Option<u8>, patience: Duration) -> OperatorResult {
     let lost = ClusterSet::default().with(known(access, cluster)?);
     declare_lost(access, lost, at, false, patience)
@@ -174,7 +174,7 @@ fn declare_lost(
     without_witness: bool,
     patience: Duration,
 ) -> OperatorResult {
-    // One cluster for the whole run, once the witness was asked for it: nobody else gets what it was granted.
+    // One cluster for the whole run, once the witness was asked for it: no other gets what it was granted.
     let at = Cell::new(at);
     let said = RefCell::new(String::new());
     let without = without_witness.then(WithoutWord::default);
@@ -192,7 +192,7 @@ fn declare_lost(
         Ok(granted)
     };
     // Begun at one cluster alone, it is undone if that one is lost: then the others would count on these again. What those say who are declared lost, and may
-    // have gone on by themselves, is no answer to this.
+    // have continued by themselves, is no answer to this.
     let is_without = |reports: &[(SiteId, SiteReport)], _: &SiteReport| {
         let others = histories::besides(reports, |cluster| lost.contains(ClusterId(cluster)));
         latest(&others).is_some_and(|latest| {
@@ -230,7 +230,7 @@ pub(crate) fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&Site
 /// Has a cluster admitted, and waits until the era with it has begun.
 ///
 /// # Errors
-/// If it has not caught up in time, or nobody does it.
+/// If it has not caught up in time, or no site does it.
 pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult {
     let command = Command::Admit(known(access, cluster)?);
     // Those who continue say whether it is live: by its own word it may always be.
@@ -251,7 +251,7 @@ pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult
 /// Has a cluster certify, and waits until it does.
 ///
 /// # Errors
-/// If nobody does it in time.
+/// If no site does it in time.
 pub fn migrate(access: &Access, cluster: u8, patience: Duration) -> OperatorResult {
     let command = Command::Migrate(known(access, cluster)?);
     until(

@@ -24,7 +24,7 @@ pub enum OperatorError {
     /// Sites run, and something is wrong.
     #[error("{0}")]
     Unhealthy(String),
-    /// A site cannot run until somebody has repaired what it keeps.
+    /// A site cannot run until an operator has repaired what it keeps.
     #[error("{0}")]
     Damaged(String),
     /// The operating system refused something.

@@ -1,8 +1,8 @@
-//! Two histories: clusters that have gone on without each other.
+//! Two histories: clusters that have continued without each other.
 //!
-//! Each half is well by its own word: its sites answer, one certifies, and its cluster is among the living. The latest era says nothing either, for the two have one number and
-//! differ in who began it. So reports are compared with each other. A site that was cut off and has missed an era is no history of its own: it counts the others among
-//! the living, and nothing becomes stable there without them.
+//! Each half is well by its own word: its sites answer, one certifies, and its cluster is live. The latest era says nothing either, for the two have one number and differ in
+//! who began it. So reports are compared with each other. A site that was cut off and has missed an era is no history of its own: it counts the others as live, and nothing
+//! becomes stable there without them.
 
 use pares_site::{Access, SiteReport};
 use pares_wice::SiteId;
@@ -10,7 +10,7 @@ use pares_wice::SiteId;
 use crate::error::{OperatorError, OperatorResult};
 use crate::sites;
 
-/// Which two sites have gone on without each other, if any have.
+/// Which two sites have continued without each other, if any have.
 pub(crate) fn two(reports: &[(SiteId, SiteReport)]) -> Option<String> {
     let mut pairs = reports.iter().enumerate().flat_map(|(at, one)| {
         reports[at + 1..]
@@ -52,7 +52,7 @@ fn said((site, report): &(SiteId, SiteReport)) -> String {
     )
 }
 
-/// The reports of sites of other clusters than these which take part; all reports if there are none.
+/// The reports of sites of other clusters than these which participate; all reports if there are none.
 pub(crate) fn besides(
     reports: &[(SiteId, SiteReport)],
     is_meant: impl Fn(u8) -> bool,

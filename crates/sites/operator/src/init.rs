@@ -153,7 +153,7 @@ pub fn write(config: &SitesConfig, dir: &Path) -> OperatorResult {
         .map_err(OperatorError::io(format!("writing {}", file.display())))
 }
 
-/// Ports nobody listens on, each told once.
+/// Ports that no process listens on, each given once.
 #[derive(Default)]
 pub struct FreePorts {
     told: BTreeSet<u16>,

@@ -10,7 +10,7 @@ use pares_wice::SiteId;
 use crate::error::{OperatorResult, usage};
 use crate::sites;
 
-/// Longest name of somebody, so that with its kind it is a label of a host name.
+/// Longest name of a certificate's owner, so that with its kind it is a label of a host name.
 const NAME_MAX: usize = 50;
 
 /// The owner of the certificate.

@@ -53,7 +53,7 @@ pub const BROKER: &str = "broker";
 
 /// A call that has no answer for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A person who has waited for so long is told what for.
+/// After so long a wait, the command says what it waits for.
 const QUIET: Duration = Duration::from_secs(3);
 /// Between two tries to connect to any site at all.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
@@ -256,10 +256,10 @@ pub(crate) fn starts(config: &SitesConfig) -> &'static str {
     if config.system == BROKER { "pares broker up" } else { "pares site up" }
 }
 
-/// Waits a moment until a site lets itself be connected to.
+/// Waits a moment until a site accepts connections.
 ///
 /// # Errors
-/// If none does: nothing was sent to anybody.
+/// If none does: nothing was sent.
 fn reached(access: &Access) -> OperatorResult {
     let began = Instant::now();
     while let Some(why) = sites::unreachable(access) {
@@ -279,7 +279,7 @@ fn is_foreign(why: &str) -> bool {
     ["UnknownIssuer", "UnknownCA", "BadSignature", "DecryptError"].iter().any(|word| why.contains(word))
 }
 
-/// Says on standard error that nobody answers, unless what it returns is dropped first.
+/// Says on standard error that no site answers, unless what it returns is dropped first.
 fn tell_if_quiet() -> mpsc::Sender<()> {
     let (answered, wait) = mpsc::channel();
     std::thread::spawn(move || {

@@ -28,7 +28,7 @@ pub struct Args {
     with_parent: Option<u32>,
 }
 
-/// Runs a site that executes `application` until it is told to stop.
+/// Runs a site that executes `application` until it is stopped.
 ///
 /// # Errors
 /// Whatever ends it otherwise.

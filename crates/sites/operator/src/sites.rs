@@ -16,7 +16,7 @@ use crate::error::OperatorError;
 
 /// Longest wait for a connection to a site or the witness, and again for an answer. A packet that is lost is sent again within it. A site that is silent for longer counts as down.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
-/// A site that was told to end and has not is killed.
+/// A site that does not end within this time is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// Clients that only ask how sites are, or tell them what was decided, execute nothing; so all can have this number.
 pub(crate) const OPERATOR: u64 = u64::MAX;
@@ -216,7 +216,7 @@ pub fn report(access: &Access, site: SiteId) -> Option<SiteReport> {
 
 /// How a site is, or why it does not say.
 pub(crate) fn asked(access: &Access, site: SiteId) -> Result<SiteReport, String> {
-    // A client would try again until its patience ends; where nobody listens the site is down.
+    // A client would try again until its patience ends; where no process listens the site is down.
     let address = access.config.place(site).map_err(|error| error.to_string())?.clients;
     TcpStream::connect_timeout(&address, ANSWER_PATIENCE).map_err(|error| error.to_string())?;
     let mut client = operator(access, site).map_err(|error| error.to_string())?;
@@ -229,7 +229,7 @@ pub fn reports(access: &Access) -> Vec<(SiteId, SiteReport)> {
     all_asked(access).into_iter().filter_map(|(site, said)| Some((site, said.ok()?))).collect()
 }
 
-/// Why no site lets itself be connected to, the first one's reason; nothing if one does.
+/// Why no site accepts connections, the first one's reason; nothing if one does.
 pub fn unreachable(access: &Access) -> Option<String> {
     let addresses = access.config.sites.iter().map(|place| place.clients);
     std::thread::scope(|scope| {
@@ -300,7 +300,7 @@ mod tests {
         assert!(why.contains(&gone.to_string()) && why.contains("refused"), "{why}");
     }
 
-    /// Where nobody listens any more.
+    /// Where no process listens any more.
     fn left() -> std::net::SocketAddr {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()

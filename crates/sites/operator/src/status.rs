@@ -90,7 +90,7 @@ fn without_register(witness: Option<Result<WitnessReport, String>>) -> Option<St
     report.floor.is_none().then(|| told(&Ok(report)))
 }
 
-/// Whether every site answers and takes part.
+/// Whether every site answers and participates.
 fn judge(
     config: &SitesConfig,
     asked: &[(SiteId, Result<SiteReport, String>)],

@@ -1,7 +1,7 @@
 //! `pares site up`: all sites of a directory as children of this process.
 //!
 //! What dies is started again. When `sites.toml` changes, the sites are restarted one after the other, each only when its cluster has a majority without it. (One of two
-//! has none without the other: there answers pause while a site restarts.) Those that are named no more are stopped last. A site that is filled in vain is not waited for,
+//! has none without the other: there answers pause while a site restarts.) Those that are named no more are stopped last. A site whose filling fails is not waited for,
 //! except where its cluster needs it for a majority.
 
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ pub fn up(config: SitesConfig, dir: &Path) -> OperatorResult {
     Ok(())
 }
 
-/// The lock of the sites in that directory. A second supervisor would start all of them again, each time in vain.
+/// The lock of the sites in that directory. A second supervisor would start all of them again, each time without success.
 fn take_lock(dir: &Path) -> Result<Lock, OperatorError> {
     let lock = Lock::take(&dir.join("lock"));
     lock.map_err(OperatorError::io("locking the sites' directory (does its file system support locks?)"))?
@@ -188,7 +188,7 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Who would have to take part first, so that the cluster has a majority without this site; or all others, where only all are one.
+    /// Who would have to participate first, so that the cluster has a majority without this site; or all others, where only all are one.
     fn ill_mate(&self, site: SiteId) -> Option<SiteId> {
         let access = Access::named(self.config.clone(), self.dir, &[OPERATOR]).ok()?;
         let mut reports = sites::reports(&access);
@@ -217,13 +217,13 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Why a site that does not take part will not soon, if it is filled in vain.
+    /// Why a site that does not participate will not soon, if its filling fails.
     fn in_vain(&self, site: SiteId) -> Option<String> {
         let access = Access::named(self.config.clone(), self.dir, &[OPERATOR]).ok()?;
         filled_in_vain(sites::report(&access, site)?)
     }
 
-    /// Whether a site takes part again.
+    /// Whether a site participates again.
     fn is_well(&self, site: SiteId, since: Instant) -> bool {
         let Ok(access) = Access::named(self.config.clone(), self.dir, &[OPERATOR]) else {
             return since.elapsed() >= UNASKED;

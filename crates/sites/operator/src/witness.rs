@@ -47,7 +47,7 @@ pub struct Renew {
     patience: Patience,
 }
 
-/// Runs the witness until it is told to stop.
+/// Runs the witness until a signal stops it.
 ///
 /// # Errors
 /// If there is none in `sites.toml`, or whatever ends it otherwise.
@@ -174,7 +174,7 @@ impl WithoutWord {
     }
 }
 
-/// What a site is to be told so that it goes on without those clusters: its own word where there is no witness, that of the witness, or the operator's.
+/// The command by which a site continues without those clusters: on its own word where there is no witness, on that of the witness, or on the operator's.
 ///
 /// # Errors
 /// If the witness has granted it to another; `Ok(Err)` if it does not answer.

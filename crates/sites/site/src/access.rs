@@ -1,4 +1,4 @@
-//! A system as it is seen from outside: where its sites let somebody in, and the certificate that he shows there.
+//! A system as clients see it: where its sites accept them, and the certificate that they show there.
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ impl Access {
         })
     }
 
-    /// Somebody who asks the witness; none if there is no witness.
+    /// A client of the witness; none if there is no witness.
     #[must_use]
     pub fn witness(&self) -> Option<Client> {
         let address = self.config.witness?;

@@ -26,8 +26,8 @@ pub enum ApplicationError {
 /// It may be executed several times, at several sites, on several states; one of these executions commits, or none. It must have no
 /// effects but through its work, and need not give the same each time.
 ///
-/// Executions share the site's one thread with everything else it does: while one goes on, no other request is executed, no message is read and the
-/// log's clock stands still. One that takes longer than a tenth of a second may cost the site its office. So it should look at few items, by name;
+/// Executions share the site's one thread with everything else it does: while one runs, no other request is executed, no message is read and the
+/// log's clock stalls. One that takes longer than a tenth of a second may cost the site its office. So it should look at few items, by name;
 /// what walks many of them is for [`read`](Application::read), which has threads of its own, several at once.
 pub trait Application: Send + Sync + 'static {
     /// Executes a request that may change items.
@@ -50,7 +50,7 @@ pub trait Application: Send + Sync + 'static {
     }
 }
 
-/// What a client is told.
+/// What a client receives.
 ///
 /// # Errors
 /// If the store failed.

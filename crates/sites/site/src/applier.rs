@@ -1,6 +1,6 @@
 //! The task that writes the store: stable versions, in order, as many at once as have come.
 //!
-//! Writing costs the store more than executing and certifying cost the site. Nobody waits for it: until it is done, the versions are read from
+//! Writing costs the store more than executing and certifying cost the site. No request waits for it: until it is done, the versions are read from
 //! memory. Nor is it synced for every batch: what a crash undoes of it, the cluster's log brings back.
 
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ pub(crate) struct Applier<T> {
 }
 
 impl Applier<()> {
-    /// Both ends of the task that writes to `store`, to which nobody else may write.
+    /// Both ends of the task that writes to `store`, to which no other may write.
     pub(crate) fn new(store: Arc<dyn Store>, flush_every: Duration) -> (Self, StoreWriter) {
         let given = store.applied();
         let (batches, work) = channel();

@@ -21,7 +21,7 @@
 //! | `hose` | questions to one site, over one connection |
 //! | `taking` | taking a copy |
 //! | `following` | taking all versions behind it |
-//! | `looking` | whether a copy can be gone on from |
+//! | `looking` | whether a copy can be continued |
 //! | `mending` | what is damaged, under other names |
 //! | `restoring` | stores of another database, filled from there |
 //!
@@ -130,7 +130,7 @@ pub enum BackupError {
         last: Version,
         /// When that was stored, milliseconds since 1970.
         last_ms: u64,
-        /// Where what there is goes on: a base of that version, or a log behind it.
+        /// Where the existing copy continues: a base of that version, or a log behind it.
         next: Version,
     },
     /// What was asked for is not there.
@@ -139,7 +139,7 @@ pub enum BackupError {
     /// The site does not hand it out now; another may.
     #[error("{0}")]
     Later(String),
-    /// The site's copy would lie before the log that goes on already; another's may not.
+    /// The site's copy would lie before the log that exists already; another's may not.
     #[error(
         "{site} has only version {version}, but the copy's log begins after {log}: the site lags. If no \
          other site gives a copy, start again; the log is then set aside"

@@ -3,7 +3,7 @@
 //! It has one number for each request, for ever, and repeats a request under its number until it has an answer: at the same site, or, if that
 //! does not answer, at the next. Sites see to it that it happens once.
 //!
-//! Sites are not equally far, so a client that moves could read less than it was told, and so could one that stays, at a site that has come back. So each answer
+//! Sites are not equally far, so a client that moves could read less than it was answered, and so could one that stays, at a site that has come back. So each answer
 //! says on which version it rests; the client remembers the highest, its [`Horizon`], and asks for no less with everything that it asks.
 
 use std::io;
@@ -89,7 +89,7 @@ impl Client {
         Self { number, sequence, sites, at: 0, connection: None, repeats: 0, horizon }
     }
 
-    /// How far it has seen. Another client that is given this, in this process or elsewhere, goes on behind it.
+    /// How far it has seen. Another client that is given this, in this process or elsewhere, continues behind it.
     #[must_use]
     pub fn horizon(&self) -> Horizon {
         self.horizon
@@ -155,7 +155,7 @@ impl Client {
         self.ask(&Ask::Execute(id, self.horizon, request.to_vec()), patience, again)
     }
 
-    /// Reads from the stable version: what this client was told is there, and nothing of what it has read is missing, wherever it asks.
+    /// Reads from the stable version: what this client was answered is there, and nothing of what it has read is missing, wherever it asks.
     ///
     /// # Errors
     /// [`CallError`].
@@ -164,7 +164,7 @@ impl Client {
         self.ask(&ask, patience, false)
     }
 
-    /// The same, with all that anybody was told before this call. It takes as long as an execution, and needs all living clusters as that does.
+    /// The same, with all that any client was answered before this call. It takes as long as an execution, and needs all living clusters as that does.
     ///
     /// # Errors
     /// [`CallError`].
@@ -389,7 +389,7 @@ impl Asking<'_> {
         self.doors.shut(sites).map_or(Ok(()), |why| Err(CallError::Shut(why)))
     }
 
-    /// Nobody has answered for so long.
+    /// No site has answered for so long.
     fn in_vain(self, patience: Duration) -> CallError {
         match self.why.filter(|_| !self.was_asked) {
             Some(why) => CallError::No { code: Code::Elsewhere, why },

@@ -39,7 +39,7 @@ struct Other {
     compared: Option<(Version, bool)>,
     /// The sites that it says it agrees with.
     agrees: Vec<SiteId>,
-    /// Whether the difference was told.
+    /// Whether the difference was reported.
     is_told: bool,
 }
 

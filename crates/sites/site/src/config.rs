@@ -7,13 +7,13 @@
 //! isolation = "snapshot"     # or "serialisable"; the same for ever
 //! certifier = 0              # the cluster that certifies at first
 //! # begins = 1234            # the version with which a restored database begins
-//! tls = "tls"                # certificates, beside this file: everybody shows one, sites and clients
+//! tls = "tls"                # certificates, beside this file: sites and clients all show one
 //! store = "postgres://pares@db/bank_{cluster}_{number}"   # each site's database; without it a file beside this one
 //! # witness = "10.0.9.1:7200"  # a third place, without which no cluster is declared lost
 //! # plain = true             # instead of it, beyond loopback: who reaches a port may be any site, client or operator
 //!
 //! [limits]                   # all of it may be left out; each site may have its own
-//! patience_ms = 1500         # after how long a client is told "not known yet"
+//! patience_ms = 1500         # after how long a client receives "not known yet"
 //! open_requests = 65536      # requests of clients without an answer
 //! readers = 2                # threads that answer reads
 //! read_ms = 10000            # how long one read may take
@@ -70,7 +70,7 @@ pub struct SitesConfig {
     /// The version with which the database begins: 0, or that of the backup it was restored from.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub begins: u64,
-    /// Without certificates, beyond this machine: everybody who reaches a port is believed.
+    /// Without certificates, beyond this machine: all who reach a port are believed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
     /// Where the witness is that must grant it before a cluster is declared lost, if there is one.
@@ -88,7 +88,7 @@ pub struct SitesConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SiteLimits {
-    /// How long a client waits before it is told that what becomes of its request is not known yet, milliseconds, at least 1.
+    /// How long a client waits before it receives "not known yet", milliseconds, at least 1.
     pub patience_ms: u64,
     /// Requests of clients without an answer, at least 1.
     pub open_requests: usize,
@@ -318,7 +318,7 @@ impl SitesConfig {
         Settings { isolation, witnessed, ..Settings::new(site, self.sites.iter().map(Place::id).collect()) }
     }
 
-    /// What a site's duty cycle is told.
+    /// What a site's duty cycle receives when it begins.
     #[must_use]
     pub fn setup(&self, site: SiteId) -> Setup {
         let (settings, log) = (self.settings(site), self.log(site));

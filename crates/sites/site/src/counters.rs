@@ -1,4 +1,4 @@
-//! What a site shows to everybody on its machine: numbers by name, in a mapped file of its directory.
+//! What a site shows to all processes on its machine: numbers by name, in a mapped file of its directory.
 //!
 //! A site that must be asked how it is answers late exactly when the answer matters. So ten times a second it stores its figures where `pares site stat` reads them, of a live, a
 //! stuck or a dead site alike. Counters begin at the site's start. They are the figures of its report, so there is one list of them.

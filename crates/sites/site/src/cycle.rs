@@ -268,7 +268,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(())
     }
 
-    /// Somebody may be told of a version from now on, and count on it: so this database is not one that begins.
+    /// A client may see a version from now on, and count on it: so this database is not one that begins.
     fn note_first(&mut self) -> Result<(), ProcessError> {
         if self.place.has_shown || self.site.stable() <= self.begins {
             return Ok(());

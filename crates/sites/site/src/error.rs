@@ -109,7 +109,7 @@ pub enum ProcessError {
         /// The log's beginning.
         base: Version,
     },
-    /// The log that it leads ends before what its store was written behind, and nobody else can bring the rest.
+    /// The log that it leads ends before what its store was written behind, and no other site can bring the rest.
     #[error(
         "the store holds version {stored}, but this site's log ends at {delivered}, as does its cluster's: \
          the log is an old copy, or lost its end in a power failure, and no other site has more: {REFILL}"
@@ -132,7 +132,7 @@ pub enum ProcessError {
     /// Its log takes no more.
     #[error("log: {0}; restart this site")]
     Refused(ProposeError),
-    /// It cannot certify any more in its term, and there is nobody to take its office.
+    /// It cannot certify any more in its term, and there is no site to take its office.
     #[error("this site must begin a new term: restart it")]
     Spent,
     /// A read has panicked.
@@ -147,7 +147,7 @@ pub enum ProcessError {
 }
 
 impl ProcessError {
-    /// Whether a site that is started again ends the same way, until somebody has repaired something.
+    /// Whether a site that is started again ends the same way, until an operator has repaired something.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {

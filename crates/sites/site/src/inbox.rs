@@ -26,7 +26,7 @@ pub(crate) struct Inbox {
     pub(crate) refused: Vec<(Refused, String)>,
 }
 
-/// Why somebody was refused, with sites named as people name them.
+/// Why a connection was refused, with sites named as people name them.
 fn told(why: &Ended) -> String {
     let name = |number: u16| {
         let site = site_of(number);

@@ -1,6 +1,6 @@
 //! Transactions of programs: read, decide, write, for as long as the program likes, over [`Items`](crate::items::Items).
 //!
-//! A transaction that a site keeps open for a client dies with the site, holds a snapshot back from being reclaimed, and must be ended by somebody if its client is gone. So
+//! A transaction that a site keeps open for a client dies with the site, holds a snapshot back from being reclaimed, and must be ended for a client that is gone. So
 //! no site knows of these. The client keeps what was read, with the values, and what is to be written; a commit is one request, *expect what was read, then
 //! write*. It has a number like every other: it happens once, at whichever site.
 //!
@@ -28,7 +28,7 @@ use crate::steps::{ItemStep, StepKind, found, written};
 /// How often [`Client::transaction`] tries.
 pub const TRIES_MAX: u32 = 64;
 
-/// Why a transaction does not go on.
+/// Why a transaction does not continue.
 #[derive(Debug, Error)]
 pub enum TransactionError {
     /// What it has read is not so any more: nothing of it is done. Begin again.

@@ -121,7 +121,7 @@ fn found(name: &str, value: Option<&Value>) -> Result<Vec<u8>, ApplicationError>
 
 /// What a refusal begins with whose request expected something else than there is, and that of no other [step](crate::steps).
 pub(crate) const CHANGED: &str = "changed: ";
-/// Bytes of a value that is told in one.
+/// Bytes of a value that such a refusal shows.
 const TOLD_BYTES_MAX: usize = 100;
 const _: () =
     assert!(4 * TOLD_BYTES_MAX < REMEMBERED_BYTES_MAX, "a refusal is remembered with the values it names");

@@ -1,7 +1,7 @@
 //! What follows from what all sites say of themselves: whom an operator's word is for, and whether it is done.
 //!
 //! Nobody knows the latest era for sure: a site that was cut off says what was so, and one that has just started may have missed what came since. So each judgement goes by the latest
-//! era that anybody names, and asks the delegates of all clusters that live in it.
+//! era that any report names, and asks the delegates of all clusters that live in it.
 
 use std::cmp::Reverse;
 
@@ -9,18 +9,18 @@ use pares_wice::{ClusterId, ClusterSet, SiteId};
 
 use crate::report::SiteReport;
 
-/// Why nobody can go on.
+/// Why no cluster can continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSurvivor {
-    /// No delegate that could is heard.
+    /// No delegate that could answers.
     Silent,
-    /// The first certifies, is not among the lost, and its delegate is not heard or not asked for; the second could go on in its place only.
+    /// The first certifies, is not lost, and its delegate does not answer or is not asked for; the second could continue in its place only.
     CertifiedBy(ClusterId, ClusterId),
 }
 
-/// The delegate that can go on without these clusters: of one that lives by its own word, since one that is back and not admitted would have to refuse what the witness can
-/// grant once. Nobody else takes over from a certifier that is not among the lost, also while that waits for promises: its own cluster is asked, or nobody, and the only grant
-/// of a count is not spent at one that has to refuse.
+/// The delegate that can continue without these clusters: of one that lives by its own word, since one that is back and not admitted would have to refuse what the witness can
+/// grant once. No other cluster takes over from a certifier that is not lost, also while that waits for promises: its own cluster is asked, or none, and the only grant of a
+/// count is not spent at one that has to refuse.
 ///
 /// # Errors
 /// Why there is none.
@@ -52,8 +52,8 @@ pub fn who_goes_on(
     }
 }
 
-/// The count of the era that this cluster was told to begin, once the delegates of all that live have begun it: a register may begin there. `before` is
-/// the count that it had when it was told.
+/// The count of the era that this cluster was asked to begin, once the delegates of all that live have begun it: a register may begin there. `before` is
+/// the count that it had then.
 #[must_use]
 pub fn renewed(reports: &[(SiteId, SiteReport)], by: u8, before: u32) -> Option<u32> {
     let (_, latest) = reports.iter().max_by_key(|(_, report)| report.era)?;

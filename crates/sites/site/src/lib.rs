@@ -20,17 +20,17 @@
 //! | [`application`] | what a site executes |
 //! | [`items`] | the application of `pares site`: items by name, transfers, counters |
 //! | [`protocol`] | frames between clients and sites, and between sites |
-//! | [`rights`] | what somebody may ask, by what his certificate calls him |
+//! | [`rights`] | what a client may ask, by what its certificate calls it |
 //! | [`client`] | a client: any site, exactly once |
 //! | [`interactive`] | transactions of programs: read, decide, write |
 //! | `steps` | requests to items that carry any value |
-//! | [`access`] | where sites let somebody in, and what he shows there |
+//! | [`access`] | where sites accept clients, and what those show there |
 //! | [`world`] | what the duty cycle touches, so that the simulator runs it too |
-//! | [`setup`] | what it is told when it begins |
+//! | [`setup`] | what it receives when it begins |
 //! | [`backup`] | copies of a running database, its versions since, and another database made of them |
 //! | [`place`] | what a site's directory says of itself, and how one without a past gets one |
 //! | [`witness`] | a third place, without which no cluster is declared lost |
-//! | `node` | a site, whether it takes part or not |
+//! | `node` | a site, whether it participates or not |
 //! | `cycle` | the duty cycle of one that does |
 //! | `directory` | notes as files |
 //! | `counters` | figures as a mapped file |

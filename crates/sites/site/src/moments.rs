@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pares_wice::Version;
 
-/// Time between two moments: finer than anybody asks for.
+/// Time between two moments: finer than any client asks for.
 const BETWEEN: Duration = Duration::from_millis(100);
 /// Moments that are remembered, one and a half mebibytes: nearly two hours under load.
 const MOMENTS_MAX: usize = 65_536;

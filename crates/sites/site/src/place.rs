@@ -7,7 +7,7 @@
 //! ```text
 //!   new      made by `pares site init`, and every other site of the database says "new": the database is founded
 //!   empty    a site of its cluster participates: it is filled from there, learns, and votes under the name of this life of its disk
-//!   empty    every site of its cluster is empty, and the clusters that live have gone on without it: the cluster begins its log again, votes
+//!   empty    every site of its cluster is empty, and the clusters that live have continued without it: the cluster begins its log again, votes
 //!            for nothing before that era, and adopts the past of the others
 //! ```
 //! In every other case it waits, says for what, and neither votes nor certifies.
@@ -83,7 +83,7 @@ pub(crate) struct Place {
     pub(crate) part: Part,
     /// How its cluster's log began, if it was there.
     pub(crate) form: Option<Form>,
-    /// Whether a version has been stable here: noted before anybody is shown one.
+    /// Whether a version has been stable here: noted before a client is shown one.
     pub(crate) has_shown: bool,
 }
 

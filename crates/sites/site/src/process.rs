@@ -58,7 +58,7 @@ pub struct Host {
     /// The store, if it was just filled.
     filled: Option<Arc<dyn Store>>,
     began: Instant,
-    /// Nobody else runs this site here.
+    /// No other process runs this site here.
     _lock: Lock,
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn drawn() -> u64 {
     std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id())
 }
 
-/// Who may speak SQL, where everybody shows a certificate: as at the port for clients, who may read reads, and who may have something executed writes.
+/// Who may speak SQL, where all show certificates: as at the port for clients, who may read reads, and who may have something executed writes.
 fn certified(links: &LinksConfig) -> Option<Certified> {
     let (identity, system) = (links.identity.clone()?, links.system.clone());
     Some(Certified {

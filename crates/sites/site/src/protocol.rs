@@ -47,7 +47,7 @@ pub enum Ask {
     Execute(TransactionId, Horizon, Vec<u8>),
     /// Answer this from the stable version; from what the client has seen, or later.
     Read(u64, Horizon, Vec<u8>),
-    /// The same, from a version that has all that was answered to anybody before this was asked.
+    /// The same, from a version that has all that was answered to any client before this was asked.
     Latest(u64, Horizon, Vec<u8>),
     /// Carry out a decision.
     Operate(u64, Command),

@@ -1,6 +1,6 @@
 //! Reading beside the duty cycle.
 //!
-//! A read may walk the whole database. Done by the duty cycle, it keeps everybody waiting, the log's clock too: a delegate that says nothing for
+//! A read may walk the whole database. Done by the duty cycle, it keeps all others waiting, the log's clock too: a delegate that says nothing for
 //! a tenth of a second is deposed. So reads are done by a few threads of their own, each read on a snapshot of the store. The store is always a
 //! stable prefix, and a batch of the [applier](crate::applier) behind what is stable: a read waits until the store has come to what was stable
 //! when it came, and to what its client has seen at other sites, so that a client reads what it was answered.
@@ -161,7 +161,7 @@ impl<C: Fn() -> Duration> Timed<'_, C> {
         self.expired.get()
     }
 
-    /// What an application is told then. It is not told to the client.
+    /// What an application receives then. Its client does not.
     fn check(&self) -> Result<(), StoreError> {
         match self.is_over() {
             true => Err(StoreError::Io("this read took too long".into())),

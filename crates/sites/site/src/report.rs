@@ -1,4 +1,4 @@
-//! How a site is, as operators are told.
+//! How a site is, for operators.
 
 use pares_wice::HeldBytes;
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ impl ToldNo {
 pub(crate) const STRANGER: &str = "a stranger at ";
 
 impl SiteReport {
-    /// Of those who are refused the sites: somebody has to put that right, while anybody can be a stranger.
+    /// Of those who are refused the sites: an operator has to put that right, while any process can be a stranger.
     pub fn refused_sites(&self) -> impl Iterator<Item = &str> {
         self.refused.iter().map(String::as_str).filter(|told| !told.starts_with(STRANGER))
     }
@@ -144,7 +144,7 @@ pub struct Worked {
     pub forwarded: u64,
     /// Requests done, and told to their clients.
     pub done: u64,
-    /// How often clients were told "not known yet".
+    /// How often clients received "not known yet".
     pub unknown: u64,
     /// Copies of the items that it began to give to other sites.
     pub copies: u64,

@@ -11,8 +11,8 @@
 //! ```
 //! A request happens once because its reply is an item, written by the transaction itself: `(client, sequence mod 64)`. Two executions of one request, at
 //! two sites or of two lives of one, write the same item and so conflict; and a site that executes it later finds the reply.
-//! A client therefore may have 64 requests open, no more, and a site needs to remember nothing about it. Who has waited for long is told that it is not
-//! known yet, and asks again under the same number; the request stays, for nobody, until it has an outcome. A refusal is such a transaction too, with
+//! A client therefore may have 64 requests open, no more, and a site needs to remember nothing about it. Who has waited for long receives "not known
+//! yet", and asks again under the same number; the request stays, without an asker, until it has an outcome. A refusal is such a transaction too, with
 //! nothing but the item: otherwise one site could refuse what another, which the client asked before, commits later.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -62,7 +62,7 @@ pub(crate) enum Asker {
     Site(SiteId),
     /// The driver of this process.
     Here,
-    /// Nobody any more: the client was told "not known yet".
+    /// No asker any more: the client received "not known yet".
     Nobody,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Request {
     pub(crate) state: State,
     /// How often it was sent to a certifier's site. Another one than the last, or the same in another life, may still do it.
     pub(crate) forwards: u32,
-    /// Rules' ticks since somebody asked for it who was not told anything.
+    /// Rules' ticks since an asker that has received nothing asked for it.
     waited_ticks: u32,
 }
 
@@ -100,7 +100,7 @@ pub(crate) enum State {
     Submitted,
     /// The certifier's site has it; ticks since it was sent.
     Forwarded { ticks: u32 },
-    /// Found done or refused, on a version that must be stable before that is told.
+    /// Found done or refused, on a version that must be stable before that is answered.
     Waiting,
 }
 

@@ -1,6 +1,6 @@
-//! What somebody may ask of a site, by what his certificate calls him.
+//! What a client may ask of a site, by what its certificate calls it.
 //!
-//! Whose connection it is says the certificate, so what he may do stands there too: a list of names and rights would have to be the same at every site, and
+//! The certificate says whose connection it is, so what that client may do stands there too: a list of names and rights would have to be the same at every site, and
 //! would be one more thing to forge. Each right includes those before it.
 //!
 //! | certificate | may |
@@ -14,7 +14,7 @@
 use crate::protocol::{Ask, Code};
 use crate::requests::Answer;
 
-/// What somebody may ask.
+/// What a client may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rights {
     /// Nothing.
@@ -64,7 +64,7 @@ impl Rights {
     }
 }
 
-/// What somebody is told whose rights are below what it takes.
+/// The answer to a client whose rights are below what it takes.
 pub(crate) fn denied(needed: Rights) -> Answer {
     assert_ne!(needed, Rights::Nothing, "every question takes a right");
     Answer { code: Code::Denied, body: format!("that takes {}", needed.whose()).into_bytes() }

@@ -1,4 +1,4 @@
-//! What a duty cycle is told when it begins.
+//! What a duty cycle receives when it begins.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct Bounds {
     pub open_requests_max: usize,
     /// Bytes of them and of their answers, in the same way.
     pub open_bytes_max: usize,
-    /// How long a client waits before it is told that what becomes of its request is not known yet.
+    /// How long a client waits before it receives "not known yet".
     pub answer_patience: Duration,
     /// Requests executed in one turn, which syncs once for all of them.
     pub executed_max: usize,
@@ -56,7 +56,7 @@ pub struct Bounds {
     pub read_time_max: Duration,
     /// Executions a client may have open, and reads a connection. More are refused.
     pub client_open_max: usize,
-    /// How long a site that has begun waits to hear how far all living clusters are, before it shows what it has. Longer than anybody waits: it could be
+    /// How long a site that has begun waits to hear how far all living clusters are, before it shows what it has. Longer than any client waits: it could be
     /// less than it has answered.
     pub catch_up_patience: Duration,
     /// Time between two flushes of the store. A flush lets the log be shortened and the engine let go of memory.

@@ -283,7 +283,7 @@ impl Connections for Wire {
     fn flush(&mut self) {}
 }
 
-/// A store on a disk that is told when to rot. It takes what it is given all the same.
+/// A store on a disk that rots on command. It takes what it is given all the same.
 #[derive(Default)]
 pub(crate) struct Rotting {
     store: Memory,

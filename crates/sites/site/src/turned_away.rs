@@ -30,7 +30,7 @@ pub(crate) struct RejectedConnections {
 }
 
 impl RejectedConnections {
-    /// Each is told once for the same reason, as long as there are not too many of them.
+    /// Each is reported once for the same reason, as long as there are not too many of them.
     pub(crate) fn note(&mut self, who: Refused, why: String, now: Duration) {
         if let Some((_, at)) = self.all.get_mut(&who).filter(|(before, _)| *before == why) {
             *at = now;
@@ -51,7 +51,7 @@ impl RejectedConnections {
         self.all.remove(&Ok(site));
     }
 
-    /// Who is refused lately and why: sites first; of strangers no more than somebody would read.
+    /// Who is refused lately and why: sites first; of strangers no more than an operator would read.
     pub(crate) fn told(&self, now: Duration) -> Vec<String> {
         let lately = self.all.iter().filter(|(_, (_, at))| now < *at + KEPT);
         let sites = lately.clone().filter_map(|(who, (why, _))| Some(told(who.as_ref().ok()?, why)));

@@ -39,7 +39,7 @@ use crate::world::Notes;
 
 const REGISTER: &str = "register";
 
-/// How a witness is, as operators are told.
+/// How a witness is, for operators.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WitnessReport {
     /// The count of takeovers from which on it grants; none while it has no register.
@@ -95,10 +95,10 @@ impl<N: Notes> Witness<N> {
         Ok(())
     }
 
-    /// Answers somebody who has these rights.
+    /// Answers a client that has these rights.
     ///
     /// # Errors
-    /// If what it grants cannot be written: then nobody is told, and it ends.
+    /// If what it grants cannot be written: then it answers nothing, and ends.
     pub fn answer(&mut self, rights: Rights, ask: &Ask) -> Result<Answer, ProcessError> {
         let needed = Rights::needed_for(ask);
         if needed > rights {
@@ -206,7 +206,7 @@ impl WitnessProcess {
     pub fn turn(&mut self, patience: Duration) -> Result<(), ProcessError> {
         self.links.poll(Some(patience), &mut self.inbox)?;
         for (who, why) in std::mem::take(&mut self.inbox.refused) {
-            // Nobody is told of these later.
+            // No report shows these later.
             self.turned_away.note(who, why, Duration::ZERO);
         }
         for arrived in std::mem::take(&mut self.inbox.arrived) {

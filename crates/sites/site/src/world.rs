@@ -59,7 +59,7 @@ pub trait World: Clock {
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError>;
 
     /// The next store opened is this one, which was just filled: there is no need to check on the disk what was written a moment ago. A world may open it
-    /// anew instead.
+    /// again instead.
     fn keep_store(&mut self, _filled: Arc<dyn Store>) {}
 
     /// What empties the store, and opens it, beside the duty cycle. What was [kept](World::keep_store) of it is let go of.

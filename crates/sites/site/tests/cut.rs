@@ -19,7 +19,7 @@ const THERE: [SiteId; 3] = [SiteId::new(1, 0), SiteId::new(1, 1), SiteId::new(1,
 const IMPATIENT: SiteLimits =
     SiteLimits { patience_ms: 150, open_requests: 1 << 16, readers: 2, read_ms: 10_000 };
 
-/// A connection without a client's patience: it asks when it is told to.
+/// A connection without a client's patience: it asks on command.
 struct Plain {
     stream: ClientStream,
     client: u64,

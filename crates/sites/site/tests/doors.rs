@@ -28,7 +28,7 @@ fn shown(dir: &Path, name: &str) -> Trust {
     Identity::load(&TlsFiles::named(dir, name)).unwrap().trust().unwrap()
 }
 
-/// Somebody who says to a site that he is A0, and shows `trust` (nothing: unencrypted). Returns when the site has closed.
+/// A process that says to a site that it is A0, and shows `trust` (nothing: unencrypted). Returns when the site has closed.
 fn forged(sites: &Sites, to: SiteId, trust: Option<Trust>) {
     let address = sites.config.place(to).unwrap().peers;
     let door = trust.map_or(Door::from(address), |trust| Door::with_tls(address, trust, number(to), SYSTEM));

@@ -126,7 +126,7 @@ fn two_clusters_have_the_same_and_either_can_ask(engine: Engine) {
     until(|| done(there.execute(b"get alice", PATIENCE)) == "25");
 }
 
-/// The first attempt commits at a site that nobody hears of, and its client asks another, which knows less and would refuse.
+/// The first attempt commits at a site that no other hears of, and its client asks another, which knows less and would refuse.
 fn a_request_is_not_refused_at_one_site_and_done_at_another(engine: Engine) {
     let short = Duration::from_secs(1);
     let Some(mut sites) = Sites::start_over(engine, 2, 1) else { return };
@@ -311,7 +311,7 @@ fn empty_certifier_cluster_returns_after_declared_lost(engine: Engine) {
     let lost = [A0, SiteId::new(0, 1)];
     lost.into_iter().for_each(|site| sites.stop(site));
     lost.into_iter().for_each(|site| sites.lose_disk(site));
-    // Directories as `pares site init` made them, put back by somebody who believes that they are all that is needed.
+    // Directories as `pares site init` made them, put back by an operator who believes that they are all that is needed.
     SitesConfig::load(&sites.dir).unwrap().make_directories(&sites.dir).unwrap();
     lost.into_iter().for_each(|site| sites.run(site));
     let mut here = sites.client(2, &lost);

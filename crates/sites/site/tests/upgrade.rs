@@ -13,7 +13,7 @@ use pares_site::items::Items;
 use pares_site::{CallError, Client};
 use pares_wice::SiteId;
 
-/// A client that adds 1 again and again; how often it was told that it is done.
+/// A client that adds 1 again and again; how often the answer was that it is done.
 struct Load {
     stop: Arc<AtomicBool>,
     done: Arc<AtomicU64>,

@@ -1,6 +1,6 @@
 //! Who is connected: a bounded number, of whom some have not signed on yet.
 //!
-//! Who says nothing costs as much as who works: a thread, and a place. Patience alone does not help, for who connects anew has it again; and a place that is refused at once is
+//! Who says nothing costs as much as who works: a thread, and a place. Patience alone does not help, for who connects again has it again; and a place that is refused at once is
 //! refused to the right one too. So who has not signed on may stay while there is room. When there is none the oldest of them goes, once it has had a moment to sign on; until
 //! then those who connect wait at the door, as at the port for clients of `pares_link`.
 

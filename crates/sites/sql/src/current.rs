@@ -23,9 +23,9 @@ struct State {
     number: u64,
     /// It may be cancelled.
     is_open: bool,
-    /// Somebody needed its way.
+    /// It was in another's way.
     is_in_the_way: bool,
-    /// Cancellations that the server may not have been told of yet.
+    /// Cancellations that the server may not have received yet.
     under_way: usize,
 }
 
@@ -48,7 +48,7 @@ impl Current {
         (state.is_open, state.is_in_the_way) = (true, false);
     }
 
-    /// It is to end. From here on nobody cancels it.
+    /// It is to end. From here on the writer does not cancel it.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.is_open = false;
@@ -79,12 +79,12 @@ impl Current {
         self.told.notify_all();
     }
 
-    /// What became of the latest transaction was told: what is cancelled from here on, its client has cancelled.
+    /// The outcome of the latest transaction was sent: what is cancelled from here on, its client has cancelled.
     pub(crate) fn forget(&self) {
         self.state().is_in_the_way = false;
     }
 
-    /// Whether somebody needed the way of the latest transaction.
+    /// Whether the latest transaction was in another's way.
     pub(crate) fn is_in_the_way(&self) -> bool {
         self.state().is_in_the_way
     }

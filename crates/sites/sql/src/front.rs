@@ -21,7 +21,7 @@ use crate::wire::Message;
 
 /// Clients at a time. Each has a thread here and a process at the server.
 pub const CLIENTS_MAX: usize = 100;
-/// A transaction without an outcome for so long may be done or not, unless its session says otherwise.
+/// A transaction without an outcome for so long may be done or not, unless its session sets another time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Time for the handshake of TLS; the same again for the first message behind it.
 pub(crate) const STAGE_PATIENCE: Duration = Duration::from_secs(10);
@@ -85,7 +85,7 @@ pub(crate) struct Front {
     /// The schema of the store's own tables, quoted.
     pub(crate) home: String,
     submit: Submit,
-    /// The store's version, or [`CLOSED`] while nobody is let in.
+    /// The store's version, or [`CLOSED`] while no client is let in.
     stored: AtomicU64,
     /// The server has shown an older one: it has crashed, and the site has not noticed.
     fell_back: AtomicBool,
@@ -104,7 +104,7 @@ pub enum SqlRights {
     Write,
 }
 
-/// Who may connect where everybody shows a certificate.
+/// Who may connect where all clients show a certificate.
 pub struct Certified {
     /// Asks for one, and believes those of the system's authority that are not revoked now.
     pub tls: Box<dyn Fn() -> Result<Arc<ServerConfig>, TlsError> + Send + Sync>,
@@ -253,7 +253,7 @@ impl SqlPort {
         self.address
     }
 
-    /// Lets clients in, to a store that has this version at least; or nobody.
+    /// Lets clients in, to a store that has this version at least; or none.
     pub fn serve(&self, stored: Option<Version>) {
         self.front.stored.store(stored.map_or(CLOSED, |stored| stored.0), Ordering::SeqCst);
     }
@@ -268,7 +268,7 @@ impl SqlPort {
 impl Drop for SqlPort {
     fn drop(&mut self) {
         self.front.ends.store(true, Ordering::SeqCst);
-        // Ends the wait for the next client; if nobody waits any more, nothing is lost.
+        // Ends the wait for the next client; if no thread waits any more, nothing is lost.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.accepting.take() {
             let _ = thread.join();

@@ -55,7 +55,7 @@ pub(crate) struct Link {
     pub(crate) open: bool,
     /// The transaction as the writer may cancel it: until it is to end.
     pub(crate) current: Arc<Current>,
-    /// Whether it was taken back because somebody needed the way.
+    /// Whether it was taken back because it was in another's way.
     pub(crate) lost: bool,
     /// What the session's transactions are held against, unless they say so themselves.
     pub(crate) level: Isolation,
@@ -292,12 +292,12 @@ impl Shared {
         Self { link: Mutex::new(link), current }
     }
 
-    /// Whether somebody needed the way of the latest transaction.
+    /// Whether the latest transaction was in another's way.
     pub(crate) fn is_in_the_way(&self) -> bool {
         self.current.is_in_the_way()
     }
 
-    /// What became of that transaction was told.
+    /// The outcome of that transaction was sent.
     pub(crate) fn forget(&self) {
         self.current.forget();
     }

@@ -159,7 +159,7 @@ impl Session {
             self.prepared.skips = true;
             return self.write(&Message::error("40001", LOST));
         }
-        // One that has failed was told why.
+        // The client of one that has failed has the reason.
         self.state = State::Over { told: self.state == State::Failed };
         Ok(())
     }
@@ -282,7 +282,7 @@ impl Session {
         self.begin_as(link, Mode::default(), State::Implicit)
     }
 
-    /// Begins a transaction; false if the server refuses, and its client is told.
+    /// Begins a transaction; false if the server refuses, which its client receives.
     pub(crate) fn begin_as(&mut self, link: &mut Link, mode: Mode, state: State) -> io::Result<bool> {
         let begun = self.begin_untold(link, mode, state)?;
         begun.map_or_else(|why| self.write(&why).map(|()| false), |()| Ok(true))

@@ -15,11 +15,11 @@ use crate::wire::Message;
 
 /// How often a change of the schema is tried while others write.
 const SCHEMA_TRIES: usize = 100;
-/// How long others continue between two tries of a change of the schema that somebody was in the way of.
+/// How long others continue between two tries of a change of the schema that a session was in the way of.
 const SCHEMA_PAUSE: Duration = Duration::from_millis(50);
 /// After so many such tries those who are in the way give way.
 const PATIENT_TRIES: usize = 10;
-/// Nobody waits for longer, and what is added to a clock does not overflow.
+/// No client waits for longer, and what is added to a clock does not overflow.
 const DAY: Duration = Duration::from_secs(86_400);
 const CHAIN_ALONE: &str = "AND CHAIN needs a transaction in progress";
 const LEVEL_LATE: &str = "SET TRANSACTION must precede the first query";
@@ -59,7 +59,7 @@ impl Iterator for Tries {
     }
 }
 
-/// Why a change of the schema was not tried with success, as its client is told.
+/// Why a change of the schema was not tried with success, as its client receives it.
 fn said(error: SqlError) -> Message {
     match error {
         SqlError::Refused { code, why, detail, hint } => {
@@ -309,7 +309,7 @@ impl Session {
                 Err(Denied::Aborted(reason)) if reason != AbortReason::Behind => {}
                 Err(denied) => return Err(denied.message()),
             }
-            // Nothing has come into the store since the last try, so the next is told the same.
+            // Nothing has come into the store since the last try, so the next ends the same.
             others = if before == was { UNSTABLE } else { OTHERS };
             if before == was {
                 std::thread::sleep(SCHEMA_PAUSE);

@@ -22,7 +22,7 @@ impl Message {
         Self::new(b'C', text(tag))
     }
 
-    /// What a client is told when it may continue.
+    /// What a client receives when it may continue.
     pub(crate) fn ready(status: u8) -> Self {
         Self::new(b'Z', [status])
     }

@@ -5,7 +5,7 @@
 //!     [--batches 1,16,256] [--flush-every VERSIONS] [--dir DIR] [--engines redb,postgres]
 //!     [--postgres "host=/run/postgresql user=postgres dbname=scratch"]
 //! ```
-//! Each version puts 2 of the rows anew and appends 2; versions are applied in batches, with a flush every 4096 versions
+//! Each version puts 2 of the rows again and appends 2; versions are applied in batches, with a flush every 4096 versions
 //! unless told otherwise. Meanwhile another thread takes a snapshot, gets 3 rows from it and drops it, over and over.
 //! Every engine takes its turn in each run; what is printed are medians over the runs. PostgreSQL needs an empty
 //! database, which is left empty.

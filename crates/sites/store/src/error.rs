@@ -47,7 +47,7 @@ pub enum StoreError {
         /// The form that is known.
         known: u32,
     },
-    /// The disk or the server refused. A write that failed is not retried: the store takes no more until it is opened anew.
+    /// The disk or the server refused. A write that failed is not retried: the store takes no more until it is opened again.
     #[error(
         "the store cannot be read or written ({0}): repair the disk or the server, then restart the site"
     )]

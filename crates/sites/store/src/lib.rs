@@ -5,7 +5,7 @@
 //! comes back must cut its tail off. No storage engine offers that cheaply. So the store never sees an unstable
 //! version: those stay in memory above it, and *only stable versions are applied, in commit order, by one writer*. A
 //! store therefore holds a prefix of the commit order at every moment, a read-only transaction reads it without
-//! waiting for anybody, and nothing in it is ever undone.
+//! waiting for others, and nothing in it is ever undone.
 //!
 //! ```text
 //!   application     Work: reads, own writes, exact read set and write set

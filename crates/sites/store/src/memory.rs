@@ -120,7 +120,7 @@ impl Reads for MemorySnapshot {
             return Ok(());
         }
         let to = range.to.clone().map_or(Bound::Unbounded, Bound::Excluded);
-        // One item at a time, so that nobody waits for `visit`.
+        // One item at a time, so that no thread waits for `visit`.
         let mut from = Bound::Included(range.from.clone());
         loop {
             let inner = self.memory.inner();

@@ -76,7 +76,7 @@ pub use watch::Watch;
 /// Snapshots that may be open at once, unless told otherwise.
 const SNAPSHOTS_MAX: usize = 16;
 
-/// A server that does not answer for so long is away, unless its URL says otherwise (`connect_timeout`).
+/// A server that does not answer for so long is away, unless its URL sets another time (`connect_timeout`).
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the server is, and how much of it may be used.

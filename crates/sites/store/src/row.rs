@@ -1,7 +1,7 @@
 //! An item as it stands in a file: sealed, so that a changed bit is never taken for a value.
 //!
 //! A site computes with what it reads and sends the result to all sites, and certification compares versions, not what was
-//! read. So one changed value would soon be everybody's. Pages have checksums too ([`crate::checked`]), for what lies on the disk;
+//! read. So one changed value would soon be at all sites. Pages have checksums too ([`crate::checked`]), for what lies on the disk;
 //! these hold from the moment an item is written to the moment it is read, whatever lies between.
 //!
 //! ```text

@@ -80,7 +80,7 @@ pub trait StoreSnapshot: Reads + Send {
 
 /// A prefix of the commit order. One thread applies; any number read.
 ///
-/// Object-safe: a site holds an `Arc<dyn Store>` of whichever engine it was told to use.
+/// Object-safe: a site holds an `Arc<dyn Store>` of whichever engine its settings name.
 pub trait Store: Send + Sync {
     /// The last version applied: after opening, replay the log from the next one.
     fn applied(&self) -> Version;

@@ -1,7 +1,7 @@
 //! State transfer: a snapshot goes to an empty store in pieces of bounded size.
 //!
-//! A site that joins may lack more than its cluster's log still has. It gets a snapshot of somebody's store, then the
-//! log from there. The pieces come from one snapshot, so the sender goes on applying meanwhile; the receiver's store is
+//! A site that joins may lack more than its cluster's log still has. It gets a snapshot of another's store, then the
+//! log from there. The pieces come from one snapshot, so the sender continues applying meanwhile; the receiver's store is
 //! unusable until the last piece, and says so if it is opened in between.
 
 use core::ops::ControlFlow;
@@ -45,7 +45,7 @@ impl<S: AsRef<dyn StoreSnapshot>> Export<S> {
         Self { snapshot, bytes, number: 0, from: Some(Key::new([])), read_ahead: None }
     }
 
-    /// Goes on with piece `number`, behind the last key before it; the first piece follows no key.
+    /// Continues with piece `number`, behind the last key before it; the first piece follows no key.
     pub fn seek(&mut self, number: u32, after: &Key) {
         let from = if number == 0 { Key::new([]) } else { successor(after.as_bytes()) };
         (self.number, self.from, self.read_ahead) = (number, Some(from), None);

@@ -95,20 +95,20 @@ pub enum LogEntry {
     },
     /// The promise to take nothing from eras below that of this configuration, which its certifier's cluster is about to begin.
     Fence(Configuration),
-    /// The same where there is a [witness](crate::witness): passed over if the count of takeovers has been come to, or was promised to another cluster. What it
+    /// The same where there is a [witness](crate::witness): skipped if the count of takeovers has been reached, or was promised to another cluster. What it
     /// means is in the log, and not in the settings of who reads it: a database may get a witness later.
     WitnessedFence(Configuration),
-    /// Versions above `keep` never were: this cluster was declared lost, and the others went on without them.
+    /// Versions above `keep` never were: this cluster was declared lost, and the others continued without them.
     Discard {
-        /// The era of those who went on.
+        /// The era of those who continued.
         era: Era,
         /// The last version both histories share.
         keep: Version,
     },
-    /// The history up to here is that of those who went on, and what it left behind is in a copy of a store: this cluster was declared lost, and lacks
-    /// what nobody keeps any more.
+    /// The history up to here is that of those who continued, and what it left behind is in a copy of a store: this cluster was declared lost, and lacks
+    /// what no other keeps any more.
     Adopt {
-        /// The era of those who went on.
+        /// The era of those who continued.
         era: Era,
         /// What they had come to.
         past: Past,

@@ -44,7 +44,7 @@ impl fmt::Debug for Key {
 
 /// An item's value: bytes, up to [`VALUE_BYTES_MAX`] of them, or a counter. Cheap to clone.
 ///
-/// Its form says which, so that bytes that somebody put are never taken for a counter, whatever they are:
+/// Its form says which, so that bytes that a client put are never taken for a counter, whatever they are:
 ///
 /// ```text
 ///   kind u8       content

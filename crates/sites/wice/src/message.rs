@@ -38,7 +38,7 @@ pub enum AbortReason {
     TooOld,
     /// Too many versions are not stable yet: a cluster is behind, or cut off.
     Behind,
-    /// It had read what was lost with a delegate or a cluster, before anybody was told of it.
+    /// It had read what was lost with a delegate or a cluster, before a client received any of it.
     Void,
 }
 
@@ -60,7 +60,7 @@ pub enum Message {
         /// The transaction.
         transaction: Transaction,
     },
-    /// Certifier to initiator: no. (Yes is told by the stream.)
+    /// Certifier to initiator: no. (Yes comes by the stream.)
     Abort {
         /// The reign that was asked.
         reign: CertifierTerm,

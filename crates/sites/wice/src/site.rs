@@ -23,7 +23,7 @@
 //! | `delivery` | what the log commits |
 //! | `streams` | what other clusters are sent, and what is stable |
 //! | `eras` | clusters lost, returning, admitted; the certifier moved |
-//! | `adopting` | a cluster that lacks what nobody keeps any more |
+//! | `adopting` | a cluster that lacks what no other keeps any more |
 //! | `settings` | what bounds all of it, and how much of that it takes |
 
 mod adopting;
@@ -197,7 +197,7 @@ pub struct Site {
 
 /// Eras kept to compare histories by: a site that returns after more of them must copy a store.
 const ERAS_KEPT: usize = 64;
-/// Of which others are told the last.
+/// How many of these, the last, others receive.
 const ERAS_TOLD: usize = 8;
 /// Cuts of the past that are remembered; snapshots from before are void.
 const CUTS_KEPT: usize = 16;

@@ -63,7 +63,7 @@ pub struct Register {
 }
 
 impl Register {
-    /// One that knows that nobody can continue from an era with fewer takeovers. 0 for a database that begins.
+    /// One that knows that no cluster can continue from an era with fewer takeovers. 0 for a database that begins.
     #[must_use]
     pub const fn beginning(floor: u32) -> Self {
         Self { floor, granted: None }
@@ -81,7 +81,7 @@ impl Register {
         self.granted
     }
 
-    /// Grants a declaration, or has granted it before. It must be durable before anybody is told.
+    /// Grants a declaration, or has granted it before. It must be durable before it is answered.
     ///
     /// # Errors
     /// Why not.

@@ -101,7 +101,7 @@ fn granted(takeovers: u32, by: ClusterId, lost: ClusterId) -> Command {
     Command::Granted(Declaration { takeovers, by, lost: ClusterSet::default().with(lost) })
 }
 
-/// Each renewal without success counted up in the certifier's log; so it came to a count that another had gone on beyond.
+/// Each renewal without success counted up in the certifier's log; so it came to a count that another had passed.
 #[test]
 fn renewal_counts_only_with_all_live_promises() {
     let mut certifier = Delegate::of(A, 2);
@@ -139,7 +139,7 @@ fn who_has_gone_on_alone_promises_no_renewal_of_that_count() {
     assert_eq!((certifier.count(), other.count()), (0, 1));
 }
 
-/// B has gone on alone with a grant that the witness has forgotten, and A, which does not hear of it, renews again and again.
+/// B has continued alone with a grant that the witness has forgotten, and A, which does not hear of it, renews again and again.
 #[test]
 fn failed_renewals_never_reach_next_register_count() {
     let (mut in_vain, mut alone) = (Delegate::of(A, 2), Delegate::of(B, 2));
@@ -275,7 +275,7 @@ fn who_renews_keeps_its_office_until_the_era_has_begun() {
     assert!(!certifier.site.wants_another_term());
 }
 
-/// A declared C lost; B, which had not heard so, was told that A is lost, and then delivered A's era: in B's era C counted as live again, and nobody had admitted it.
+/// A declared C lost; B, which had not heard so, was asked to declare A lost, and then delivered A's era: in B's era C counted as live again, though not admitted.
 #[test]
 fn lost_cluster_not_revived_by_earlier_takeover() {
     let lost = |cluster| Command::DeclareLost(ClusterSet::default().with(cluster));

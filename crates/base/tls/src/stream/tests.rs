@@ -11,7 +11,7 @@ use crate::{Authority, Callers, Identity, Lifetime, TlsFiles};
 
 type Pipe = Rc<RefCell<VecDeque<u8>>>;
 
-/// One end of a connection in memory. It takes at most `room` bytes, until somebody reads.
+/// One end of a connection in memory. It takes at most `room` bytes, until the other end reads.
 struct End {
     input: Pipe,
     output: Pipe,

@@ -44,7 +44,7 @@ layouts! {
         through: U64,
         /// The first position that follows.
         next: U64,
-        /// All below is told to somebody.
+        /// All below is released to traders.
         told: U64,
         /// Which stream it is.
         stream: U64,

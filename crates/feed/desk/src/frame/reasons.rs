@@ -1,4 +1,4 @@
-//! Why a server does not do what somebody wants.
+//! Why a server does not do what a trader wants.
 
 use pares_types::coded;
 

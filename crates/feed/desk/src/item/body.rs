@@ -26,7 +26,7 @@ pub enum ItemBody<'a> {
     },
     /// A wish for a quote.
     QuoteRequest {
-        /// Of whom; 0: of anybody.
+        /// Of whom; 0: of any trader.
         to: TraderId,
         /// In what.
         instrument: InstrumentId,

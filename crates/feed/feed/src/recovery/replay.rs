@@ -63,7 +63,7 @@ impl Subscription {
         goes_on
     }
 
-    /// A replayer does not send the rest of a session. If another one is on, nobody keeps it: the program goes on with that.
+    /// A replayer does not send the rest of a session. If another one is on, no replayer keeps it: the program continues with that one.
     fn replay_refused(
         &mut self,
         said: Said<'_>,
@@ -74,7 +74,7 @@ impl Subscription {
         let is_rejected = matches!(said, Said::Rejected(_));
         let is_first = !self.of.lines && self.receiver.as_ref().is_some_and(|ours| ours.next() == 1);
         if is_first && is_rejected && self.recovery.note_beheaded(session) >= self.of.replayers {
-            // Nobody has its beginning any more: of this session a snapshot will do.
+            // No replayer has its beginning any more: of this session a snapshot will do.
             self.receiver = Some(Receiver::searching(session));
         }
         let later = self.recovery.head.filter(|(latest, _)| is_rejected && *latest > session);

@@ -46,11 +46,11 @@ pub(super) struct Transfer {
     pub(super) pace: TransferPace,
 }
 
-/// How much of the market somebody was shown.
+/// How much of the market a trader was shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ShownBy {
     pub(super) books: ShownCursor,
-    /// Up to which change of states it was told those that are not current, and those that are.
+    /// Up to which change of states it was sent those that are not current, and those that are.
     pub(super) warned: u64,
     pub(super) told: u64,
 }
@@ -222,7 +222,7 @@ pub(super) struct Connections<S: Dial> {
     count_max: usize,
     ready: Vec<Ready>,
     scratch: Box<[u8]>,
-    /// Whether somebody may wait to be accepted.
+    /// Whether a connection may wait to be accepted.
     is_wanted: bool,
     /// Whether a connection became writable.
     is_writable: bool,
@@ -289,7 +289,7 @@ impl<S: Dial> Connections<S> {
                         }
                     }
                 }
-                // The next event says when there is somebody again.
+                // The next event says when there is a connection again.
                 Err(error) if is_not_now(&error) => self.is_wanted = false,
                 // No descriptors, or who wanted to connect is gone: tried again in the next turn.
                 Err(_) => return,

@@ -1,4 +1,4 @@
-//! The stream as a server keeps it: from submissions to what is told.
+//! The stream as a server keeps it: from submissions to what traders receive.
 
 use pares_config::DurabilitySetting;
 use pares_desk::blocks::{BatchBuilder, BatchRing, Follows, RING_BYTES_MAX, StreamBatch};
@@ -40,7 +40,7 @@ pub(super) struct Keeper<W: World> {
     submissions: Submissions<W>,
     peers: Vec<Tail<W>>,
     ring: BatchRing,
-    /// The same as texts, once somebody reads them.
+    /// The same as texts, once a trader reads them.
     texts: Option<BatchRing>,
     /// What was encoded last, for the group.
     cast: Option<StreamBatch>,
@@ -65,7 +65,7 @@ pub(super) enum Taken {
 /// What a server remembers from turn to turn.
 #[derive(Debug, Default)]
 struct SoFar {
-    /// Whether the window has gone on without this server.
+    /// Whether the window has continued without this server.
     is_behind: bool,
     /// Turns in which the bytes of what is decided were missing.
     missing: u32,
@@ -73,7 +73,7 @@ struct SoFar {
     is_out_of_room: bool,
     /// Whether anything was appended since the last publishing.
     appended: bool,
-    /// Once all below that position is told, submissions up to that sequence are released.
+    /// Once all below that position is released to traders, submissions up to that sequence are released.
     releasing: Option<(Position, u64)>,
 }
 
@@ -322,7 +322,7 @@ impl<W: World> Keeper<W> {
         Ok(has_more)
     }
 
-    /// Lets go of what was submitted here and is told: nobody needs its bytes from here any more.
+    /// Lets go of what was submitted here and traders may receive: no server needs its bytes from here any more.
     fn release(&mut self) {
         let (next, through) = (self.stream.next(), self.stream.through(GatewayId(self.server)));
         let (position, ordered) = *self.so_far.releasing.get_or_insert((next, through));
@@ -341,7 +341,7 @@ impl<W: World> Keeper<W> {
         Ok(builder.finish())
     }
 
-    /// All below is told.
+    /// All below is released to traders.
     pub(super) fn told(&self) -> Position {
         Position(self.ring.next())
     }
@@ -356,7 +356,7 @@ impl<W: World> Keeper<W> {
         Packing::new(self.session, self.ring.next()).take().to_vec()
     }
 
-    /// Somebody reads texts from now on.
+    /// A trader reads texts from now on.
     pub(super) fn serve_web(&mut self, is_web: bool) {
         if is_web && self.texts.is_none() {
             self.texts = Some(BatchRing::new(self.ring.next(), RING_BYTES_MAX));

@@ -30,7 +30,7 @@ const STAGGER_NS: u64 = 3_000_000;
 /// Between two tries to submit a report, nanoseconds.
 const AGAIN_NS: u64 = 500_000;
 
-/// A book in the forms in which it is told. JSON is made when the first asks for it: where nobody does, a change costs a frame alone.
+/// A book in the forms in which it is sent. JSON is made when the first asks for it: where none does, a change costs a frame alone.
 #[derive(Clone, Debug)]
 pub(super) struct Forms {
     view: BookView,
@@ -156,7 +156,7 @@ pub(super) struct Copies {
 }
 
 impl<W: World, S: Dial> MemberServer<W, S> {
-    /// Where copies of a shard's reports go on after those in the stream.
+    /// Where copies of a shard's reports continue after those in the stream.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -194,7 +194,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         TAKEN_MAX
     }
 
-    /// Encodes changed books, if a batch is due. Says whether somebody is to be told.
+    /// Encodes changed books, if a batch is due. Says whether there is something to send.
     pub(super) fn encode_market(&mut self) -> bool {
         let states = self.market.states_told;
         let changed = self.market.encode() || states != self.states_seen;

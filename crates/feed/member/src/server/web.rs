@@ -1,6 +1,6 @@
-//! What WebSocket traders are told, as JSON in frames of RFC 6455, encoded once for all of them.
+//! What WebSocket traders receive, as JSON in frames of RFC 6455, encoded once for all of them.
 //!
-//! What a server sends is not masked, so the bytes of a frame are the same for everybody, as those of a packet are.
+//! What a server sends is not masked, so the bytes of a frame are the same for all traders, as those of a packet are.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ pub(super) fn feed_state(shard: u16, state: MarketState) -> String {
     json!({ "type": "feed", "shard": shard, "state": state.word() }).to_string()
 }
 
-/// The server is there; all below was told.
+/// The server is there; all below was sent.
 pub(super) fn alive(told: u64) -> String {
     json!({ "type": "alive", "told": told }).to_string()
 }

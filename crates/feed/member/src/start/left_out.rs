@@ -1,7 +1,7 @@
 //! Servers whose stream could not be opened while all others were started: the note `left-out-S`.
 //!
-//! The others go on without it, from the last position that any of them has. What its log has from there on was told to nobody, or the start would
-//! have been refused; and something else stands there by the time the log can be opened again.
+//! The others continue without it, from the last position that any of them has. No trader has received what its log has from there on, or the
+//! start would have been refused; and something else stands there by the time the log can be opened again.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::config::MemberConfig;
 use crate::notes;
 use crate::server::logs;
 
-/// Notes whose stream could not be opened at this start, which goes on at `next`: from there on that log has something else, or nothing. All others
+/// Notes whose stream could not be opened at this start, which continues at `next`: from there on that log has something else, or nothing. All others
 /// were compared with each other.
 pub(super) fn note<W: World>(world: &W, left_out: &[bool], next: Position) -> std::io::Result<()> {
     for (server, &is_left_out) in (0..).zip(left_out) {
@@ -28,7 +28,7 @@ pub(super) fn note<W: World>(world: &W, left_out: &[bool], next: Position) -> st
     Ok(())
 }
 
-/// Where a start went on that left the server out, the first since its log was compared with the others.
+/// Where a start continued that left the server out, the first since its log was compared with the others.
 fn first_left_out(world: &impl World, server: u16) -> Option<Position> {
     notes::read(world, &file(server)).map(Position)
 }

@@ -15,11 +15,11 @@ const BOOT: &str = "boot";
 pub(super) enum End {
     /// It is there.
     Whole,
-    /// Power may have taken what was not told.
+    /// Power may have taken what was not released.
     Untold,
-    /// Power may have taken what was told.
+    /// Power may have taken what was released.
     InDoubt,
-    /// What was told is not there.
+    /// What was released is not there.
     Lost,
 }
 
@@ -66,7 +66,7 @@ fn number_of(boot: u128) -> u64 {
 /// Notes that all that was written is on disks. Only for who started the servers, after all ended and their logs were synced.
 ///
 /// # Errors
-/// As the system says: then the end of the logs is in doubt if the host is started anew before the next start.
+/// As the system says: then the end of the logs is in doubt if the host is started again before the next start.
 pub fn end(world: &impl World) -> std::io::Result<()> {
     world.remove_file(Path::new(BOOT))?;
     world.sync_dir(Path::new(""))

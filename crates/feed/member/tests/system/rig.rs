@@ -45,14 +45,14 @@ impl Rig {
         rig
     }
 
-    /// A system of one server, and the market it is told of.
+    /// A system of one server, and the market it receives.
     pub(crate) fn with_market(config: MemberConfig) -> (Self, SyncSender<MarketNews>) {
         let (market, handed) = handing(16);
         let sources = Sources { market: Some(handed), ..Sources::default() };
         (Self::with_sources(config, sources), market)
     }
 
-    /// A system of one server, and what that is told from outside.
+    /// A system of one server, and what that receives from outside.
     pub(crate) fn with_sources(config: MemberConfig, sources: Sources) -> Self {
         let mut rig = Self::idle(config);
         rig.start_with(0, sources);
@@ -150,7 +150,7 @@ impl Drop for Rig {
     }
 }
 
-/// A trader that notes all it is told.
+/// A trader that notes all it receives.
 pub(crate) struct Follower {
     pub(crate) client: TraderClient,
     /// Each position: its name, and whether it is a repeat.

@@ -1,7 +1,7 @@
-//! How a publisher finds where to go on.
+//! How a publisher finds where to continue.
 //!
 //! ```text
-//!  own log:   ... state ... messages ... | torn or lost           a damaged one is made anew
+//!  own log:   ... state ... messages ... | torn or lost           a damaged one is rebuilt
 //!                   |
 //!                   +--> record from there on --> the same messages again, up to what the log holds --> the next ones
 //! ```
@@ -38,10 +38,10 @@ struct Begun {
     places: Places,
 }
 
-/// Opens the log, and finds where to go on in every shard.
+/// Opens the log, and finds where to continue in every shard.
 ///
 /// # Errors
-/// If the log cannot be written, or the record does not reach back to where a shard must go on.
+/// If the log cannot be written, or the record does not reach back to where a shard must continue.
 pub(super) fn recover<W: World>(
     world: &W,
     id: PublisherId,
@@ -96,7 +96,7 @@ pub(super) fn bytes_max(config: &SystemConfig) -> usize {
     payload_bytes_max(config.segment_mib << 20) - HEAD_BYTES
 }
 
-/// The publisher's log, whole, and what it holds; one that is damaged or contradicts itself is made anew, empty.
+/// The publisher's log, whole, and what it holds; one that is damaged or contradicts itself is made again, empty.
 fn whole_log<W: World>(
     world: &W,
     id: PublisherId,
@@ -171,7 +171,7 @@ pub(super) fn append_state(
     Ok(begins)
 }
 
-/// Checks that the record reaches back to where each shard goes on.
+/// Checks that the record reaches back to where each shard continues.
 fn check_reach<W: World>(
     world: &W,
     config: &SystemConfig,
@@ -192,7 +192,7 @@ fn check_reach<W: World>(
     )))
 }
 
-/// The committed stream, from where all shards can go on.
+/// The committed stream, from where all shards can continue.
 fn stream<W: World>(
     world: &W,
     config: &SystemConfig,

@@ -194,7 +194,7 @@ impl<S: Sockets> Clients<S> {
         failed + silent + crowded
     }
 
-    /// Everybody who is connected.
+    /// All clients that are connected.
     pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Client<S::Stream>> {
         self.slots.iter_mut().flatten()
     }

@@ -22,7 +22,7 @@ pub(super) struct ShardTape {
     /// Whether the source has all there is.
     is_up_to_date: bool,
     is_making: bool,
-    /// Whether anybody waits for a snapshot.
+    /// Whether a client waits for a snapshot.
     pub(super) is_wanted: bool,
     /// The last one, and when it was made.
     snapshot: Option<(Arc<FeedSnapshot>, u64)>,
@@ -50,7 +50,7 @@ impl ShardTape {
         self.snapshot.as_ref().map(|(snapshot, _)| Arc::clone(snapshot))
     }
 
-    /// Goes on with the books, or with the snapshot that somebody waits for. Says whether anything was done, and whether a snapshot was finished.
+    /// Continues the books, or the snapshot that a client waits for. Says whether anything was done, and whether a snapshot was finished.
     pub(super) fn step(
         &mut self,
         store: impl FnOnce(&Tape, &mut dyn FnMut(&mut dyn SessionStore)),
@@ -69,7 +69,7 @@ impl ShardTape {
             store(&self.tape, &mut |store| followed = Some(source.follow(store, FOLLOWED_MAX)));
             // While the log cannot be opened there is nothing to follow.
             let Some(followed) = followed else { return (false, false) };
-            // What cannot be read is read again once the log is made anew.
+            // What cannot be read is read again once the log is rebuilt.
             self.is_up_to_date = followed.unwrap_or(true);
             return (followed.is_ok(), false);
         }

@@ -33,7 +33,7 @@ impl Write for Full {
     }
 }
 
-/// Sockets at which somebody connects each time one is asked for.
+/// Sockets at which a client connects each time one is asked for.
 pub(super) struct Crowd;
 
 impl Sockets for Crowd {

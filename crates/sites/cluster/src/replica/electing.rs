@@ -1,19 +1,19 @@
 //! When a member stands for election.
 //!
-//! A delegate that says nothing may be slow, so silence is waited out, for a time that is drawn anew each time. A delegate whose connection has ended is most likely dead, and its
+//! A delegate that says nothing may be slow, so silence is waited out, for a time that is drawn each time. A delegate whose connection has ended is most likely dead, and its
 //! place is taken at once. It is safe for the reason for which every election is: a vote is durable, one a term. It is calm because it is asked for first: who still
 //! hears the delegate says no, so a connection that ends though both ends live changes nothing.
 //!
 //! Who has committed entries left to hand out does not stand before it has done so: its owner could not certify yet, and another's may.
 //!
-//! Nobody draws a time there. All who lost the delegate did so at one moment, so they stand one after the other, by their numbers, far enough apart for an election between two.
+//! Members draw no time there. All who lost the delegate did so at one moment, so they stand one after the other, by their numbers, far enough apart for an election between two.
 
 use raft::StateRole;
 
 use super::{Replica, number};
 use crate::journal::Journal;
 
-/// Ticks between two members that stand for election because their delegate is gone: an election, two syncs among it, takes less on most disks. If not, nobody is elected that time.
+/// Ticks between two members that stand for election because their delegate is gone: an election, two syncs among it, takes less on most disks. If not, no member is elected that time.
 const APART_TICKS: u64 = 3;
 /// So often a member stands so before it draws its times again.
 const HURRIES_MAX: u32 = 3;

@@ -78,7 +78,7 @@ impl<J: Journal> Replica<J> {
         lacks || message.term < raft.term
     }
 
-    /// Who was told that it lacks something may have taken a copy since, or not have heard it: Raft waits for a word of it for ever.
+    /// A member that was sent word of what it lacks may have taken a copy since, or missed that word: Raft waits for its answer for ever.
     pub(super) fn look_after_those_who_lack(&mut self) {
         self.looked_ago_ticks += 1;
         if self.node.raft.state != StateRole::Leader || self.looked_ago_ticks < self.config.copy_ticks {

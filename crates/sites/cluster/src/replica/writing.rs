@@ -68,7 +68,7 @@ impl<J: Journal> Replica<J> {
         Ok(())
     }
 
-    /// Writes the new base, and the hard state anew because the old one's record may go; both must be durable before anything goes.
+    /// Writes the new base, and the hard state again because the old one's record may go; both must be durable before anything goes.
     /// Returns the place of the base.
     pub(super) fn write_compaction(&mut self) -> Result<Option<Place>, LogError> {
         let index = self.compact_to;

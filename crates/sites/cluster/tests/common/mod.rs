@@ -15,7 +15,7 @@ pub(crate) trait Rig {
     /// The site's state as it is now outlives a kill.
     fn save(&mut self, member: u8);
     fn start(&mut self, member: u8);
-    /// It neither hears anybody nor is heard.
+    /// It neither receives messages nor sends any.
     fn cut_off(&mut self, member: u8);
     fn heal(&mut self);
 }

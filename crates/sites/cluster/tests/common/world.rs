@@ -148,7 +148,7 @@ impl World {
         state.disk.crash(keep);
     }
 
-    /// The others are told that the connection to a member has ended, which is down or is not.
+    /// Reports to the others that the connection to a member has ended, whether that is down or not.
     pub(crate) fn hang_up(&mut self, member: u8) {
         for other in (0..self.members.len() as u8).filter(|other| *other != member) {
             if self.is_up(other) {
@@ -167,7 +167,7 @@ impl World {
         self.copy(member, 0);
     }
 
-    /// Somebody who has it gives a member the state of place `at_least` or later; the log continues from there. False if nobody has it now.
+    /// A site that has it gives a member the state of place `at_least` or later; the log continues from there. False if none has it now.
     fn copy(&mut self, member: u8, at_least: u64) -> bool {
         let has =
             |other: &u8| self.is_up(*other) && self.site(*other).applied >= at_least && *other != member;
@@ -310,7 +310,7 @@ impl World {
         }
     }
 
-    /// Everybody is given the same entry at the same place, and a term has one delegate.
+    /// All sites get the same entry at the same place, and a term has one delegate.
     fn check(&mut self, member: u8, before: usize) {
         let (index, term) = self.log(member).handed_out();
         let first = *self.terms.entry(index).or_insert(term);

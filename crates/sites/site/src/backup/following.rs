@@ -3,7 +3,7 @@
 //! Sites note nothing of who follows: the next question may go to another site, or be asked tomorrow. A site keeps the last 262,144 versions, or 128 MiB
 //! of them; who was away for longer begins with another copy.
 //!
-//! A log without a copy that it continues from restores nothing, and is content for ever. So it is gone on with only if a copy lies in the unbroken run of logs
+//! A log without a copy that it continues from restores nothing, and is content for ever. So it is continued only if a copy lies in the unbroken run of logs
 //! that ends with it; otherwise its taker died before the copy was whole, and it is set aside. A file gets its end before the next one has its name:
 //! a crash in between leaves a log that has ended, which is whole. Only what can have been half written is cut; a damaged log is kept under another name.
 
@@ -27,7 +27,7 @@ use crate::protocol::Ask;
 const FILE_BYTES: u64 = 64 << 20;
 const LOCK: &str = "following";
 
-/// A log of versions that continues, in a directory that nobody else follows into.
+/// A log of versions that continues, in a directory that no other process follows into.
 pub struct Following {
     folder: BackupFolder,
     identity: String,
@@ -40,7 +40,7 @@ pub struct Following {
 impl Following {
     /// Continues where the last log in `folder` ends that can be restored from a copy; none if there is none, and a copy is to be taken.
     ///
-    /// Later logs are set aside: they are given names that end in `.aside`, which nothing reads. A log that is damaged is kept as `.damaged-N`, and gone on with
+    /// Later logs are set aside: they are given names that end in `.aside`, which nothing reads. A log that is damaged is kept as `.damaged-N`, and continued
     /// behind its last whole version. A copy that is found unusable is kept as `.damaged-N`, and does not count. `found` hears of each, and of the copy that counts.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Following {
     }
 
     /// Begins behind a copy of the database `identity`, which says of itself `stored`; the site's answer had come at `taken_ms`. A site that is behind others may give a
-    /// copy of a version that was followed before: the whole records of that are gone on with. `damaged` hears of a log that is not whole, which is kept as with [`Following::resume`].
+    /// copy of a version that was followed before: the whole records of that are continued. `damaged` hears of a log that is not whole, which is kept as with [`Following::resume`].
     ///
     /// # Errors
     /// [`BackupError::Another`] if these are of another history than the copy; if the file cannot be made, or another follows into this directory.

@@ -31,7 +31,7 @@ impl BackupConnection {
     /// Connects to the site behind that door.
     ///
     /// # Errors
-    /// [`BackupError::Broken`] if there is nobody.
+    /// [`BackupError::Broken`] if there is no site.
     pub fn connect(door: &Door) -> Result<Self, BackupError> {
         let site = door.address().to_string();
         let broken = |source| BackupError::Broken { site: site.clone(), source };

@@ -1,6 +1,6 @@
 //! Whether a copy can be what following counts on.
 //!
-//! A name says nothing of what a file holds: a log is gone on with for months whose only copy is empty, and that shows when it is to be restored. To read all of a long copy at
+//! A name says nothing of what a file holds: a log is continued for months whose only copy is empty, and that shows when it is to be restored. To read all of a long copy at
 //! each beginning takes as long as to take it. So a short one is read, and of a long one what goes wrong most: its head, whose checksum is its own, and its end, which only a
 //! copy has that came whole. What was looked at is said; `pares site backup verify` reads the rest.
 
@@ -25,7 +25,7 @@ pub enum Finding {
     Log(DamagedLog),
     /// A copy is unusable.
     Base(UnusableBase),
-    /// A copy that is gone on from.
+    /// A copy that is continued.
     Sound(SoundBase),
 }
 

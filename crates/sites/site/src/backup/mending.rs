@@ -1,12 +1,12 @@
-//! Logs that cannot be gone on with as they are, under other names.
+//! Logs that cannot be continued as they are, under other names.
 //!
-//! The bytes behind damage in a log may be all that is left of these versions, for sites let go of them. Cut off, it is gone; gone on with, it is read by nobody. So the file
+//! The bytes behind damage in a log may be all that is left of these versions, for sites let go of them. Cut off, they are gone; kept in the log, no restore reads them. So the file
 //! is kept whole under another name, and a file of the whole records before the damage takes its place.
 //!
 //! ```text
 //!   log, damaged --(1)--> .mending: the whole records --(2)--> .damaged-N: all of it --(3)--> .mending becomes the log
 //! ```
-//! A crash before (3) leaves the log as it was. Then all is done again: `.mending` is written anew, and a `.damaged-N` that has the same bytes is taken for the one of step 2.
+//! A crash before (3) leaves the log as it was. Then all is done again: `.mending` is written again, and a `.damaged-N` that has the same bytes is taken for the one of step 2.
 //! Where the file system has no links, step 2 writes `.keeping` and renames it: what has the name `.damaged-N` is whole.
 
 use std::fs::{self, File};
@@ -17,18 +17,18 @@ use pares_wice::Version;
 
 use super::{BackupError, folder};
 
-/// A log that was found damaged, and is gone on with before the damage.
+/// A log that was found damaged, and is continued before the damage.
 #[derive(Debug)]
 pub struct DamagedLog {
     /// How it is damaged.
     pub why: BackupError,
     /// Where all of it is kept.
     pub kept: PathBuf,
-    /// The version behind which it is gone on with: sites are asked for what follows.
+    /// The version behind which it is continued: sites are asked for what follows.
     pub last: Version,
 }
 
-/// Nothing reads that log from now on; it is there, if somebody has its copy elsewhere.
+/// Nothing reads that log from now on; it is kept, in case an operator has its copy elsewhere.
 pub(super) fn set_aside(path: &Path) -> Result<(), BackupError> {
     let aside = path.with_added_extension("aside");
     fs::rename(path, &aside).map_err(|source| BackupError::io(path, source))?;

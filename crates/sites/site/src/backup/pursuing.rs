@@ -27,7 +27,7 @@ const SAID_AGAIN: Duration = Duration::from_secs(600);
 const _: () = assert!(SILENT.as_secs() < STILL.as_secs(), "silence is reported before mere rest");
 const _: () = assert!(STILL.as_secs() < SAID_AGAIN.as_secs(), "the first report comes sooner than the next");
 
-/// That following stands still.
+/// That following stalls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupStall {
     /// The last version that was taken.
@@ -41,15 +41,15 @@ pub struct BackupStall {
 /// What has to be said of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StallEvent {
-    /// It stands still, or does so yet.
+    /// It stalls, or still does.
     Stands(BackupStall),
-    /// It has said that it stands still, and goes on.
+    /// It has reported a stall, and continues.
     GoesOn(Version),
 }
 
 /// How following has ended.
 pub enum Followed {
-    /// As it was told to.
+    /// As `is_over` said.
     Stopped(Following),
     /// No site that answers keeps what comes next.
     Gone(Following),
@@ -57,7 +57,7 @@ pub enum Followed {
 
 impl Following {
     /// Takes versions of the sites behind these doors, of which there must be one, until `is_over` says so, which hears of the last version before each question.
-    /// `still` hears when it stands still, now and then, and when it goes on.
+    /// `still` receives a stall, now and then again, and when following continues.
     ///
     /// # Errors
     /// As [`Following::take`], but for what may pass: then another site is asked.

@@ -51,7 +51,7 @@ impl BackupRun {
         Self { behind: base.version, last: base.version, base: Some(base.version), has_log: false }
     }
 
-    /// Takes what goes on from it; whether that does.
+    /// Takes `next` in if that continues this run; says whether it does.
     fn join(&mut self, next: Self) -> bool {
         assert!(self.behind <= next.behind, "runs are joined in their order");
         let joins = next.behind <= self.last;
@@ -80,7 +80,7 @@ pub(super) fn runs(bases: &[CopyFacts], logs: &[LogFacts]) -> Vec<BackupRun> {
     runs
 }
 
-/// What is wrong with runs: sentences, none if every log goes on from all that there is before it, and can be restored.
+/// What is wrong with runs: sentences, none if every log continues all that there is before it, and can be restored.
 pub(super) fn faults(runs: &[BackupRun]) -> Vec<String> {
     let gaps = runs.windows(2).filter(|two| two[1].has_log).map(|two| {
         let (last, next) = (two[0].last, two[1].behind);

@@ -296,7 +296,7 @@ enum LogRead {
     All,
     /// What comes next is beyond what is wanted.
     Enough,
-    /// Versions are missing before the next log, which begins behind that one: somebody was away for too long, or a file is gone.
+    /// Versions are missing before the next log, which begins behind that one: the follower was away for too long, or a file is gone.
     Gap(Version),
 }
 

@@ -1,7 +1,7 @@
 //! Files of sealed records: nothing of what they hold can change, go or be added unseen.
 //!
 //! A checksum for each record finds what changed in it, and not that a whole record is gone, or stands elsewhere, or is another file's. So each
-//! checksum goes on from the one before, and a file that is whole ends with a record that says so.
+//! checksum continues the one before, and a file that is whole ends with a record that says so.
 //!
 //! ```text
 //!   file      | "PARESBAK" | form u32 | kind u8 | crc u32 | record | record | ... | end
@@ -50,7 +50,7 @@ impl SealedWriter {
         Ok(Self { file, path: path.to_owned(), crc, bytes: HEAD_BYTES as u64 })
     }
 
-    /// Cuts the file at `at`, up to where `crc` goes, and goes on there.
+    /// Cuts the file at `at`, up to where `crc` goes, and continues there.
     fn go_on(path: &Path, crc: u32, at: u64) -> Result<Self, BackupError> {
         assert!(at >= HEAD_BYTES as u64, "a file is gone on with behind its head");
         let io = |source| BackupError::io(path, source);
@@ -249,7 +249,7 @@ fn head(kind: u8) -> [u8; HEAD_BYTES - 4] {
     head
 }
 
-/// Whether a whole record begins somewhere in `bytes`: its checksum goes on from `before`, or from its own goes on that of the next.
+/// Whether a whole record begins somewhere in `bytes`: its checksum continues `before`, or that of the next continues its own.
 fn holds_a_record(bytes: &[u8], before: u32) -> bool {
     (0..bytes.len()).any(|at| {
         let Some((crc, is_next, behind)) = record_at(&bytes[at..], before) else { return false };
@@ -257,7 +257,7 @@ fn holds_a_record(bytes: &[u8], before: u32) -> bool {
     })
 }
 
-/// What would be a record at the beginning of `bytes`: its checksum, whether that goes on from `before`, and what lies behind.
+/// What would be a record at the beginning of `bytes`: its checksum, whether that continues `before`, and what lies behind.
 fn record_at(bytes: &[u8], before: u32) -> Option<(u32, bool, &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (crc, rest) = rest.split_first_chunk::<4>()?;

@@ -69,7 +69,7 @@ pub fn take(
     }
 }
 
-/// A copy that is being taken of one site, by questions and replies that somebody carries.
+/// A copy that is being taken of one site, by questions and replies that the caller carries.
 pub struct Copying {
     folder: BackupFolder,
     wanted: WantedPieces,

@@ -48,7 +48,7 @@ impl Point {
         Self { version: kept.entry.version, digest: kept.digest, at_ms: kept.at_ms }
     }
 
-    /// Whether the two may be the same: no digest that both know says otherwise.
+    /// Whether the two may be the same: no digest that both know differs.
     pub(super) fn agrees(&self, digest: Option<u64>) -> bool {
         self.digest.zip(digest).is_none_or(|(one, other)| one == other)
     }

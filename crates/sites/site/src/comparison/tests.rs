@@ -104,7 +104,7 @@ fn what_a_site_said_before_it_was_filled_anew_counts_no_more() {
     assert_eq!(behind.differing().count(), 0);
 }
 
-/// A late word of a version that is remembered is as true as a new one, and one of a version that is not is passed over.
+/// A late word of a version that is remembered is as true as a new one; one of a version that is not is skipped.
 #[test]
 fn lost_late_and_repeated_words_do_no_harm() {
     let mut sites = [site(1), site(1), site(1)];

@@ -104,7 +104,7 @@ impl SitesConfig {
         Ok(self.database_of(self.place(site)?))
     }
 
-    /// What somebody else's machine can reach needs proof of who speaks, unless the operator does without it.
+    /// What another machine can reach needs proof of who speaks, unless the operator does without it.
     fn check_exposure(&self) -> Result<(), String> {
         if self.plain && self.tls.is_some() {
             return Err("`tls` and `plain = true` exclude each other: remove one".into());

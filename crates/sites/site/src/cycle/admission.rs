@@ -2,7 +2,7 @@
 //!
 //! When a cluster is cut off nothing becomes stable, and whatever is taken waits: to take all, and to say nothing, fills the memory and tells a
 //! client the same as a dead site does. So a request is refused as soon as too much waits, before anything is done for it: a refusal is final, as far
-//! as this asking goes. And a client whose request was taken is told "not known yet" after a while; the request may be done all the same, and the
+//! as this asking goes. And a client whose request was taken receives "not known yet" after a while; the request may be done all the same, and the
 //! client learns what became of it by asking again under the same number, here or elsewhere.
 //!
 //! ```text
@@ -25,7 +25,7 @@ use crate::view::View;
 use crate::world::World;
 
 impl<W: World, A: Application> Cycle<W, A> {
-    /// What a client that has seen so much is told at once, if its request of so many bytes is not taken.
+    /// What a client that has seen so much receives at once, if its request of so many bytes is not taken.
     pub(super) fn refusal(
         &self,
         id: TransactionId,
@@ -58,7 +58,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         }))
     }
 
-    /// What is told of a request that was executed before.
+    /// The answer to a request that was executed before.
     fn told_before(&self, id: TransactionId) -> Result<Option<Answer>, StoreError> {
         Ok(match self.remembered_at(id, self.site.snapshot().version)? {
             Remembered::Nothing => None,
@@ -70,7 +70,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         })
     }
 
-    /// What a client is told whose request this site does not wait with until it has come to what the client has seen.
+    /// The refusal of a request with which this site does not wait until it has come to what its client has seen.
     fn refusal_of(&self, seen: Horizon) -> Option<Answer> {
         if !seen.is_of(self.database) {
             return Some(of_another_database());
@@ -174,7 +174,7 @@ mod tests {
         Ask::Execute(id, Horizon::default(), format!("add a/{sequence} 1").into_bytes())
     }
 
-    /// What a client is told who asks this, and waits longer than a site is patient.
+    /// What a client receives that asks this, and waits longer than a site is patient.
     fn told(machine: &Machine, site: &mut TestSite, sequence: u64) -> Option<Code> {
         machine.client_sent(&execute(sequence).to_bytes());
         machine.pass(site, 160);

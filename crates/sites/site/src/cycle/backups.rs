@@ -25,7 +25,7 @@ const VERSIONS_MAX: usize = 1_024;
 const VERSIONS_BYTES: usize = 256 << 10;
 
 impl<W: World, A: Application> Cycle<W, A> {
-    /// Continues with a copy, or begins one; what the asker is told instead.
+    /// Continues a copy, or begins one; otherwise returns the answer to the asker.
     pub(super) fn copy(
         &mut self,
         client: ClientId,

@@ -1,9 +1,9 @@
 //! Sites that leave their cluster, and lists of sites that differ meanwhile.
 //!
-//! Who counts is what the cluster's log says, so taking a name out of `sites.toml` alone takes no vote away: the cluster would go on waiting for
-//! one that nobody starts any more. An operator has it removed, at the delegate, as an entry of the log: while it is there, or after no `sites.toml`
-//! names it, since a named site is let in with an empty disk. The wrong one removed could cost the cluster its majority; so most of those that are
-//! left must be there, with their items.
+//! Who counts is what the cluster's log says, so taking a name out of `sites.toml` alone takes no vote away: the cluster would still wait for a site
+//! that no operator starts any more. An operator has it removed, at the delegate, as an entry of the log: while it is there, or after no
+//! `sites.toml` names it, since a named site is let in with an empty disk. The wrong one removed could cost the cluster its majority; so most of
+//! those that are left must be there, with their items.
 
 use std::collections::{BTreeMap, BTreeSet};
 

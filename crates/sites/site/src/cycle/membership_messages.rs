@@ -202,7 +202,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
     }
 
-    /// Whether the others have gone on without this cluster, as far as was heard.
+    /// Whether the others have continued without this cluster, as far as was heard.
     fn is_left_behind(&self) -> bool {
         let newest = self.heard.newest.unwrap_or(self.site.configuration());
         let newest =

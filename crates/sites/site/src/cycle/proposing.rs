@@ -1,7 +1,7 @@
 //! What the rules want in their cluster's log, in order.
 //!
 //! A log says no to a caller who may ask again: while its delegate hands over its office, and while too much is proposed and not committed. The rules cannot ask again, for
-//! what they propose they have installed, and go on from there; to end the process for that, as if the log were broken, hides how a site really ends, one that is being
+//! what they propose they have installed, and continue from there; to end the process for that, as if the log were broken, hides how a site really ends, one that is being
 //! removed above all. So what the log does not take now waits, and all that comes behind it. Either it is taken later, or the log says that the term is over, and it is lost as
 //! anything is that was proposed and not committed. It is no more than the rules hold anyway.
 
@@ -26,7 +26,7 @@ pub(super) struct Proposals {
     waiting: VecDeque<(Vec<u8>, Vec<LogEntry>)>,
     /// It has taken these, and not committed them.
     taken: VecDeque<(Vec<u8>, Vec<LogEntry>)>,
-    /// It will never take one of them, and goes on as it was: only another term helps.
+    /// The log will never take one of them, and continues as it was: only another term helps.
     refused: Option<ProposeError>,
 }
 
@@ -69,7 +69,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
     }
 
-    /// What it proposed is lost, and its office with it: the log will say so, and in which term somebody leads again.
+    /// What it proposed is lost, and its office with it: the log will say so, and in which term a member leads again.
     fn cannot_propose(&mut self, error: ProposeError) {
         self.proposals.waiting.clear();
         self.site.role(LogRole { term: Term(self.log.role().term), leads: false });
@@ -86,7 +86,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
     }
 
-    /// Where the rules cannot go on in this term: another site leads, or, where there is none, this one after a new start.
+    /// Where the rules cannot continue in this term: another site leads, or, where there is none, this one after a new start.
     pub(super) fn leave_office(&mut self) -> Result<(), ProcessError> {
         if let Some(error) = self.proposals.refused.take() {
             return Err(ProcessError::Refused(error));

@@ -1,6 +1,6 @@
 //! Reads of clients: taken here, answered by readers, told here.
 //!
-//! A site shows what is stable there, and others may be ahead of it. Who must see all that anybody was told before he asked cannot be helped by a lease: a cluster may have been
+//! A site shows what is stable there, and others may be ahead of it. A lease does not help a read that must see all that any client was answered before it: a cluster may have been
 //! declared lost, and not know it. What no cluster can do alone is to make a version stable. So such reads wait for an empty transaction of the site's own, the
 //! *barrier*, that is certified like every other after they have come: its version lies behind all that was answered until then, and once it is in this store, so is that.
 //!
@@ -48,7 +48,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.readers.take(of, request, Least { awaits: Awaits::Version(stable.max(seen.version)), until })
     }
 
-    /// Takes one that sees all that was answered to anybody until now.
+    /// Takes one that sees all that was answered to any client until now.
     ///
     /// # Errors
     /// The refusal.
@@ -92,7 +92,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(())
     }
 
-    /// Reads what came before the barrier, once that is in the store, and sends the next, if anybody waits for it.
+    /// Reads what came before the barrier, once that is in the store, and sends the next, if a read waits for it.
     fn go_on_with_barrier(&mut self) {
         if let Some(barrier) = &self.barrier {
             match barrier.verdict.try_recv() {

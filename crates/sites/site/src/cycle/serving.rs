@@ -149,7 +149,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(())
     }
 
-    /// Whether a request is not to be executed: it is no more open, or was executed before, and what came of it is told once it may be.
+    /// Whether a request is not to be executed: it is no longer open, or was executed before, and its outcome is answered once it may be.
     fn is_answered(&mut self, id: TransactionId) -> Result<bool, ProcessError> {
         let snapshot = self.site.snapshot();
         let remembered = self.remembered_at(id, snapshot.version)?;

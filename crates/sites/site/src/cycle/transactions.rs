@@ -1,7 +1,7 @@
 //! Transactions that were executed outside: at this site's SQL server, by its sessions; and [barriers](super::reading), which nobody executes.
 //!
 //! A request can be executed again, here or by the certifier's site; such a transaction cannot, since who executed it is a client's program. So it is submitted
-//! once, and what became of it is told as it is. It is told as done only when it is in this site's store: the same client's next transaction begins there.
+//! once, and its outcome is reported as it is. It is reported done only when it is in this site's store: the same client's next transaction begins there.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -19,13 +19,13 @@ use crate::world::World;
 /// Above the numbers of clients that ask.
 pub(super) const OWN: u64 = 1 << 63;
 
-/// Who has lost against a version that does not come to this site is told after this time.
+/// A transaction that lost against a version which does not come to this site has its verdict after this time at the latest.
 const LOSER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Such transactions.
 #[derive(Debug, Default)]
 pub(super) struct Transactions {
-    /// The last one's number. Begins anywhere: a site that has lost its disk counts its lives anew, and a barrier that found one of before, which is empty too, would be taken for
+    /// The last one's number. Begins anywhere: a site that has lost its disk counts its lives again, and a barrier that found one of before, which is empty too, would be taken for
     /// committed.
     last: u64,
     /// Without an outcome.

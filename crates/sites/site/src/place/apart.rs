@@ -1,6 +1,6 @@
-//! The duty cycle of a site that takes no part: it has no past, or lacks what its cluster has let go of.
+//! The duty cycle of a site that does not participate: it has no past, or lacks what its cluster has let go of.
 //!
-//! It neither votes nor certifies nor executes. It says what it is, hears what the others are, and goes on as its rules
+//! It neither votes nor certifies nor executes. It says what it is, hears what the others are, and continues as its rules
 //! decide ([`Forming`]) or as the copy comes ([`Filling`]); then it begins again, with a place.
 
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! When a site without a past gets a place. The rules alone: what was heard goes in, a decision comes out.
 //!
 //! Of a cluster whose sites are all without a past, the one of the lowest number decides for all: so there is one list of members, and a
-//! site that has missed it is told by any that has heard it. The list names lives of disks: one that loses its disk in between is not in it, and joins.
+//! site that has missed it receives it from any that has it. The list names lives of disks: one that loses its disk in between is not in it, and joins.
 //!
-//! To found a database everybody must be there and say that he is new: then nobody can have a past. A cluster returns only if
-//! the delegate of every cluster that lives says that it went on without it, and still does after some time: a delegate that does not
+//! To found a database all sites must be there and say that they are new: then none can have a past. A cluster returns only if
+//! the delegate of every cluster that lives says that it continued without it, and still does after some time: a delegate that does not
 //! know of its successor has given up by then.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use pares_wice::{ClusterId, Configuration, Era, SiteId};
 use super::standing::{Form, Member, Role, Standing, WORD_TICKS, list_of};
 use crate::setup::Setup;
 
-/// Ticks that the others must have gone on without a cluster, as far as is heard, before it returns: five times as long as a delegate that is alone
+/// Ticks that the others must have continued without a cluster, by what arrives, before it returns: five times as long as a delegate that is alone
 /// keeps its office.
 const RETURN_TICKS: u32 = 100;
 const _: () = assert!(2 * WORD_TICKS < RETURN_TICKS as u64, "delegates speak again before a cluster returns");
@@ -46,7 +46,7 @@ pub(crate) struct Forming {
 }
 
 impl Forming {
-    /// Nothing is heard yet.
+    /// Nothing has arrived yet.
     pub(crate) fn new(setup: &Setup, incarnation: Incarnation, is_new: bool) -> Self {
         let (own, sites) = (setup.settings.site, &setup.settings.sites);
         Self {
@@ -138,7 +138,7 @@ impl Forming {
         }
     }
 
-    /// The era in which all that live have gone on without this cluster, as their delegates say.
+    /// The era in which all that live have continued without this cluster, as their delegates say.
     fn went_on_without(&self) -> Option<Era> {
         let newest = self.newest()?;
         let is_said = |cluster| {

@@ -17,14 +17,14 @@ use std::time::Duration;
 use pares_store::{Mark, Store, StoreError};
 use pares_wice::{Key, Value};
 
-/// Tries to empty a store that somebody has open, and the pause between two. A database waits for some time in each by itself.
+/// Tries to empty a store that is open elsewhere, and the pause between two. A database waits for some time in each by itself.
 const TRIES: u32 = 30;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Empties a store that this site has not open, and opens it. It may be called again if that fails: the store is as it was then, or empty in part, and unsealed.
 ///
 /// # Errors
-/// Of the call: [`StoreError::InUse`] while somebody has it open, or why it cannot be emptied.
+/// Of the call: [`StoreError::InUse`] while it is open elsewhere, or why it cannot be emptied.
 pub type Emptying = Box<dyn FnMut() -> Result<Arc<dyn Store>, StoreError> + Send>;
 
 /// Items to be written.
@@ -44,7 +44,7 @@ pub(crate) struct Loaded {
 
 /// The duty cycle's end of the loading task.
 pub(crate) struct Loading<T> {
-    // In this order: the task is told to stop, ends when there is nothing more to come, and its last word can still be said.
+    // In this order: the task is asked to stop, ends when there is nothing more to come, and its last word can still be said.
     stop: Stop,
     loads: Sender<Load>,
     task: T,
@@ -64,7 +64,7 @@ impl Drop for Stop {
     }
 }
 
-/// A loading task that was told to stop, and may have a batch under way.
+/// A loading task that was asked to stop, and may have a batch under way.
 pub(crate) struct Ending<T> {
     _task: T,
     done: Receiver<Result<Loaded, StoreError>>,
@@ -188,7 +188,7 @@ impl StoreLoader {
             std::thread::sleep(PAUSE);
             emptied = (self.emptying)();
         }
-        // If nobody listens, the copy was given up.
+        // If no receiver is left, the copy was given up.
         self.store = emptied.map_err(|why| drop(self.done.send(Err(why)))).ok();
         self.store.is_some()
     }

@@ -37,7 +37,7 @@ pub(crate) enum Role {
 pub(crate) struct Member {
     /// The last configuration it knows.
     pub(crate) configuration: Configuration,
-    /// Whether it has never shown anybody a version: its database is founded, and nobody counts on it yet.
+    /// Whether it has never shown a version: its database is founded, and no client counts on it yet.
     pub(crate) is_fresh: bool,
     /// Its log's term, and whether it leads.
     pub(crate) term: u64,
@@ -146,7 +146,7 @@ pub(crate) enum Word {
     Digest(Said),
 }
 
-/// Ticks between two words to everybody.
+/// Ticks between two words to all sites.
 pub(crate) const WORD_TICKS: u64 = 20;
 
 /// The version from which on a site says which it speaks.

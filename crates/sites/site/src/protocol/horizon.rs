@@ -8,13 +8,13 @@ pub fn database_of(identity: &str) -> u32 {
     crc32c::crc32c(identity.as_bytes()).max(1)
 }
 
-/// How far a client has seen: what it is shown from now on is not older. Versions have one content for ever once somebody was told of them, in whatever era; so
+/// How far a client has seen: what it is shown from now on is not older. Versions have one content for ever once a client has seen them, in whatever era; so
 /// they can be compared at all sites of a database, and at those of no other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Horizon {
     /// Which database, as [`database_of`] says. 0: it has seen none.
     pub database: u32,
-    /// What it was told rests on nothing later.
+    /// What it has received rests on nothing later.
     pub version: Version,
 }
 pares_wice::fields! { Horizon { database, version } }
@@ -26,7 +26,7 @@ impl Horizon {
         Self { database: database_of(identity), version }
     }
 
-    /// Who has seen this, and is shown `other`. What another database shows changes nothing, so that a site can refuse who comes from another one.
+    /// Who has seen this, and is shown `other`. What another database shows changes nothing, so that a site can refuse a client of another one.
     ///
     /// # Panics
     /// If less of this database were seen than before.

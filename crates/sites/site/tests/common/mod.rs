@@ -1,4 +1,4 @@
-//! Sites in threads of the test, on ports nobody else has.
+//! Sites in threads of the test, on ports that no other process has.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::net::{SocketAddr, TcpListener};
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 /// Long enough for anything, on a machine that is busy.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A port nobody has. It is none of those that the system gives to connections: a site that is stopped and started again would find it taken.
+/// A port that no process has. It is none of those that the system gives to connections: a site that is stopped and started again would find it taken.
 pub fn free_address() -> SocketAddr {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let own = (std::process::id() as u16).wrapping_mul(53);
@@ -306,7 +306,7 @@ impl<A> Sites<A> {
         access.client(number, 0, sites).unwrap()
     }
 
-    /// How a site is, as an operator is told.
+    /// How a site is, for an operator.
     pub fn report(&self, site: SiteId) -> SiteReport {
         report(&mut self.client_of("operator-app", u64::MAX, &[site]))
     }

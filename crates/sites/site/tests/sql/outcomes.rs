@@ -1,4 +1,4 @@
-//! What a client is told of a statement, frame by frame: a driver may take *done* for the outcome.
+//! What a client receives for a statement, frame by frame: a driver may take *done* for the outcome.
 
 use super::*;
 
@@ -19,7 +19,7 @@ impl Raw {
         self.0.write_all(&messages.concat()).unwrap();
     }
 
-    /// The tags of what it is told up to one, but for settings.
+    /// The tags of what it receives up to one, but for settings.
     fn until(&mut self, last: u8) -> String {
         let mut tags = String::new();
         loop {

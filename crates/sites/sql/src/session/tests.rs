@@ -1,4 +1,4 @@
-//! Sessions at a server that refuses what it is told to.
+//! Sessions at a server that refuses on command.
 
 use std::net::TcpListener;
 use std::sync::Mutex;
@@ -141,7 +141,7 @@ fn blocking_statement_loses_client_cancel_does_not() {
         rig.session.look(&mut link).unwrap();
         drop(link);
         assert_eq!(rig.answer(), (said.to_owned(), 'E'));
-        // It is told once.
+        // It is sent once.
         rig.is("COMMIT", "ROLLBACK", 'I');
         rig.cancels.lock().unwrap().push("SHOW");
         rig.is("SHOW x", CANCELLED, 'I');

@@ -70,7 +70,7 @@ fn empty(client: &mut Client) -> Result<(), Failure> {
     for row in transaction.query(there, &[])? {
         transaction.batch_execute(&format!("DELETE FROM {}", row.get::<_, String>(0)))?;
     }
-    // Not dropped: somebody's views may show them.
+    // Not dropped: users' views may show them.
     transaction.batch_execute("TRUNCATE pares_items, pares_applied")?;
     Ok(transaction.commit()?)
 }

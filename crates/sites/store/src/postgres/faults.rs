@@ -1,6 +1,6 @@
 //! What a change of the schema must not bring: what two sites would take for different things though it is one, or would not all be able to carry out.
 //!
-//! Items are told apart by their text. A key of `numeric` is the same row as 1.0 and as 1.00, two sites would each commit an item, and no
+//! Items are distinguished by their text. A key of `numeric` is the same row as 1.0 and as 1.00, two sites would each commit an item, and no
 //! site could apply both. So values that are compared have a type whose equal values have one text. A statement is refused for what it brings
 //! again, and only where it is tried first: what an older release let in continues, and a record is carried out as it is.
 

@@ -92,7 +92,7 @@ const LOCK: &str = "
     SELECT pg_advisory_lock(hashtext('pares_items'), hashtext(current_schema()));
     RESET lock_timeout";
 
-/// How often a lock is asked for that somebody held who has nothing to do with it.
+/// How often a lock is asked for that a role held which has nothing to do with it.
 const LOCK_TRIES: usize = 3;
 
 /// Ends processes of other roles that hold that lock or wait for it: to lock a number takes no right. The store's own role is believed.
@@ -105,7 +105,7 @@ const CLAIM: &str = "
     WITH new AS (INSERT INTO pares_owner (owner) VALUES ($1) ON CONFLICT DO NOTHING RETURNING owner)
     SELECT owner FROM new UNION ALL SELECT owner FROM pares_owner LIMIT 1";
 
-/// Nobody is waited for long.
+/// No session is waited for long.
 pub(super) const IMPATIENT: &str = "SET lock_timeout = '20ms'";
 
 /// Who has written so lately is not asked.
@@ -175,7 +175,7 @@ pub(super) fn make(client: &mut impl GenericClient, options: &Options) -> Result
     client.batch_execute(options.views).map_err(failed)
 }
 
-/// Whose database it is, if anybody has asked for it.
+/// Whose database it is, if a system has claimed it.
 pub(super) fn owner_of(client: &mut impl GenericClient) -> Result<Option<String>, StoreError> {
     let there = client.query_one("SELECT to_regclass('pares_owner') IS NOT NULL", &[]).map_err(failed)?;
     if !there.get::<_, bool>(0) {

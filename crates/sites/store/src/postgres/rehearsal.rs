@@ -4,9 +4,9 @@
 //! so in its own time zone, as its own role, with its own settings, and values need not come back from `jsonb` as they went in. So at
 //! COMMIT the session calls a function of the table, which runs the writer's own statements, with the writer's role and settings, on the
 //! rows as they are to be certified, and compares rows before and behind it. It always takes that back: nobody writes through it.
-//! The session still holds its rows then, so nobody else is met.
+//! The session still holds its rows then, so it meets no other transaction.
 //!
-//! Everybody may call it, and it does what it does with the writer's rights. So it asks whether the role that calls may read the whole table, and touches
+//! All roles may call it, and it does what it does with the writer's rights. So it asks whether the role that calls may read the whole table, and touches
 //! only rows that the calling transaction has written itself, whose numbers are not below its own. Which role calls is known of a session only, and
 //! not of a function: it is refused to those.
 

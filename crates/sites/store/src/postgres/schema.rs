@@ -123,11 +123,11 @@ impl Schema {
         }
     }
 
-    /// Tries a statement, and takes it back. Everybody waits behind one that waits for readers, so it does not wait long; if it is to have its way, those who are in it give way, as they
+    /// Tries a statement, and takes it back. All wait behind one that waits for readers, so it does not wait long; if it is to have its way, those who are in it give way, as they
     /// would when it is carried out.
     ///
     /// # Errors
-    /// [`SqlError::Refused`] with what the server says, or what would differ between sites; [`SqlError::Again`] if somebody is in the way.
+    /// [`SqlError::Refused`] with what the server says, or what would differ between sites; [`SqlError::Again`] if a session is in the way.
     pub fn propose(&self, statement: &str, has_way: bool) -> Result<SchemaChange, SqlError> {
         let mut client = self.options.connect()?;
         client.batch_execute(OWN).map_err(sql)?;

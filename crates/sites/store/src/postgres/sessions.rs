@@ -1,7 +1,7 @@
 //! Who is in the writer's way, and gives way when asked.
 //!
 //! Versions are applied in the commit order, whatever transactions are open here: one that holds rows which the next version
-//! changes has lost against it already. To end its connection would be enough; but an application that is told so as a lost connection has
+//! changes has lost against it already. To end its connection would be enough; but an application that only loses its connection has
 //! nothing to run again. So a port that runs sessions says how each of them gives way, by the number of its process at the server.
 
 use std::collections::BTreeMap;
@@ -140,7 +140,7 @@ impl Sessions {
                 _ => client.execute("SELECT pg_terminate_backend($1)", &[pid]),
             };
             match ended {
-                // Somebody mightier: he may end by himself.
+                // A mightier role: it may end by itself.
                 Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {}
                 ended => ended.map(drop).map_err(failed)?,
             }

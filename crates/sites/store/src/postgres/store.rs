@@ -82,7 +82,7 @@ impl Postgres {
 }
 
 impl Writer {
-    /// Does something as often as somebody is in its way, and has him give way.
+    /// Repeats a step while sessions are in its way, and has them give way.
     fn insist<T>(
         &mut self,
         wanted: Wanted,

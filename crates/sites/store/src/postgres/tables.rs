@@ -4,9 +4,9 @@
 //!   sql/row/public.account \0 {"id": 7}              -> {"id": 7, "email": "a@b", "owner": 3}    the row
 //!   sql/delta/public.account \0 {"id": 7} \0 3    -> a counter                                  added to a column since ([`super::deltas`])
 //!   sql/unique/public.account_email_key \0 ["a@b"]   -> {"id": 7}                                who has it
-//!   sql/reference/public.person \0 {"id": 3}         -> a counter of 0                           somebody refers to it
-//!   sql/table/public.account \0                      -> a counter of 0                           somebody writes to it, or locks rows of it
-//!   sql/schema                                       -> a counter of 0                           somebody writes to tables, or changes them
+//!   sql/reference/public.person \0 {"id": 3}         -> a counter of 0                           a row refers to it
+//!   sql/table/public.account \0                      -> a counter of 0                           a transaction writes to it, or locks rows of it
+//!   sql/schema                                       -> a counter of 0                           a transaction writes to tables, or changes them
 //!   sql/ddl/00000000000000000007                     -> CREATE TABLE ...                         a change of the schema
 //! ```
 //! Certification compares items, so rows alone are not enough: two sites could each insert a row with the same e-mail
@@ -204,7 +204,7 @@ pub(super) fn item(kind: &str, name: &str, values: &str) -> Key {
 /// Why rows were not written.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Somebody holds one of them, or has stopped the statement: it can be tried again.
+    /// A session holds one of them, or has stopped the statement: it can be tried again.
     Locked,
     Store(StoreError),
 }

@@ -1,4 +1,4 @@
-//! A history that everybody knows, so that a store found somewhere in it can be checked.
+//! A history that all processes know, so that a store found somewhere in it can be checked.
 
 use pares_store::{Applied, Memory, Store};
 use pares_wice::{Key, Value, Version};

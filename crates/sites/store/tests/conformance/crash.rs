@@ -32,7 +32,7 @@ pub(crate) fn a_process_that_dies_leaves_a_prefix(place: &Place) {
     }
 }
 
-/// Has another process write until it has said so many lines, and kills it while it goes on. Gives the last versions of
+/// Has another process write until it has said so many lines, and kills it while it continues. Gives the last versions of
 /// which it said that they were applied, and flushed.
 fn run_and_kill(place: &Place, lines: usize) -> (Version, Version) {
     let mut child = writer(place);

@@ -47,7 +47,7 @@ impl Place {
         }
     }
 
-    /// Opens it. Where somebody had it open who has just died, the server may need a moment to notice.
+    /// Opens it. Where a process that has just died had it open, the server may need a moment to notice.
     pub(crate) fn open(&self) -> Box<dyn Store> {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {

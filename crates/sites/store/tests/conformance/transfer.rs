@@ -33,7 +33,7 @@ pub(crate) fn a_store_arrives_as_it_was_sent(place: &Place) {
     let mut last = false;
     for (i, chunk) in (3..).zip(&mut export) {
         assert!(!last);
-        // The sender's life goes on.
+        // The sender continues.
         store.apply(&[version(i, &[("big", None), ("new", Some("x"))])], Some(b"later")).unwrap();
         last = import.take(&chunk.unwrap()).unwrap();
     }

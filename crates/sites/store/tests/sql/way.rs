@@ -31,7 +31,7 @@ impl Preemptible for Says {
     }
 }
 
-/// Writes an item whose row a session holds while it executes something long. What that is told, and the session.
+/// Writes an item whose row a session holds while it executes something long. What that receives, and the session.
 fn written_past(server: &Server, open: Option<u64>, way: Way) -> (Option<SqlState>, Arc<Says>) {
     let options = Options::new(server.database());
     let store = PostgresStore::open(options.clone()).unwrap();

@@ -1,9 +1,9 @@
-//! A cluster that is so far behind that nobody keeps what it lacks.
+//! A cluster that is so far behind that no other keeps what it lacks.
 //!
-//! It was declared lost, and the others went on for longer than they keep entries; or it lost its disks, all of them. To stream again from
-//! the beginning would need all entries for ever. Instead it *adopts* the past of those who went on: an entry of its own log says at which version
-//! it goes on, and from which eras; so all its sites agree, in whatever state they are. What the past left behind, the items, each
-//! site gets from a copy of a store that holds at least that version. Until then it is *lacking*: its log goes on, and it executes nothing.
+//! It was declared lost, and the others continued for longer than they keep entries; or it lost its disks, all of them. To stream again from the
+//! beginning would need all entries for ever. Instead it *adopts* the past of those who continued: an entry of its own log says at which version
+//! it continues, and from which eras; so all its sites agree, in whatever state they are. What the past left behind, the items, each site gets
+//! from a copy of a store that holds at least that version. Until then it is *lacking*: its log continues, and it executes nothing.
 //!
 //! ```text
 //!   certifier's delegate --ADOPT era, past--> delegate --Adopt--> the cluster's log
@@ -24,7 +24,7 @@ use crate::message::Message;
 use crate::site::{Effects, Notice, Settings, Site, Stored};
 
 impl Site {
-    /// Lets a cluster that lacks what is not kept any more go on from here.
+    /// Lets a cluster that lacks what is not kept any more continue from here.
     pub(super) fn offer_past(&self, to: SiteId, out: &mut impl Effects) {
         if self.configuration().live.contains(to.cluster) || self.is_recalling() {
             return;
@@ -37,13 +37,13 @@ impl Site {
         }
     }
 
-    /// The others went on for too long: this cluster goes on where they are.
+    /// The others continued for too long: this cluster continues where they are.
     pub(super) fn offered_past(&mut self, era: Era, past: Past, out: &mut impl Effects) {
         let Some((_, last)) = past.eras.last().filter(|(_, last)| !last.live.contains(self.cluster())) else {
             return;
         };
         if self.role.leads && era >= self.promised && past.delivered > self.received {
-            (self.received, self.received_era) = (past.delivered, last.era); // the stream goes on behind it
+            (self.received, self.received_era) = (past.delivered, last.era); // the stream continues behind it
             out.propose(LogEntry::Adopt { era, past });
         }
     }
@@ -73,12 +73,12 @@ impl Site {
         }
     }
 
-    /// Whether most sites of this cluster have their items, as its delegate is told; before, it is taken to be so.
+    /// Whether most sites of this cluster have their items, as its delegate learns; before, it is taken to be so.
     pub fn set_whole(&mut self, is_whole: bool) {
         self.is_whole = is_whole;
     }
 
-    /// What this site's store must hold at least, and is to say of itself, before it can go on; none if it lacks nothing.
+    /// What this site's store must hold at least, and is to say of itself, before it can continue; none if it lacks nothing.
     #[must_use]
     pub fn lacking(&self) -> Option<Stored> {
         self.lacking

@@ -93,7 +93,7 @@ impl Site {
             self.asked_early(from, reign, transaction);
             return;
         };
-        // Sites known already are told by the stream; one that comes after the handing over asks again in the next era.
+        // What is known already is answered by the stream; one that comes after the handing over asks again in the next era.
         if certifying.handed_over || self.index.version_of(transaction.id).is_some() {
             return;
         }

@@ -42,7 +42,7 @@ impl Base {
         Self::first(Configuration::first(settings.clusters(), certifier))
     }
 
-    /// The beginning for a cluster that has lost everything, or that has come later: it does not live, somebody else certifies, and nothing is taken from eras before
+    /// The beginning for a cluster that has lost everything, or that has come later: it does not live, another certifies, and nothing is taken from eras before
     /// `promised`, which must be the era in which it was declared lost, or a later one. (With its log it lost its promises; a cluster that
     /// has not heard of anything since could otherwise make it the certifier it once was.)
     ///
@@ -255,14 +255,14 @@ impl Site {
             self.eras.pop_front();
         }
         self.promised = self.promised.max(configuration.era);
-        // Nothing has been certified after a configuration; whether this site certifies in its era, it finds out anew.
+        // Nothing has been certified after a configuration; whether this site certifies in its era, it finds out again.
         self.certifying = None;
         if self.takeover.as_ref().is_some_and(|takeover| takeover.configuration.era <= configuration.era) {
             self.takeover = None;
         }
         self.reconsider = true;
         self.on_probation = ClusterSet::default();
-        // A lost cluster may come back without its disks, and count its terms anew; it may have done so before this site heard of the loss.
+        // A lost cluster may come back without its disks, and count its terms again; it may have done so before this site heard of the loss.
         self.peers.retain(|&cluster, _| configuration.live.contains(cluster) || cluster == own);
         self.needed = self.everywhere();
         out.notice(Notice::Era(configuration));

@@ -2,7 +2,7 @@
 //!
 //! The paper has every other cluster agree on its own that one has failed, and a new certifier collect what it missed (figure 3b). What the old
 //! one still has under way is not stopped by that, and may be delivered under versions that the new one gives away (faults 9 to 11); and
-//! two clusters that cannot hear each other both go on (fault 20). Here an era begins by an operator's decision, as a version in the stream;
+//! two clusters that cannot hear each other both continue (fault 20). Here an era begins by an operator's decision, as a version in the stream;
 //! and where the old certifier is not there to give that version, every surviving cluster first writes down in its own log
 //! that it takes nothing from earlier eras any more.
 
@@ -28,11 +28,11 @@ pub enum Command {
     Granted(Declaration),
     /// The same though there is a witness: on the operator's word alone, that no other cluster has been granted it, or ever will be.
     Unwitnessed(ClusterSet),
-    /// All go on as they are, in an era that counts one takeover more: what a witness has granted before is void. It begins when every living cluster has
+    /// All continue as they are, in an era that counts one takeover more: what a witness has granted before is void. It begins when every living cluster has
     /// promised it; until then nothing is certified. Told to the certifier.
     Renew,
     /// This cluster is back, and has caught up: nothing is stable without it any more. Told to the certifier; the first time it only begins to
-    /// look, and refuses, so it is told until it agrees.
+    /// look, and refuses, so it is sent until it agrees.
     Admit(ClusterId),
     /// This cluster certifies from now on. Told to the certifier.
     Migrate(ClusterId),
@@ -63,7 +63,7 @@ pub enum Refused {
          the site's own cluster, `pares site migrate` the certifier there, and repeat"
     )]
     NotCertifier(ClusterId),
-    /// The cluster counts among the living, or does not, already.
+    /// The cluster is live, or is not, already.
     #[error("this is already the case")]
     Already,
     /// A cluster cannot declare itself lost, and no cluster would be left.
@@ -133,7 +133,7 @@ impl Takeover {
 }
 
 impl Site {
-    /// Carries out an operator's decision, or begins to; the era it leads to is told as a [`Notice`].
+    /// Carries out an operator's decision, or begins to; the era it leads to is reported as a [`Notice`].
     ///
     /// # Errors
     /// Why not; nothing has changed.
@@ -156,7 +156,7 @@ impl Site {
         Ok(())
     }
 
-    /// Whether this cluster certifies and waits for promises: it may have to go on without some of those that owe them.
+    /// Whether this cluster certifies and waits for promises: it may have to continue without some of those that owe them.
     fn is_renewing(&self) -> bool {
         self.takeover.is_some() && self.configuration().certifier == self.cluster()
     }
@@ -254,7 +254,7 @@ impl Site {
     }
 
     /// What was heard of a cluster that does not live may be from before it lost its disks. So the first time it is to be admitted, that is
-    /// forgotten, and only what is heard since counts.
+    /// forgotten, and only what has come since counts.
     fn with(&mut self, cluster: ClusterId) -> Result<ClusterSet, Refused> {
         let live = self.configuration().live;
         if live.contains(cluster) {
@@ -268,8 +268,8 @@ impl Site {
             self.peers.remove(&cluster);
         }
         let versions = self.delivered.0.saturating_sub(self.agreed(cluster).0);
-        // Until its own log says that it is not among the living, it would take itself for one of them, and go on without the others
-        // if it were told that they are lost: without all that they answered meanwhile.
+        // Until its own log says that it is not live, it would take itself for live, and continue without the others
+        // if it received word that they are lost: without all that they answered meanwhile.
         let knows =
             self.peers.get(&cluster).is_some_and(|status| status.era() == self.era() && status.is_whole);
         // Once it lives it must get the rest as a stream: what it takes over from others is nothing that it could bring back.
@@ -380,7 +380,7 @@ impl Site {
         self.streamed(era, entries, out);
     }
 
-    /// The others went on without this cluster: what it alone has is discarded, unless somebody was told of it.
+    /// The others continued without this cluster: what it alone has is discarded, unless any of it was answered.
     pub(super) fn rewound(&mut self, from: SiteId, era: Era, keep: Version, out: &mut impl Effects) {
         if !self.role.leads || era <= self.promised {
             return;

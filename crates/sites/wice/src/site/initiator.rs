@@ -223,7 +223,7 @@ impl Site {
     }
 
     /// Delivery: a transaction has its version. An attempt's number alone does not say that it is the pending one: a site that has lost its disks
-    /// counts anew, and may meet what it did before.
+    /// counts again, and may meet what it did before.
     pub(super) fn has_version(
         &mut self,
         id: TransactionId,

@@ -1,4 +1,4 @@
-//! What a site is told before anything else, and what it takes in memory.
+//! What a site receives before anything else, and what it takes in memory.
 //!
 //! Whatever grows with load, or while a cluster is cut off, has two bounds: one of versions, and one of bytes, since versions may be small or of
 //! three quarters of a mebibyte. Bytes are counted, not measured: content, and a little more for each write and version, so that all sites count
@@ -19,7 +19,7 @@ use crate::index::INDEX_VERSIONS_MAX;
 use crate::site::Site;
 use crate::transaction::Isolation;
 
-/// What a site is told before anything else.
+/// What a site receives before anything else.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// Which site it is.

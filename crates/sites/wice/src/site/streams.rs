@@ -150,7 +150,7 @@ impl Site {
         }
     }
 
-    /// Sends clusters what they lack: the certifier's delegate to all, and anybody to a certifier that has not heard of its era.
+    /// Sends clusters what they lack: the certifier's delegate to all, and any delegate to a certifier that has not heard of its era.
     pub(super) fn stream(&mut self, out: &mut impl Effects) {
         if !self.role.leads || self.promised != self.era() {
             return;
@@ -294,7 +294,7 @@ impl Site {
     pub fn connected(&mut self, site: SiteId) {
         self.streams.remove(&site.cluster);
         if !self.configuration().live.contains(site.cluster) {
-            self.peers.remove(&site.cluster); // it may have lost its disks, and count its terms anew
+            self.peers.remove(&site.cluster); // it may have lost its disks, and count its terms again
         }
         self.told = None;
         self.reconsider = true;
@@ -327,7 +327,7 @@ const ENDLESS: Version = Version(u64::MAX);
 /// The last version before two histories part, each given by its eras and the versions they began with, in order.
 fn parting(own: &[(Era, Version)], other: &[(Era, Version)]) -> Option<Version> {
     if other == [(Era::default(), Version(0))] && own.first() != other.first() {
-        return Some(Version(0)); // from before all eras that are kept: it must begin anew, if it has not
+        return Some(Version(0)); // from before all eras that are kept: it must begin again, if it has not
     }
     let first = own.iter().find_map(|era| other.iter().position(|other| other == era).map(|at| (era, at)));
     let (first, other_at) = first?;

@@ -134,7 +134,7 @@ impl World {
         actions.extend(left.map(Action::Command));
     }
 
-    /// What goes on by itself.
+    /// What happens by itself.
     fn course(&self, state: &State, actions: &mut Vec<Action>) {
         self.clients(state, actions);
         self.logs(state, actions);
@@ -289,7 +289,7 @@ fn survives(state: &State) -> bool {
     })
 }
 
-/// From where nothing goes on by itself, and from a sample of all states: whatever is under way may be lost, then all
+/// From where nothing happens by itself, and from a sample of all states: whatever is under way may be lost, then all
 /// is quiet.
 fn progress(model: &World, state: &State) -> bool {
     let rest = model.is_at_rest(state);

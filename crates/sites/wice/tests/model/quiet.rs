@@ -10,7 +10,7 @@ const ROUNDS: usize = 25;
 const PATIENCE: usize = 6;
 
 impl World {
-    /// Whether everybody has an answer and all clusters the same history, in the end. Nothing wrong may happen on the way.
+    /// Whether all clients have an answer and all clusters the same history, in the end. Nothing wrong may happen on the way.
     pub fn settles(&self, mut state: State) -> bool {
         for round in 0..ROUNDS {
             self.lead(&mut state);
@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    /// Everything that goes on by itself, in a fixed order, until nothing does.
+    /// Everything that happens by itself, in a fixed order, until nothing does.
     fn run(&self, state: &mut State) {
         for script in 0..self.scripts.len() {
             if let Phase::Executing(snapshot) = state.clients[script].phase
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// Who waits for promises that nobody gives is brought back by the newest history: its era becomes the higher one.
+    /// Who waits for promises that no cluster gives is brought back by the newest history: its era becomes the higher one.
     fn renew(&self, state: &mut State) {
         let leader = |cluster: usize| state.site(state.leader(cluster)?);
         let waits = |site: &pares_wice::Site| site.base().promised != site.configuration().era;

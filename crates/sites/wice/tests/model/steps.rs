@@ -72,7 +72,7 @@ pub const DISCARD_INEXACT: &str =
 pub const SITES_DIFFER: &str = "sites of one cluster make different things of its log (M1)";
 
 impl World {
-    /// All up, cluster 0's first site certifying, and everybody knows.
+    /// All up, cluster 0's first site certifying, and all know it.
     pub fn initial(&self) -> State {
         let member = |id| Member::of(Site::new(self.settings(id), self.certifier));
         let cluster = |cluster| Cluster::of(self.ids_of(cluster).map(member));
@@ -364,7 +364,7 @@ impl World {
         state.register.as_mut()?.grant(declared).ok().map(|()| Command::Granted(declared))
     }
 
-    /// The count at which a register may begin: of the newest era, begun by the cluster that was told to renew, at all that live in it.
+    /// The count at which a register may begin: of the newest era, begun by the cluster that was asked to renew, at all that live in it.
     pub fn renewed(&self, state: &State) -> Option<u32> {
         let (by, before) = state.renewing?;
         let of = |cluster: usize| Some(state.site(state.leader(cluster)?)?.configuration());

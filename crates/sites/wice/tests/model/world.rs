@@ -93,7 +93,7 @@ pub struct Faults {
     pub repeats: u8,
     /// A cluster that is lost with all that it had.
     pub loss: Option<ClusterId>,
-    /// Whether it comes back from nothing, once the others have gone on.
+    /// Whether it comes back from nothing, once the others have continued.
     pub returns: bool,
     /// An operator's decisions, each told to a cluster's delegate.
     pub commands: Vec<(ClusterId, Command)>,
@@ -200,7 +200,7 @@ pub struct Client {
     pub at: SiteId,
     pub phase: Phase,
     pub executions: Vec<Execution>,
-    /// Attempts it was told are aborted, and the version it was told is committed.
+    /// Attempts it knows to be aborted, and the version it knows to be committed.
     pub aborted: Vec<u32>,
     pub committed: Option<Version>,
 }
@@ -224,7 +224,7 @@ pub struct State {
     pub commanded: u8,
     /// What the witness has granted; none if it has lost its disk.
     pub register: Option<Register>,
-    /// The cluster that was told to renew last, and the count of takeovers it had then.
+    /// The cluster that was asked to renew last, and the count of takeovers it had then.
     pub renewing: Option<(ClusterId, u32)>,
     /// Ghost: two clusters that have answered different things have met.
     pub split: bool,

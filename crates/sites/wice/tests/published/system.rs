@@ -14,7 +14,7 @@ pub struct Repairs {
     pub own_snapshot_is_no_conflict: bool,
     /// Fault 3: inside a cluster a message is delivered nowhere before it is certain to be delivered everywhere.
     pub uniform: bool,
-    /// Fault 5: once asked to commit, nobody reports an abort but the certifier.
+    /// Fault 5: once asked to commit, only the certifier reports an abort.
     pub outcome_is_awaited: bool,
     /// Fault 7: updates become visible in commit order.
     pub visible_in_order: bool,

@@ -1,4 +1,4 @@
-//! Damage in the log that is followed into: what lies behind it is kept, and what lies before it is gone on with.
+//! Damage in the log that is followed into: what lies behind it is kept, and what lies before it is continued.
 
 use super::*;
 

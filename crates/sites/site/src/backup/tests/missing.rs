@@ -62,7 +62,7 @@ fn log_without_copy_not_continued_and_blocks_no_copy() {
         scene.files().iter().filter(|path| path.extension().is_some_and(|end| end == "aside")).count();
     assert_eq!(aside, 2);
     assert_eq!(scene.restore(Until::Newest).unwrap().0.version, Version(25));
-    // Without any copy nothing is gone on with, and the next copy may be of the very same version.
+    // Without any copy nothing is continued, and the next copy may be of the very same version.
     fs::remove_file(scene.folder.copy_path(Version(BASE))).unwrap();
     assert!(resumed(&scene).unwrap().is_none());
     scene.base(BASE);

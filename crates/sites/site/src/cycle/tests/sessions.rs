@@ -23,7 +23,7 @@ fn begun() -> (Machine, TestSite) {
     (machine, site)
 }
 
-/// What a client is told, and how far that goes.
+/// What a client receives, and how far that goes.
 fn told(machine: &Machine) -> Option<(Code, u64)> {
     machine.heard().map(|reply| (reply.code, reply.horizon.version.0))
 }
@@ -67,7 +67,7 @@ fn what_was_seen_of_another_database_is_told_so() {
     }
 }
 
-/// A database that was begun again under its old identity has none of the versions that the client was told of.
+/// A database that was begun again under its old identity has none of the versions that the client has seen.
 #[test]
 fn a_database_begun_anew_is_behind_all_that_was_seen_of_it() {
     let (machine, mut site) = Machine::with_site(&[1]);

@@ -1,4 +1,4 @@
-//! What a site says of itself that cannot go on.
+//! What a site that cannot continue says of itself.
 
 use pares_cluster::Incarnation;
 use pares_wice::{ClusterId, ClusterSet, Configuration, Era, SiteId};
