@@ -1,7 +1,7 @@
 //! Messages out of what went over a connection.
 //!
 //! A message is cut out of its direction's bytes where its protocol says. It is of the moment at which its last byte passed: a request was not there
-//! before, an answer was not sent before. Where bytes are missing, what began before them is given up and cutting begins anew with the next piece.
+//! before, an answer was not sent before. Where bytes are missing, what began before them is given up and cutting begins again with the next piece.
 
 use pares_fix::framing;
 use pares_wire::frame;

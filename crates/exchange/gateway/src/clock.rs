@@ -7,7 +7,7 @@
 //! harmless: time never goes back, and what is done is done.
 //!
 //! A step does no more than its limit allows and says [`Reason::Unfinished`] if there is more to do. The
-//! gateway that receives this answer continues at once, one request at a time.
+//! gateway whose request has this answer continues at once, one request at a time.
 //!
 //! [`Reason::Unfinished`]: pares_types::Reason::Unfinished
 

@@ -61,7 +61,7 @@ pub(crate) struct Shard {
     committed: Vec<u64>,
     /// The names used before the checkpoint from which it was recovered.
     pub(crate) before: Before,
-    /// What members were sent.
+    /// How many messages each member's stream has.
     pub(crate) numbers: StreamNumbers,
     /// What they bought and sold on the day.
     pub(crate) positions: Positions,
