@@ -1,5 +1,5 @@
 //! Has the dictionaries made into tables: `pares-dictionary`.
-#![allow(clippy::print_stdout, clippy::disallowed_methods)] // how cargo is told, and how it tells
+#![allow(clippy::print_stdout, clippy::disallowed_methods)] // cargo's interface: its environment and standard output
 
 use std::path::PathBuf;
 

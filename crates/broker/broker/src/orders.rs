@@ -1,7 +1,7 @@
 //! Orders on the exchange, for the same accounts (docs/protocols/broker-orders.md).
 //!
-//! The obvious way, to send an order and to write down what came of it, loses money at every step at which a process can die: what was sent is not known, or what was
-//! told is counted twice. Here funds or shares are held, and the order written down, by the transaction of its placing; a router finds what is held, and gives it a name by a
+//! The obvious way, to send an order and to write down what came of it, loses money at every step at which a process can die: what was sent is not known, or an answer
+//! is counted twice. Here funds or shares are held, and the order written down, by the transaction of its placing; a router finds what is held, and gives it a name by a
 //! second transaction before it sends it, so that every repeat is the same order; and each message of the exchange is applied by a transaction that also counts it.
 //!
 //! | module | what |

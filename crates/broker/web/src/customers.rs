@@ -117,7 +117,7 @@ pub(crate) async fn release(
     done(&app, OrderAsked::Block { user, is_blocked: false, by }).await
 }
 
-/// Somebody who has an account.
+/// The user of that name, who has an account.
 async fn customer(app: &App, name: &str) -> Answer<UserName> {
     let nobody = || Problem::unknown("there is no account of that name").reason("no-customer");
     let user = UserName::new(name).ok_or_else(nobody)?;

@@ -40,7 +40,7 @@ pub(crate) struct Watch {
     watch: Vec<String>,
 }
 
-/// What a client is told.
+/// What a client receives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Notice {

@@ -123,7 +123,7 @@ pub(crate) struct Orders {
     /// There are more before this place.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
-    /// With `open`: whether a router was ever at work, which sends orders to an exchange. Without one they wait.
+    /// With `open`: whether a router, which sends orders to an exchange, was ever active. Without one they wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     has_router: Option<bool>,
 }

@@ -21,7 +21,7 @@ use crate::log::streamed;
 use crate::people::{done, names};
 use crate::problem::{Answer, Problem};
 
-/// Everybody's log.
+/// The log of all users.
 #[utoipa::path(get, path = "/api/v1/supervisor/log", responses((status = 200, description = "the answer", body = String, content_type = "application/xml"),
     (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn log(State(app): State<Shared>, caller: Caller) -> Answer<Response> {
@@ -103,7 +103,7 @@ pub(crate) async fn costs(State(app): State<Shared>, caller: Caller) -> Answer<J
     Ok(Json(CostsShown { front_hits, front_dollars: dollars(cents), front_clock_ahead_ms }))
 }
 
-/// What somebody may do.
+/// What a user may do.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rights {
@@ -111,7 +111,7 @@ pub(crate) struct Rights {
     rights: Vec<String>,
 }
 
-/// Says what somebody else may do.
+/// Sets what another user may do.
 #[utoipa::path(post, path = "/api/v1/supervisor/people/{name}/rights", request_body = Rights, params(("name" = String, Path)),
     responses((status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn rights(

@@ -36,7 +36,7 @@ impl Echo {
     /// Message types that it takes.
     pub const TYPES: &'static [&'static str] = &["D", "d"];
 
-    /// Numbers begin anew: nothing before can be asked for.
+    /// Sequence numbers are reset: no earlier message can be requested.
     pub fn forget(&mut self) {
         *self = Self::default();
     }

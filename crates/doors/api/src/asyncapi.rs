@@ -1,7 +1,7 @@
 //! The socket's messages as AsyncAPI 3, made from the types that are sent and read.
 //!
-//! A page of messages that somebody writes beside the code says what was meant. This one is made of the types, a test holds the published one against it, and each message that a
-//! system test receives is held against its schema.
+//! A page of messages written beside the code says what was meant. This one is made of the types, a test holds the published one against it, and each
+//! message that a system test receives is held against its schema.
 
 use axum::Json;
 use serde_json::{Map, Value, json};

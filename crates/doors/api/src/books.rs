@@ -12,7 +12,7 @@ use pares_types::{Price, Quantity};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A book as it is told.
+/// A book as received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BookTold {
     /// The number of the shard's market data that comes next: what lies before it is in the book.

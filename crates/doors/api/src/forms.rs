@@ -145,7 +145,7 @@ macro_rules! order_of {
 }
 pub(crate) use order_of;
 
-/// What is told of a message of the exchange: its fields, and what each is made of.
+/// What the interface sends of a message of the exchange: its fields, and what each is made of.
 macro_rules! told_of {
     ($(#[$meta:meta])* $told:ident($of:ident: &$message:ty) {
         $($(#[$field_meta:meta])* $field:ident: $kind:ty = $value:expr,)*

@@ -17,7 +17,7 @@ pub struct MarketTold {
     pub instrument: u16,
     /// Its book.
     pub book: BookTold,
-    /// Its phase, as far as it was told.
+    /// Its phase, as far as it was received.
     pub phase: Option<Phase>,
     /// The business day that is on.
     pub day: BusinessDay,
@@ -27,7 +27,7 @@ pub struct MarketTold {
     pub news: Vec<TapeNews>,
 }
 
-/// An instrument as it was told, and who wants to hear of it.
+/// An instrument as it was received, and its subscribers.
 #[derive(Default)]
 pub(crate) struct Shelf {
     pub(crate) book: Arc<BookNow>,
@@ -71,8 +71,8 @@ impl ReceivedMarket {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in how an instrument is. Who listens hears of it when all of this turn are taken in: see [`ReceivedMarket::ring`]. What
-    /// leaves it as it was is told to nobody.
+    /// Takes in how an instrument is. Subscribers hear of it when all of this turn are taken in: see [`ReceivedMarket::ring`]. What
+    /// changes nothing rings no subscriber.
     pub fn tell(&self, symbol: &str, told: &MarketTold) {
         let before = self.of(symbol, |shelf| (Arc::clone(&shelf.book), shelf.is_book_looked_at()));
         let (before, is_looked_at) = before.unwrap_or_default();
@@ -113,7 +113,7 @@ impl ReceivedMarket {
         }
     }
 
-    /// Looks at that instrument, if it was told.
+    /// Looks at that instrument, if it was received.
     pub(crate) fn of<T>(&self, symbol: &str, look: impl FnOnce(&Shelf) -> T) -> Option<T> {
         self.read().by_symbol.get(symbol).map(look)
     }

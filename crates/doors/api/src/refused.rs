@@ -30,7 +30,7 @@ pub(crate) fn unknown_instrument() -> Problem {
     refused(Reason::UnknownInstrument)
 }
 
-/// The token is of no session that goes on.
+/// The token is of no open session.
 pub(crate) fn sign_on_again() -> Problem {
     let detail =
         "the token's session has ended: sign on, and repeat the request under the same client_order_id";

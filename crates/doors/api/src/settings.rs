@@ -1,4 +1,4 @@
-//! What this interface is told when it starts.
+//! The settings with which this interface starts.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct ApiSettings {
     pub gateways: Gateways,
     /// Whom to believe to be a gateway, where those speak TLS.
     pub tls: Option<Trust>,
-    /// The market, where somebody receives it.
+    /// The market, if this process receives it.
     pub market: Option<Arc<ReceivedMarket>>,
     /// No request waits longer for its body, or for an answer of the exchange.
     pub patience: Duration,

@@ -34,7 +34,7 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// The protocol, for those who have to name it: a browser also says its token so.
 const PROTOCOL: &str = "pares";
 
-/// What a client is told.
+/// What a client receives.
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "channel", rename_all = "snake_case")]
 pub(crate) enum Told {
@@ -143,7 +143,7 @@ impl Listener {
         }
     }
 
-    /// That nothing is told of that symbol, and whether it is one.
+    /// The message that there are no data of that symbol, and whether it is one.
     async fn not_told(&mut self, watched: &Watched) -> Result<Utf8Bytes, Closing> {
         match self.app.instrument(&self.session, &watched.symbol).await {
             Ok(_) => Ok(watched.not("no_market_data")),
@@ -161,7 +161,7 @@ impl Listener {
         }
     }
 
-    /// Begins to tell the member's stream. A socket follows it once; again only when of no shard anything is told.
+    /// Begins to send the member's stream. A socket follows it once; again only if it follows no shard.
     async fn follow(&mut self, from: Option<Vec<(ShardId, u64)>>) -> Result<(), Closing> {
         if !self.following.is_empty() {
             return Err(closing(close_code::POLICY, "orders are already subscribed"));

@@ -43,7 +43,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
     }
 }
 
-/// An object's fields. An array is none: serde takes its values for the fields in the order in which they stand in this program, which no client is told.
+/// An object's fields. An array is none: serde takes its values for the fields in the order in which this program declares them, which no client knows.
 pub(crate) fn of_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     if !bytes.trim_ascii_start().starts_with(b"{") {
         return Err("no object".to_owned());

@@ -233,7 +233,7 @@ impl Call {
         }
     }
 
-    /// Why nothing is told of that symbol: market data are silent on some that are listed.
+    /// Why there are no data of that symbol: market data are silent on some that are listed.
     async fn not_told(&self, symbol: &str) -> Problem {
         match self.app.instrument(&self.session, symbol).await {
             Ok(_) => no_market_data("no market data of that instrument have been published yet"),

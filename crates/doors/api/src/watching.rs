@@ -41,7 +41,7 @@ pub(crate) enum MarketChannel {
 }
 
 impl Watched {
-    /// The message that of this nothing is told.
+    /// The message that there are no data of this.
     pub(crate) fn not(&self, reason: &'static str) -> Utf8Bytes {
         text(&MarketNot { channel: self.channel.not(), symbol: self.symbol.clone(), reason })
     }
@@ -73,7 +73,7 @@ impl MarketChannel {
     }
 }
 
-/// What a socket was told last of something.
+/// What a socket was sent last of something.
 enum Last {
     Book(Arc<BookNow>),
     /// Its place on the tape.
@@ -83,7 +83,7 @@ enum Last {
     Candles(Option<Candle>),
 }
 
-/// What a socket is told of trades, tickers and candles.
+/// What a socket sends of trades, tickers and candles.
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "channel", rename_all = "snake_case")]
 pub(crate) enum MarketMessage {
@@ -115,7 +115,7 @@ pub(crate) struct MarketNot {
     reason: &'static str,
 }
 
-/// Why nothing more is told.
+/// Why nothing more is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooSlow;
 
@@ -132,7 +132,7 @@ fn text(message: &impl Serialize) -> Utf8Bytes {
 }
 
 impl Watching {
-    /// Begins to watch; gives the first messages, or why there are none, unless nothing is told of that symbol. Trades come from behind that number on, or from now on.
+    /// Begins to watch; gives the first messages, or why there are none; nothing if there are no data of that symbol. Trades follow that number, or begin now.
     pub(crate) fn begin(
         &mut self,
         market: Option<&ReceivedMarket>,
@@ -262,7 +262,7 @@ fn next_trades(
     Ok(*place < tape.end())
 }
 
-/// How an instrument trades now, as it is told: written once for all who look.
+/// How an instrument trades now, as it is sent: written once for all who look.
 fn ticker<'a>(symbol: &str, shelf: &'a Shelf) -> &'a Utf8Bytes {
     shelf.ticker.get_or_init(|| text(&MarketMessage::Ticker(TickerShown::of(symbol, shelf))))
 }

@@ -92,7 +92,7 @@ pub(crate) struct Agreed {
     pub(crate) gateway: GatewayId,
     pub(crate) in_flight_max: u16,
     pub(crate) heartbeat: Duration,
-    /// The member whose streams it is told, if not its own's; else 0.
+    /// The member whose streams it receives, if not its own's; else 0.
     pub(crate) copied: u32,
 }
 

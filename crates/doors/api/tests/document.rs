@@ -1,4 +1,4 @@
-//! The documents that are served are those that are published. `UPDATE_EXPECT=1` writes them anew.
+//! The documents that are served are those that are published. `UPDATE_EXPECT=1` writes them again.
 
 use std::collections::BTreeSet;
 

@@ -5,9 +5,9 @@
 //!   8 9 r        <--reports.rs---- GatewayFrame
 //!   x e, y f     --securities.rs- both ways
 //!   V, W X Y     --market.rs----- the gateway shows the market
-//!   AD, AE AQ    --trades.rs----- the stream is told again from its beginning
+//!   AD, AE AQ    --trades.rs----- the gateway sends the stream again from its beginning
 //! ```
-//! It owns no order. What it remembers of those that live makes reports fuller; what it has never heard of it reports with less.
+//! It owns no order. What it remembers of live orders makes reports fuller; what it never received, it reports with less.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::types::{Heard, Version};
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) version: Version,
-    /// It is told of another member, and may ask for nothing.
+    /// It receives another member's stream, and may ask for nothing.
     pub(crate) is_copy: bool,
     pub(crate) instruments: Arc<Instruments>,
     pub(crate) orders: Orders,

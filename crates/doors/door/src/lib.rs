@@ -1,10 +1,10 @@
 //! FIX order entry as a codec between FIX messages and the gateway's frames.
 //!
-//! A FIX engine in front of an exchange usually owns what it speaks of: a book of orders to report from, a store of what it sent, the session's numbers. Then it is
-//! one more thing that can be lost, and nobody can go on in its place. A door owns none of it. Each message of a member becomes the frame that a client of the binary protocol would have
-//! sent, and each frame for that client becomes a message; rights, names and the order of news are the gateway's. What reports say is made of the member's
-//! stream, which every gateway can tell from any point; ExecIDs are places in it. So another gateway goes on with a session from two numbers and a place
-//! in each shard's stream, the [`SessionMark`](pares_port::SessionMark).
+//! A FIX engine in front of an exchange usually owns what it speaks of: a book of orders to report from, a store of what it sent, the session's numbers.
+//! Then it is one more thing that can be lost, and no other process can continue in its place. A door owns none of it. Each message of a member becomes the
+//! frame that a client of the binary protocol would have sent, and each frame for that client becomes a message; rights, names and the order of news are the
+//! gateway's. What reports say is made of the member's stream, which every gateway can send from any point; ExecIDs are places in it. So another gateway
+//! continues a session from two numbers and a place in each shard's stream, the [`SessionMark`](pares_port::SessionMark).
 //!
 //! ```text
 //!  socket --bytes--> FixDoor --ClientFrame--> gateway
@@ -15,10 +15,10 @@
 //! |---|---|
 //! | `door`, `line` | one connection: the session layer and the application, put together |
 //! | `logon` | from the first message to the answer to the Logon |
-//! | `streams`, `kept` | how far the member was told, and what can be sent again |
+//! | `streams`, `kept` | what the member was sent, and what can be sent again |
 //! | `desk`, `requests`, `request`, `pending` | the application: messages become frames; what waits for its answer |
 //! | `reports`, `answers`, `statuses`, `securities`, `securities_told`, `outbound`, `types` | frames become messages |
-//! | `market`, `market_told` | what the session has asked of the market, and was told last; the messages |
+//! | `market`, `market_told` | what the session has asked of the market, and was sent last; the messages |
 //! | `trades`, `trades_told` | what the session has asked of its trades; the messages |
 //! | `orders`, `instruments`, `codes`, `decimal` | what it knows, and how the two say the same |
 

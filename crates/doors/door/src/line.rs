@@ -258,7 +258,7 @@ impl Line {
 }
 
 impl Desk {
-    /// A shard is told live, or is not told from where it was asked for.
+    /// A shard is live, or the gateway does not send it from where the door asked.
     fn on_resumed(
         &mut self,
         shard: ShardId,

@@ -1,7 +1,7 @@
 //! Market data for a session that asks (V): whole books (W), what changed of them (X), or why not (Y).
 //!
 //! Sending every change to every subscriber makes one that reads slowly fall behind for ever, and costs memory meanwhile. Here nothing is queued. A
-//! subscription remembers the books that it was told last, which all sessions share; whenever it may be told more, it is told the
+//! subscription remembers the books that it was sent last, which all sessions share; whenever it may be sent more, it receives the
 //! difference to the books of now, however much lies between. So what a subscriber holds and the next X make the market's book, however seldom it reads.
 //!
 //! ```text
@@ -22,7 +22,7 @@ use crate::market_told::{MarketEntry, MarketReject, MarketTold, entry, update};
 use crate::outbound::Told;
 use crate::request::NO_INSTRUMENT;
 
-/// Prices of each side that are told.
+/// Prices of each side that are sent.
 const DEPTH_MAX: usize = 50;
 /// Symbols of a session's subscriptions, and requests that wait, together.
 const SYMBOLS_MAX: usize = 256;
@@ -68,7 +68,7 @@ struct Waiting {
     until_ns: u64,
 }
 
-/// A subscription, and the books that it was told last.
+/// A subscription, and the books that it was sent last.
 #[derive(Debug)]
 struct Subscription {
     wanted: Wanted,
@@ -125,7 +125,7 @@ impl Wanted {
         Ok(Self { id, lasts, is_whole, depth, bids, offers, trades, symbols })
     }
 
-    /// What of a book it is told. A book that is not current shows nothing.
+    /// What it receives of a book. A book that is not current shows nothing.
     fn shown(&self, book: &MarketBook) -> Levels {
         let side = |is_wanted: bool, levels: &[(Price, Quantity)]| {
             let depth = if is_wanted && book.is_current { self.depth } else { 0 };
@@ -265,7 +265,7 @@ impl Subscriptions {
         }
     }
 
-    /// Gives up what waited in vain: for an instrument that nobody has listed, or while market data were not there.
+    /// Gives up what waited without success: for an instrument that is not listed, or while market data were not there.
     pub(crate) fn give_up(&mut self, now_ns: u64, instruments: &Instruments, told: &mut Vec<Told>) {
         for Waiting { wanted, .. } in self.waiting.extract_if(.., |waiting| waiting.until_ns <= now_ns) {
             let is_known = |symbol: &Arc<str>| instruments.by_symbol(symbol.as_bytes()).is_some();
@@ -279,7 +279,7 @@ impl Subscriptions {
 }
 
 impl Subscription {
-    /// Tells the difference to the books that were told last: one X, or one W for each book.
+    /// Tells the difference to the books that were sent last: one X, or one W for each book.
     fn tell(&mut self, view: &dyn MarketView, told: &mut Vec<Told>) {
         let Self { wanted, told: last } = self;
         let mut entries = Vec::new();

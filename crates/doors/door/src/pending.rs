@@ -12,7 +12,7 @@ use crate::types::{Name, Question, Terms};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) what: What,
-    /// It may be a duplicate, and its sender does not ask: if it was answered before, he was told.
+    /// It may be a duplicate, and its sender does not ask: if it was answered before, the sender has the answer.
     pub(crate) is_duplicate: bool,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct TradesAsked {
     pub(crate) last: Option<Box<TradeReport>>,
 }
 
-/// How far those that were are told.
+/// How far the earlier trades have been reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     /// From which number on they were asked for.
@@ -138,7 +138,7 @@ pub(crate) struct Place {
 }
 
 impl TradesAsked {
-    /// Whether that number of a shard is told as a trade, if it is one.
+    /// Whether that number of a shard is reported as a trade, if it is one.
     pub(crate) fn wants(&mut self, (shard, number): (ShardId, u64), is_new: bool) -> bool {
         match self.untold.get_mut(&shard) {
             // It comes again, as one of those that were.

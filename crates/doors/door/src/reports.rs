@@ -1,4 +1,4 @@
-//! What the member is told: its stream, answer by answer.
+//! What the member receives: its stream, answer by answer.
 //!
 //! The exchange tells what happened at a position first and its answer last; FIX wants to hear of an order before its trades. So what
 //! belongs to an answer waits for it. Both come in one turn of the gateway.
@@ -69,13 +69,13 @@ impl Desk {
         };
         let heard = Heard { reply, is_new: self.streams.take(here.shard, here.number) };
         self.report_trade(&heard, (here.shard, here.number));
-        // It was told, and is told again for its trades only.
+        // It was reported, and comes again for its trades only.
         if !heard.is_new && self.streams.is_for_trades(here.shard) {
             return;
         }
         let waits = self.held.first().is_some_and(|held| is_at(held, here));
         match reply {
-            // The whole of a request to all shards is told when every shard has answered.
+            // A request to all shards is reported as a whole when every shard has answered.
             Reply::Answer(answer) if answer.is_part() => {}
             Reply::Answer(answer) => {
                 let held = if waits { std::mem::take(&mut self.held) } else { Vec::new() };
@@ -104,7 +104,7 @@ impl Desk {
         }
     }
 
-    /// Whether something waits for its answer that is told as it happens.
+    /// Whether something waits for its answer that is reported as it happens.
     pub(crate) fn waits_live(&self) -> bool {
         let first = self.held.first().and_then(|held| at(&held.reply));
         first.is_some_and(|at| !self.streams.is_replaying(at.shard))

@@ -151,7 +151,7 @@ impl Asking<'_> {
     pub(crate) fn new_terms(&self, now: Option<Terms>) -> Result<(NewTerms, Terms), Refusal> {
         self.refuse_what_is_not_served()?;
         let at_market = matches!(self.ord_type(), b'1' | b'3' | b'5');
-        // Never the price that the door remembers: somebody may have replaced it elsewhere.
+        // Never the price that the door remembers: another session may have replaced it.
         let price = self.price(tag::PRICE)?.or_else(|| at_market.then_some(Price(0)));
         let time_in_force = self.time_in_force()?;
         let can_be_set =

@@ -51,7 +51,7 @@ impl Desk {
     }
 
     /// Whether something of that kind may be asked under the name: another question of that name that waits would lose its answer. A copy's would be
-    /// taken for the other member's, whose names it is told.
+    /// taken for the other member's, whose names it receives.
     fn may_ask(&self, name: ClientOrderId, is_alike: impl Fn(&What) -> bool) -> Result<(), Refusal> {
         match self.asked.get(&name) {
             _ if self.is_copy => Err(Refusal::other(codes::text(Reason::NoRight))),

@@ -52,7 +52,7 @@ impl Desk {
         self.told.push(Told::Execution(Box::new(Execution { question, text, ..blank })));
     }
 
-    /// There is no such order, as far as anybody knows.
+    /// There is no such order, as far as the gateway knows.
     pub(crate) fn tell_unknown(&mut self, name: Option<Name>, question: Question) {
         let blank = self.blank(ExecKind::Status, status::REJECTED);
         let rejected = Some(UNKNOWN_ORDER);
@@ -68,7 +68,7 @@ impl Desk {
             known.side = order.side;
         }
         if told.state == OrderState::Ended {
-            // What was taken from it is told no more.
+            // What was taken from it is not reported any more.
             (order.total, order.executed) = (None, told.executed);
         }
         let (ord_status, text) = match told.state {

@@ -1,7 +1,7 @@
-//! How far a session has been told its member's stream, shard by shard, and how far its peer is known to have read it.
+//! How much of its member's stream a session has been sent, shard by shard, and how much of it its peer is known to have read.
 //!
-//! Bytes that were sent may never arrive. So each mark is followed by a TestRequest, and what the peer has read is what was told before the last one that it
-//! answered. A gateway that goes on with the session begins there.
+//! Bytes that were sent may never arrive. So each mark is followed by a TestRequest, and the peer has read what was sent before the last one that it
+//! answered. A gateway that continues the session begins there.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ enum Telling {
     Live,
     /// What was perhaps told before.
     Again,
-    /// All there is, since the peer asks for trades; what was told before is told as those only.
+    /// All there is, since the peer asks for trades; of what was sent before, only those are sent.
     Trades,
 }
 
@@ -34,7 +34,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// One of which nothing was told, and that number comes next; 0: it is not known which.
+    /// One of which nothing was sent, and that number comes next; 0: it is not known which.
     fn at(next: u64) -> Self {
         Self { next, first: next, read: next, ..Self::default() }
     }
@@ -88,22 +88,22 @@ impl Streams {
         self.shards.get(&shard).map_or(Telling::Live, |stream| stream.telling)
     }
 
-    /// Whether it is told from the record.
+    /// Whether the gateway sends it from the record.
     pub(crate) fn is_replaying(&self, shard: ShardId) -> bool {
         self.telling(shard) != Telling::Live
     }
 
-    /// Whether what is told now was perhaps told before.
+    /// Whether what comes now was perhaps sent before.
     pub(crate) fn is_told_again(&self, shard: ShardId) -> bool {
         self.telling(shard) == Telling::Again
     }
 
-    /// Whether all there is is told for its trades.
+    /// Whether all there is comes for its trades.
     pub(crate) fn is_for_trades(&self, shard: ShardId) -> bool {
         self.telling(shard) == Telling::Trades
     }
 
-    /// All there is of the shard is asked for, for its trades. Not while it is told from the record.
+    /// Requests all there is of the shard, for its trades. Not while it comes from the record.
     pub(crate) fn begin_trades(&mut self, shard: ShardId) -> bool {
         let live = self.shards.get_mut(&shard).filter(|stream| stream.telling == Telling::Live);
         live.map(|stream| stream.telling = Telling::Trades).is_some()
@@ -127,7 +127,7 @@ impl Streams {
         is_new
     }
 
-    /// The shard is told live from now on; it goes on with that number. Gives where it is to be told again from, if it is.
+    /// The shard is live from now on, and continues with that number. Gives where the gateway is to send it again from, if so.
     pub(crate) fn on_live(&mut self, shard: ShardId, next: u64) -> Option<u64> {
         let stream = self.shards.get_mut(&shard)?;
         if stream.next == 0 {
@@ -137,7 +137,7 @@ impl Streams {
         std::mem::take(&mut stream.wants_again).then(|| stream.again()).flatten()
     }
 
-    /// The shard is told again from the number on that is the oldest there is.
+    /// The shard comes again from the oldest number there is.
     pub(crate) fn on_not_kept(&mut self, shard: ShardId, oldest: u64) -> Option<u64> {
         let stream = self.shards.get_mut(&shard)?;
         let from = if oldest > stream.first { oldest } else { 0 };

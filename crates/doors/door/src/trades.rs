@@ -1,14 +1,14 @@
 //! Trades for a session that asks (AD): those that were, and those that come.
 //!
 //! A door keeps no trades: all of a day would be without bound, and the next gateway would not have them. They are in the member's streams, and the gateway
-//! tells those again from the oldest number that is kept. Meanwhile what the session was told before becomes AE and nothing else; what is new
+//! sends those again from the oldest number that is kept. Meanwhile what the session was sent before becomes AE and nothing else; what is new
 //! becomes the report that it would have been, and AE besides.
 //!
 //! ```text
 //!   AD --AQ--> each shard: Resume from the oldest --AE, AE ...--> all live --AE 912=Y--> over, or with 263=1 what comes
 //! ```
-//! A gateway tells a shard from one place at a time. So a shard that is being told again for another reason waits for its turn, and one who lacks
-//! messages waits until the trades are told.
+//! A gateway sends a shard from one place at a time. So a shard that it sends again for another reason waits for its turn, and one who lacks
+//! messages waits until the trades are sent.
 
 use pares_fix::dictionary::tag;
 use pares_fix::message::FixMessage;
@@ -72,7 +72,7 @@ impl Desk {
         Ok(TradesStatus::Completed)
     }
 
-    /// Asks for what is not told yet, of the shards that are told live.
+    /// Asks for what was not sent yet, of the shards that are live.
     pub(crate) fn ask_for_trades(&mut self) {
         let Some(asked) = &mut self.trades.asked else { return };
         for (shard, place) in asked.untold.iter_mut().filter(|(_, place)| place.is_none()) {
@@ -83,7 +83,7 @@ impl Desk {
         }
     }
 
-    /// A shard is told live from now on. Gives where it is to be told again from, if it is.
+    /// A shard is live from now on. Gives where the gateway is to send it again from, if so.
     pub(crate) fn on_live(&mut self, shard: ShardId, next: u64) -> Option<u64> {
         self.end_shard(shard);
         self.streams.on_live(shard, next)
@@ -105,7 +105,7 @@ impl Desk {
         }
     }
 
-    /// If that was under way, the trades of the shard that were are told; behind the last shard the last trade is.
+    /// If that was under way, the earlier trades of the shard have all been reported; behind the last shard the last trade is.
     fn end_shard(&mut self, shard: ShardId) {
         let Some(asked) = &mut self.trades.asked else { return };
         let was_under_way = asked.untold.get(&shard).is_some_and(Option::is_some);

@@ -24,7 +24,7 @@ impl Version {
 pub(crate) struct Owner {
     pub(crate) member: MemberId,
     pub(crate) session: u16,
-    /// The member whose streams it is told, if they are not its own member's.
+    /// The member whose streams it receives, if that is not its own member's.
     pub(crate) copied: Option<MemberId>,
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct Pen<'a> {
     pub(crate) owner: Owner,
 }
 
-/// Something of the member's streams, and whether it is told for the first time on this connection.
+/// Something of the member's streams, and whether it arrives for the first time on this connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
     pub(crate) reply: Reply,

@@ -7,7 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`dictionary`] | which fields and messages there are: tables made at build time from `dictionary/` |
-//! | [`framing`] | one message out of the bytes of a connection; garbled ones are passed over |
+//! | [`framing`] | one message out of the bytes of a connection; garbled ones are skipped |
 //! | [`parser`] | fields of a message, found and checked in one pass |
 //! | [`message`] | a parsed message: look up a field |
 //! | [`fault`] | why a message is rejected |

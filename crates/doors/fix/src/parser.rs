@@ -4,7 +4,7 @@
 //! in the dictionary, its value up to the end while it is checked, and whether it may stand there. What is kept is a row of
 //! places in the bytes, in a list that the parser uses again for the next message.
 //!
-//! A message with a fault is read to its end all the same, since its number counts; the first fault is told.
+//! A message with a fault is read to its end all the same, since its number counts; the first fault is reported.
 
 use crate::dictionary::{DEPTH_MAX, FieldSet, FixDictionary, Form, GroupRule, MessageRule, Section};
 use crate::fault::{FixFault, FixRejectReason};

@@ -8,7 +8,7 @@
 //! ```
 //! A session is its settings and two numbers, the next to come in and the next to go out. It keeps no message that it sent: asked for old ones
 //! it asks its owner ([`FixAction::Resend`]), who makes application messages again from the record and is silent about all others. Numbers
-//! that the owner does not fill are filled as gaps. So another process goes on with a session when it knows the numbers: the next
+//! that the owner does not fill are filled as gaps. So another process continues a session when it knows the numbers: the next
 //! to go out may be any that was surely never used.
 //!
 //! What comes with a number too high waits, in bounds, while what lies before is asked for. A message
@@ -43,7 +43,7 @@ pub struct FixSettings {
     pub peer_comp_id: String,
     /// Message types that the application takes; others of the standard are refused by a BusinessMessageReject.
     pub application_types: &'static [&'static str],
-    /// Whether numbers begin anew at each logon.
+    /// Whether numbers are reset at each logon.
     pub begins_anew: bool,
     /// How far a sending time may be from now.
     pub time_tolerance_ns: u64,
@@ -52,7 +52,7 @@ pub struct FixSettings {
 }
 
 impl FixSettings {
-    /// The usual: two minutes, two seconds, and numbers that go on.
+    /// The usual: two minutes, two seconds, and numbers that continue.
     #[must_use]
     pub fn new(dictionary: &'static FixDictionary, own_comp_id: &str, peer_comp_id: &str) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl FixSettings {
     }
 }
 
-/// The numbers with which a session goes on.
+/// The numbers with which a session continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixNumbers {
     /// The next MsgSeqNum that the peer is to send.
@@ -90,7 +90,7 @@ pub enum FixAction<'a> {
     Send(&'a [u8]),
     /// The peer has logged on.
     LoggedOn {
-        /// Whether numbers began anew: messages before can no longer be asked for.
+        /// Whether numbers were reset: earlier messages can no longer be requested.
         anew: bool,
     },
     /// An application message, the next in order.
@@ -178,7 +178,7 @@ impl FixSession {
         &self.settings
     }
 
-    /// The numbers with which it goes on.
+    /// The numbers with which it continues.
     #[must_use]
     pub fn numbers(&self) -> FixNumbers {
         self.numbers
@@ -259,7 +259,7 @@ impl FixSession {
         self.cut(sink);
     }
 
-    /// A new day: nobody is logged on, and numbers begin anew.
+    /// A new day: the session is logged off, and numbers are reset.
     pub fn reset(&mut self, now_ns: u64, text: &str, sink: &mut impl FixSink) {
         self.end(now_ns, text, sink);
         self.numbers = FixNumbers::default();

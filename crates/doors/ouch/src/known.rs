@@ -2,7 +2,7 @@
 //!
 //! X and M change a quantity alone, and the exchange wants the price with it. What the connection asked for is not enough: an O or U may be
 //! refused, or be one that was sent again, of an order that has another price by now. So a price is sure from the answer on, until
-//! somebody else changes it, and while nothing that may change it is unanswered. An order that has ended is forgotten, so the map stays
+//! another session changes it, and while nothing that may change it is unanswered. An order that has ended is forgotten, so the map stays
 //! small and near. Nothing of this goes into a message.
 
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ impl Known {
         self.replacements.get(&number).map_or(number, |replacement| replacement.entry)
     }
 
-    /// The order's id, if its answer was told.
+    /// The order's id, if its answer has arrived.
     pub(crate) fn id(&self, entry: u32) -> Option<OrderId> {
         self.orders.get(&entry)?.id
     }
@@ -129,7 +129,7 @@ impl Known {
         }
     }
 
-    /// An answer of the stream; `is_live` unless it is told again.
+    /// An answer of the stream; `is_live` unless it is sent again.
     pub(crate) fn on_answer(&mut self, names: &OuchNames, answer: &Answer, is_live: bool) {
         let number = names.user_ref_num(answer.client_order_id);
         match answer.status {
@@ -146,7 +146,7 @@ impl Known {
         if let Some(asked) = self.take_asked(number) {
             self.close(number, Some(asked).filter(|_| is_live));
         } else if !names.is_change(answer.client_order_id) {
-            // Somebody else has changed it, perhaps its price.
+            // Another session has changed it, perhaps its price.
             let changed = self.by_id.get(&answer.order).and_then(|entry| self.orders.get_mut(entry));
             changed.into_iter().for_each(|order| order.price = None);
         }

@@ -99,7 +99,7 @@ impl Candles {
         &self.0[interval as usize]
     }
 
-    /// The next trade. One that is stamped earlier than the newest candle is counted there: what was told does not change.
+    /// The next trade. One that is stamped earlier than the newest candle is counted there: what was sent does not change.
     pub(crate) fn take(&mut self, trade: &MarketTrade, keep: usize) {
         for (candles, interval) in self.0.iter_mut().zip(Interval::ALL) {
             let start = interval.start(trade.at);

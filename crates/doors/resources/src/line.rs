@@ -24,7 +24,7 @@ const WAITERS_MAX: usize = 8;
 /// So many questions may wait.
 const QUESTIONS_MAX: usize = 1_024;
 
-/// What somebody who waits is told.
+/// What a waiter receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineTold {
     /// The one answer to a request.
@@ -46,11 +46,11 @@ pub enum LineTold {
 /// What follows from a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect<W> {
-    /// One who waits is told.
+    /// A waiter receives that.
     Told(W, LineTold),
     /// Something of the member's stream of a shard, to all who follow it.
     Stream(ShardId, u64, Reply),
-    /// All that was asked for of a shard is told; that number comes next.
+    /// All that was asked for of a shard has been sent; that number comes next.
     Live(ShardId, u64),
     /// The stream is not told, for that reason; the lowest number that is kept.
     NotTold(ShardId, u64, Reason),
@@ -100,7 +100,7 @@ pub struct Line<W> {
     places: u64,
     questions: Questions<W>,
     streams: Streams,
-    /// Whether somebody does not wait any more.
+    /// Whether a waiter does not wait any more.
     is_gone: fn(&W) -> bool,
 }
 
@@ -168,8 +168,8 @@ impl<W> Line<W> {
         self.question_behind(question, waiter, |_| {})
     }
 
-    /// Sets the timer at whose end the gateway cancels what the session guards, ms from now; 0: not at all. Who waits is told the limits once a gateway has it: gateways read in
-    /// order. The timer is of the connection: another gateway is told the time left by [`Line::on_signed_on`].
+    /// Sets the timer at whose end the gateway cancels what the session guards, ms from now; 0: not at all. The waiter receives the limits once a gateway
+    /// has it: gateways read in order. The timer is of the connection: another gateway receives the time left by [`Line::on_signed_on`].
     ///
     /// # Errors
     /// If too many wait: nothing was set.
@@ -198,15 +198,15 @@ impl<W> Line<W> {
         Ok(())
     }
 
-    /// Somebody wants the member's stream of a shard from a number on; from now on if that is 0.
+    /// A follower wants the member's stream of a shard from a number on; from now on if that is 0.
     pub fn follow(&mut self, shard: ShardId, from: u64) {
         // While it is down that is sent once, on the next connection.
         let mut unsent = Vec::new();
         self.streams.follow(shard, from, if self.is_up { &mut self.out } else { &mut unsent });
     }
 
-    /// Ends what is told again to nobody. `stand` says of the number that comes next of a shard where those stand who are told on, 0 for one who wants what comes from now on;
-    /// or nothing, if somebody takes it.
+    /// Ends a repeat that no follower takes. `stand` says where the current followers stand in the shard, 0 for one who wants what comes from
+    /// now on; or nothing, if that number, which comes next, is one that a follower takes.
     pub fn end_in_vain(&mut self, stand: impl Fn(ShardId, u64) -> Option<Vec<u64>>) {
         if self.is_up {
             self.streams.end_in_vain(stand, &mut self.out);

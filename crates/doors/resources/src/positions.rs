@@ -77,7 +77,7 @@ impl MemberPositions {
         }
     }
 
-    /// All of a shard's stream is told.
+    /// All of a shard's stream has arrived.
     pub fn on_live(&mut self, shard: ShardId) {
         if let Some(counted) = self.shards.get_mut(&shard) {
             counted.is_live = true;

@@ -6,12 +6,12 @@
 //!          nobody takes  |     |  Resumed: requested
 //!     what comes next    +-> ending
 //! ```
-//! A gateway ignores requests while it is telling, and waits, telling nothing at all, if the number asked for is not used yet. So one thing is asked for at a
-//! time, the lowest number first; and a number that is not known to be used is not asked for before the gateway has said which one comes next. Wishes
-//! that were there when it was asked are told with the lowest; one that comes later may find its number passed, and is asked for again. A gateway that hangs
-//! answers none of them, and anybody can wish for another number: so each number is kept once, and few numbers apart ([`Wishes`]).
+//! A gateway ignores requests while it is telling, and waits, telling nothing at all, if the number asked for is not used yet. So one thing is asked for
+//! at a time, the lowest number first; and a number that is not known to be used is not asked for before the gateway has said which one comes next.
+//! Wishes that were there when it was asked are served with the lowest; one that comes later may find its number passed, and is asked for again. A gateway
+//! that hangs answers none of them, and any client can wish for another number: so each number is kept once, and few numbers apart ([`Wishes`]).
 //!
-//! A gateway reads its record for what it tells. So a telling of which nobody takes what comes next is ended, and what those want who are told on is asked for instead.
+//! A gateway reads its record for what it tells. So a telling that no follower takes is ended, and what the current followers want is asked for instead.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use pares_wire::frame::{self, RESUME_NOTHING};
 const WISHES_MAX: usize = 64;
 
 /// Numbers that are wanted; 0: what comes from now on. Where there are too many the two highest become one, which has the lower number and reaches up to the higher:
-/// who is told from the lower on is told from the higher on too.
+/// who receives from the lower on receives from the higher on too.
 #[derive(Clone, Debug, Default)]
 struct Wishes(BTreeMap<u64, u64>);
 
@@ -50,7 +50,7 @@ struct Telling {
     from: u64,
     /// The number that comes next of it.
     next: u64,
-    /// The wishes that are told with it.
+    /// The wishes that it serves too.
     wishes: Wishes,
 }
 
@@ -71,14 +71,14 @@ struct Stream {
 pub(crate) struct Streams(BTreeMap<ShardId, Stream>);
 
 impl Streams {
-    /// Somebody wants the stream of a shard from a number on; from now on if that is 0.
+    /// A follower wants the stream of a shard from a number on; from now on if that is 0.
     pub(crate) fn follow(&mut self, shard: ShardId, from: u64, out: &mut Vec<u8>) {
         let stream = self.0.entry(shard).or_default();
         stream.wanted.add(from, from);
         stream.send(shard, out);
     }
 
-    /// A message with that number was told.
+    /// A message with that number arrived.
     pub(crate) fn on_number(&mut self, shard: ShardId, number: u64) {
         let Some(stream) = self.0.get_mut(&shard) else { return };
         if let Some(next) = stream.next.as_mut().filter(|next| number >= **next) {
@@ -90,7 +90,7 @@ impl Streams {
         }
     }
 
-    /// Ends tellings that have begun, and of which nobody takes what comes next. `stand` says of that number of a shard where those stand who are told on, unless somebody takes it.
+    /// Ends tellings that have begun and that no follower takes. `stand`: where the current followers stand; nothing if that number comes next for one.
     pub(crate) fn end_in_vain(
         &mut self,
         stand: impl Fn(ShardId, u64) -> Option<Vec<u64>>,
@@ -117,13 +117,13 @@ impl Streams {
         }
     }
 
-    /// All that was asked for is told; live from `next` on.
+    /// All that was asked for has arrived; live from `next` on.
     pub(crate) fn on_live(&mut self, shard: ShardId, next: u64, out: &mut Vec<u8>) {
         let stream = self.0.entry(shard).or_default();
         stream.telling = None;
         // Also if it is below what another gateway told: this one tells it again, and who asks for more than that would have it withheld from those who lack it.
         stream.next = Some(next);
-        // Who wanted a number that comes now, or later, is told it live.
+        // Who wanted a number that comes now, or later, receives it live.
         stream.wanted.0.retain(|want, _| (1..next).contains(want));
         stream.send(shard, out);
     }
@@ -136,7 +136,7 @@ impl Streams {
         }
         let Some(stream) = self.0.get_mut(&shard) else { return };
         let Some(Telling { from, mut wishes, .. }) = stream.telling.take() else { return };
-        // Those who were live go on.
+        // Those who were live continue.
         stream.next = stream.next.filter(|next| *next > from && *next >= oldest);
         stream.next.into_iter().for_each(|next| wishes.add(next, next));
         wishes.add_all(std::mem::take(&mut stream.wanted));
@@ -165,7 +165,7 @@ impl Streams {
 }
 
 impl Stream {
-    /// The number that comes next of what had passed, if it is told again, and some of that was told and some was not.
+    /// The number that comes next of what had passed, if it comes again, and only some of it has come.
     fn told_again(&self) -> Option<u64> {
         let Telling { from, next, .. } = self.telling.as_ref().filter(|_| !self.is_ending)?;
         (next > from && self.next.is_some_and(|live| *next < live)).then_some(*next)
@@ -199,12 +199,12 @@ enum Standing {
     Live,
 }
 
-/// How one who follows stands when all that was asked for is told.
+/// How a follower stands when all that was asked for has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowerStanding {
     /// He has all that there is, and did not know.
     Live,
-    /// He knew that, or something is told for him yet.
+    /// He knew that, or still has something to receive.
     AsBefore,
     /// He asked for a number that this gateway has not used yet. One that took over may be a few numbers behind: they are on their way, and
     /// [`Cursor::catches_up`] says when.
@@ -233,7 +233,7 @@ impl Cursor {
         is_next
     }
 
-    /// A message of that number is told: whether he was ahead, and now his number comes next. To be asked before [`Cursor::takes`].
+    /// A message of that number arrives: whether he was ahead, and now his number comes next. To be asked before [`Cursor::takes`].
     pub fn catches_up(&mut self, number: u64) -> bool {
         let comes_next = self.next.is_some_and(|next| next <= number.saturating_add(1));
         let catches_up = self.standing == Standing::Ahead && comes_next;
@@ -256,7 +256,7 @@ impl Cursor {
         oldest == 0 || self.next.is_some_and(|next| next < oldest)
     }
 
-    /// All that was asked for is told, and `next` comes next.
+    /// All that was asked for has arrived, and `next` comes next.
     pub fn on_live(&mut self, next: u64) -> FollowerStanding {
         let own = *self.next.get_or_insert(next);
         match own.cmp(&next) {

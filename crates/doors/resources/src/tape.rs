@@ -1,7 +1,7 @@
 //! An instrument's trades as they are received: the newest of them, and what they sum up to.
 //!
 //! A queue of trades for each reader grows with the slow ones, and one who joins later has a queue that says nothing of before. Here the newest trades are kept once. Each names
-//! the one before it, a reader has a place among them, and one whose place is not kept any more is told so.
+//! the one before it, a reader has a place among them, and one whose place is not kept any more learns it.
 
 use std::collections::VecDeque;
 
@@ -117,13 +117,13 @@ impl TradeTape {
         self.day.is_whole &= is_whole;
     }
 
-    /// The next of it; `keep` is how much is kept. What was told before, as after a reconnect, changes nothing.
+    /// The next of it; `keep` is how much is kept. What came before, as after a reconnect, changes nothing.
     pub fn take(&mut self, news: TapeNews, keep: usize) {
         match news {
             TapeNews::Trade(trade) if self.last.is_some_and(|last| trade.number <= last.number) => return,
             TapeNews::Trade(trade) => self.trade(trade, keep),
             TapeNews::Busted(number) => {
-                // One who was told the trade hears of it, also when that is not kept any more.
+                // A reader that has the trade hears of it, also when that is not kept any more.
                 let bust = self.kept.iter_mut().find(|entry| entry.number() == Some(number));
                 let was_told = self.last.is_some_and(|last| number <= last.number);
                 if !was_told || bust.is_some_and(|bust| std::mem::replace(&mut bust.is_busted, true)) {

@@ -48,7 +48,7 @@ impl Blank {
         })
     }
 
-    /// Goes on over these bytes, and counts those of them that are to be blanked, or are.
+    /// Continues over these bytes, and counts those of them that are to be blanked, or are.
     pub(crate) fn count(&mut self, bytes: &[u8]) -> u64 {
         let mut count = 0;
         self.pass(bytes, &mut |secret| count += secret.len() as u64);

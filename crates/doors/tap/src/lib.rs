@@ -1,7 +1,7 @@
 //! The tap: what a gateway's connections said, byte for byte, as entries of a log.
 //!
 //! A gateway that printed each message as it reads it would know it only after it was understood, and a quarrel is about what was not. So the tap has
-//! bytes: what a read of the socket gave and what a write took, with the time, before anybody has looked at them. Messages are made of them
+//! bytes: what a read of the socket gave and what a write took, with the time, before any code has looked at them. Messages are made of them
 //! afterwards, by who asks.
 //! An entry's bytes are in `pares-port`: gateways write them.
 //!

@@ -72,7 +72,7 @@ impl TapedTalk {
         Self { stream: TapedStream::new(door), door: talk }
     }
 
-    /// Goes on over a piece, and gives the messages of which it is known now what they mean: such as end with it, and of FIX such as waited.
+    /// Continues over a piece, and gives the messages of which it is known now what they mean: such as end with it, and of FIX such as waited.
     pub fn take(&mut self, piece: &TapedPiece<'_>, mut said: impl FnMut(TapedMeaning)) {
         let Self { door, stream } = self;
         if let DoorTalk::Fix(fix) = door

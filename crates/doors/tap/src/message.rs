@@ -1,7 +1,7 @@
 //! Messages out of what went over a connection.
 //!
 //! A message is cut out of its direction's bytes where its protocol says. It is of the moment at which its last byte passed: a request was not there
-//! before, an answer was not told before. Where bytes are missing, what began before them is given up and cutting begins anew with the next piece.
+//! before, an answer was not sent before. Where bytes are missing, what began before them is given up and cutting begins again with the next piece.
 
 use pares_fix::framing;
 use pares_wire::frame;
@@ -130,7 +130,7 @@ impl TapedStream {
         self.rests[usize::from(piece.is_in)].end() == piece.at
     }
 
-    /// Goes on over a piece, and gives what ends with it.
+    /// Continues over a piece, and gives what ends with it.
     pub fn take(&mut self, piece: &TapedPiece<'_>, mut found: impl FnMut(TapedMessage)) {
         self.rests[usize::from(piece.is_in)].take(self.door, piece, &mut found);
     }

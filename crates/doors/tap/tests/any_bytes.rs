@@ -1,4 +1,4 @@
-//! Whatever a tap's log holds is told or refused.
+//! Whatever a tap's log holds is shown or refused.
 #![allow(clippy::unwrap_used)] // a test
 
 use pares_fix::framing;

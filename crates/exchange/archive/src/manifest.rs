@@ -80,7 +80,7 @@ impl Manifest {
         seal(self)
     }
 
-    /// A manifest that somebody wrote, if it is believed.
+    /// A manifest from outside, if it is believed.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, Flaw> {
         let read: Self = open(text)?;
         let is_name = |file: &DayFile| !file.name.contains('/') && !file.name.starts_with('.');

@@ -2,7 +2,7 @@
 //!
 //! A list of files with their hashes protects those files, not itself: with one digit changed, or a file left out, it is as good a list as before.
 //! So it carries the SHA-256 of its content, written without spaces. That finds damage. Who changes a list on purpose can hash it
-//! anew: what two recorders agree on is no forgery.
+//! again: what two recorders agree on is no forgery.
 //!
 //! ```text
 //! {"version": 2, "sha256": "9f86...", ...content}

@@ -42,12 +42,12 @@ pub trait Book: Sized {
 
     /// Applies the next request of the total order and says what became of it. Commands that concern more
     /// than one book (`AddInstrument`, `Unblock`) do nothing here and are [`Status::Accepted`](pares_types::Status);
-    /// `Block` is a mass cancel of the member it names, `CancelGuarded` one of what a session left, `RemoveInstrument` one of everybody's.
+    /// `Block` is a mass cancel of the member it names, `CancelGuarded` one of what a session left, `RemoveInstrument` one of all members.
     ///
     /// # Panics
     /// If the request is for another instrument (or for all of them and none of `MassCancel`, `Block`, `CancelGuarded`, `Time`, `BeginDay`, `EndDay`), has no
     /// id, or enters an order whose id is on the book: the layers below route and deduplicate, and
-    /// going on would fork the replicas.
+    /// to continue would fork the replicas.
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome;
 
     /// Does beforehand what takes as long as the book is large, so that the next order finds room. It changes nothing that can be seen.
@@ -93,8 +93,8 @@ pub trait Book: Sized {
     /// It is the wrapping sum of a 64-bit hash of every order, mixed with the rest of the state.
     /// Two books that differ by a bug or a flipped bit agree by accident
     /// with probability 2^-64 at each comparison, and a divergence stays in the state to be caught
-    /// by the next one. It is no defence against somebody who can choose the state of a replica;
-    /// that person need not bother with hashes.
+    /// by the next one. It is no defence against an attacker who can choose the state of a replica;
+    /// such an attacker need not bother with hashes.
     fn state_hash(&self) -> u64;
 
     /// Everything needed to rebuild the book: bids, then offers, as they would trade, then held orders.

@@ -16,7 +16,7 @@
 //! | 6 phases, time | `phases`, `auction` |
 //! | 8 requests of the exchange | `exchange` |
 //!
-//! What nearly all orders are, plain and meeting nothing, in an instrument where nothing special goes on, takes a short way
+//! What nearly all orders are, plain and meeting nothing, in an instrument where nothing special happens, takes a short way
 //! of its own (`calm`). It must come to the same, and the comparison with the naive book runs through both.
 
 mod amending;
@@ -87,7 +87,7 @@ struct Step<'a, S> {
     now: Timestamp,
     /// Whether an order that comes to rest is reported, and why: all but the request's own.
     reports_rest: Option<RestCause>,
-    /// The buy order whose trades in an auction are told now.
+    /// The buy order whose trades in an auction are reported now.
     auction_buy: Option<OrderId>,
 }
 

@@ -124,7 +124,7 @@ impl Trading {
         self.last.is_some_and(|last| side.crosses(last, trigger))
     }
 
-    /// Lowest and highest price at which the instrument may trade in this step (docs/rules.md, section 6). What goes on
+    /// Lowest and highest price at which the instrument may trade in this step (docs/rules.md, section 6). What continues
     /// keeps to those it began under.
     pub(crate) fn bands(&self, instrument: &Instrument) -> (Price, Price) {
         self.unfinished.map_or_else(|| self.bands_times(instrument, 1), |unfinished| unfinished.bands)

@@ -186,8 +186,8 @@ impl Client {
         self.send(&ClientRequest::Exchange { client_order_id, instrument, command })
     }
 
-    /// Buffers the wish for the member's stream of a shard, or of each, from number `next` on (0: from now on): all that the member is told
-    /// there, answers to its other sessions included, once and in order. [`Update::Resumed`] says that what was missed has been told.
+    /// Buffers the wish for the member's stream of a shard, or of each, from number `next` on (0: from now on): all that the member receives
+    /// there, answers to its other sessions included, once and in order. [`Update::Resumed`] says that what was missed has been sent.
     ///
     /// # Errors
     /// As [`Client::send`].

@@ -5,8 +5,8 @@ use std::io;
 use pares_types::Reason;
 use pares_wire::WireError;
 
-/// Why a client's call failed. Unless it says otherwise the connection is of no further use: connect again,
-/// to this gateway or another, and repeat what is unanswered.
+/// Why a client's call failed. Unless it says that the connection is intact, the client best connects again,
+/// to this gateway or another, and repeats what is unanswered.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// No connection came about.

@@ -14,7 +14,7 @@ pub struct Options {
     pub credential: Option<Credential>,
     /// Also report when each request is durable in the gateway's journal.
     pub journalled: bool,
-    /// The member's streams are going to be resumed ([`crate::Client::resume`]): nothing of them is told before.
+    /// The member's streams are going to be resumed ([`crate::Client::resume`]): nothing of them is sent before.
     pub resumes: bool,
     /// How often each end has to hear the other ([`crate::Client::poll`]); a gateway may want it shorter or longer. `None`: never.
     pub heartbeat: Option<Duration>,

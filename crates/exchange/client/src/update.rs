@@ -53,7 +53,7 @@ pub enum Update {
         /// Why.
         reason: Reason,
     },
-    /// The member's stream of a shard is told live from here on.
+    /// The member's stream of a shard is live from here on.
     Resumed {
         /// The shard.
         shard: ShardId,

@@ -10,7 +10,7 @@ use crate::{ConfigError, SignOnSetting, SystemConfig};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TlsSetting {
-    /// In the clear.
+    /// Unencrypted.
     Off,
     /// TLS 1.3, by certificates in the system's directory.
     On,

@@ -45,11 +45,11 @@ pub struct InstrumentConfig {
     pub dynamic_band_least: i64,
     /// How long a volatility call lasts, milliseconds; 0 for none.
     pub call_ms: u64,
-    /// How long a call goes on that would end outside a band, milliseconds each time.
+    /// How long a call continues that would end outside a band, milliseconds each time.
     pub extension_ms: u64,
     /// How often at most.
     pub extensions_max: u8,
-    /// Whether a call goes on that would leave market orders over, too.
+    /// Whether a call continues that would leave market orders over, too.
     pub extends_for_market: bool,
     /// Within which time after its end a call ends at random, milliseconds; 0 for at its end.
     pub random_end_ms: u64,

@@ -12,7 +12,7 @@ use crate::{ConfigError, SystemConfig};
 pub enum SignOnSetting {
     /// By a key of the register.
     Required,
-    /// Anybody is whom he says he is.
+    /// Every client is whom it says it is.
     Open,
 }
 

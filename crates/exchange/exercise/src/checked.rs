@@ -73,7 +73,7 @@ impl<B: Book> CheckedBook<B> {
     /// entered = executed + cancelled + remaining, for every order, always (invariant I5); the outcome tells the totals of the order to
     /// those who may know it.
     fn check_shares(&mut self, request: &Request, outcome: &Outcome, events: &[Event]) {
-        // A refusal comes before what goes on in its step.
+        // A refusal comes before what else its step does.
         if outcome.status == Status::Refused && outcome.reason != Reason::UnknownOrder {
             self.accounts.settle(outcome).unwrap();
         }

@@ -16,7 +16,7 @@ use crate::requests::Requests;
 pub struct ComparePace {
     /// Requests from one comparison of the whole state to the next. With 1 each book's steps are checked by themselves too.
     pub compare_every: u64,
-    /// Requests until each goes on as restored from the other's snapshot.
+    /// Requests until each continues as restored from the other's snapshot.
     pub restore_every: u64,
 }
 

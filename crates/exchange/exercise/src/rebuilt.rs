@@ -1,4 +1,4 @@
-//! The book as somebody rebuilds it who has only the record: requests, outcomes and events, and section 9 of
+//! The book as a reader rebuilds it who has only the record: requests, outcomes and events, and section 9 of
 //! docs/rules.md. It knows nothing of matching.
 
 use pares_book::{Book, Instrument, RestingOrder};
@@ -66,7 +66,7 @@ impl Rebuilt {
         }
     }
 
-    /// What an amend takes off is told as of where the order was before.
+    /// What an amend takes off is reported at where the order was before.
     fn check_reduced(&mut self, own: &[Event]) {
         for event in own {
             if let Event::Cancelled { order, side, price, cause: CancelCause::Reduced, .. } = *event {

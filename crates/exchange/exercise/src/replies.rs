@@ -63,7 +63,7 @@ pub fn trade(order: u64, number: u64) -> Trade {
     }
 }
 
-/// All of it was cancelled, as somebody asked.
+/// All of it was cancelled, as requested.
 #[must_use]
 pub fn cancelled(order: u64, number: u64) -> Cancelled {
     Cancelled {

@@ -7,7 +7,7 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | bits 0 to 5: the command; 6 and 7: whether time goes on, by one more byte |
+//! | 1 | bits 0 to 5: the command; 6 and 7: whether time advances, by one more byte |
 //! | 1 | bits 0 and 1: the member; 2 and 3: how far its gateway's clock is behind; 4 and 5: 2 for a name that its session (6) guards; 4 to 7 all set: another member |
 //! | 0 to 9 | the command's own |
 //!
@@ -195,7 +195,7 @@ impl Iterator for Requests<'_> {
 const EXCHANGE: Option<MemberId> = Some(MemberId(0));
 
 impl Requests<'_> {
-    /// A command, its instrument, and who may ask for it; anybody if `None`.
+    /// A command, its instrument, and who may ask for it; any member if `None`.
     fn command(&mut self, kind: u8) -> (Command, InstrumentId, Option<MemberId>) {
         match kind {
             0..=31 => {
@@ -235,7 +235,7 @@ impl Requests<'_> {
             }
             60 | 61 => {
                 let member = MemberId(1 + self.bytes.below(4) as u32);
-                // Somebody blocked makes a dull market.
+                // A blocked member makes a dull market.
                 let command = match self.bytes.below(3) {
                     0 => Command::Block { member },
                     _ => Command::Unblock { member },

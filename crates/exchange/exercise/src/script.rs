@@ -23,8 +23,8 @@
 //!  book                            shows bids, offers (shown+hidden shares) and held orders
 //!  auction                         shows what an auction would do
 //!  deadline                        shows when the book has something to do
-//!  restore                         goes on with a book restored from a snapshot
-//!  new step_max 5, lot 1           goes on with an empty book whose rules are these
+//!  restore                         continues with a book restored from a snapshot
+//!  new step_max 5, lot 1           continues with an empty book whose rules are these
 //! ```
 
 use crate::checked::{CheckedBook, instrument};

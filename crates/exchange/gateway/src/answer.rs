@@ -23,10 +23,10 @@ pub(crate) struct Settled {
 
 impl Gateway {
     /// A record of the committed stream: in order of position within its shard; positions seen before
-    /// are ignored. Owners are told of trades, cancels and news, then the asker of the answer.
+    /// are ignored. Owners receive trades, cancels and news, then the asker the answer.
     ///
     /// # Panics
-    /// If a position is skipped: somebody would wait for ever.
+    /// If a position is skipped: a session would wait for ever.
     pub fn on_committed(
         &mut self,
         position: Position,
@@ -155,7 +155,7 @@ impl Gateway {
     /// answer there.
     fn deliver(&mut self, settled: Settled, request: &Request, sink: &mut impl GatewaySink) {
         let Settled { asker, answer, is_elsewhere } = settled;
-        // Of what a gateway asks by itself nobody is told.
+        // What a gateway asks by itself has no receiver.
         if clock::is_reserved(request.member, request.client_order_id) {
             return;
         }

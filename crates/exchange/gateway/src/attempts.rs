@@ -2,7 +2,7 @@
 //!
 //! A proof costs the gateway some fifty microseconds to look at, and a password can be guessed. So wrong ones are counted by session: ten
 //! at once, then two a second; the others are refused unread. To count only sessions that there are would tell who tries names which
-//! those are; to count all that anybody can think of would take memory without end. So a secret spreads all names over a few thousand counts.
+//! those are; to count all that a client can think of would take memory without end. So a secret spreads all names over a few thousand counts.
 
 use pares_types::{MemberId, Reason, Timestamp};
 

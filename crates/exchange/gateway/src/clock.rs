@@ -1,13 +1,13 @@
 //! The exchange's clock: when to tell which shard what time it is.
 //!
 //! Venues know no time but that of requests, so an order with a date would expire, and a trading day begin,
-//! only when somebody happens to ask for something. Telling every shard the time all day long would fill
+//! only when a member happens to ask for something. Telling every shard the time all day long would fill
 //! the logs of exchanges where nothing ever is due. So a shard is *timed* once something in it can become
 //! due; from then on each gateway tells it the time at a period of its own. Several gateways doing so is
 //! harmless: time never goes back, and what is done is done.
 //!
 //! A step does no more than its limit allows and says [`Reason::Unfinished`] if there is more to do. The
-//! gateway whose request was told so goes on at once, one request at a time.
+//! gateway whose request has this answer continues at once, one request at a time.
 //!
 //! [`Reason::Unfinished`]: pares_types::Reason::Unfinished
 
@@ -66,7 +66,7 @@ pub(crate) fn needed_after(request: &Request, outcome: &Outcome) -> bool {
     }
 }
 
-/// Whether the time goes on with what such a request has left undone; who asked for any other sends it again.
+/// Whether the time continues what such a request has left undone; who asked for any other sends it again.
 fn goes_on(command: &Command) -> bool {
     use Command::{Amend, BeginDay, EndDay, Enter, SetPhase, Time};
     matches!(command, Time { .. } | Enter(_) | Amend(_) | SetPhase(_) | BeginDay { .. } | EndDay { .. })

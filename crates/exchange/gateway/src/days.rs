@@ -3,7 +3,7 @@
 //! Every gateway with the timetable asks by its own clock, and several must come to one request. So its name is made of the day: the
 //! second gateway finds it in flight or answered, as it would a member's repeat, and a shard that meets it twice refuses the second.
 //! A gateway learns how far each shard's day has come from the committed stream, so it does not matter which gateway asked, or whether
-//! somebody did by hand.
+//! an operator did by hand.
 
 use pares_types::{
     BusinessDay, ClientOrderId, Command, DAY_NS, DayStage, InstrumentId, MemberId, Outcome, Reason, Request,

@@ -1,13 +1,13 @@
 //! This gateway's own requests that are journalled but not committed yet.
 //!
 //! Per shard, one gateway's requests commit in the order of their sequence, so each shard has a queue,
-//! and a shard that stands still holds up only its own.
+//! and a shard that stalls holds up only its own.
 //!
 //! All queues together are bounded, and a shard that is halted would use that room up and have the others refused. Fixed
 //! shares would waste most of it while one shard is busy and the others are not. So a shard may have as many as are left for
-//! all (the dynamic threshold of shared-memory switches, Choudhury and Hahne 1998): one that stands still ends up with
+//! all (the dynamic threshold of shared-memory switches, Choudhury and Hahne 1998): one that stalls ends up with
 //! half, two with a third each, and there is always room for the others. Cancels have twice as many as are left, so they pass when orders
-//! do not; requests to all shards, of which also a shard that stands still gets a part, four times.
+//! do not; requests to all shards, of which also a shard that stalls gets a part, four times.
 //!
 //! Orders have less room if a queue would make them wait longer than the target (`room.rs`); cancels have all of it, so they go first.
 //!

@@ -61,7 +61,7 @@ pub(crate) struct Shard {
     committed: Vec<u64>,
     /// The names used before the checkpoint from which it was recovered.
     pub(crate) before: Before,
-    /// What members were told.
+    /// How many messages each member's stream has.
     pub(crate) numbers: StreamNumbers,
     /// What they bought and sold on the day.
     pub(crate) positions: Positions,
@@ -169,9 +169,9 @@ impl Gateway {
         self
     }
 
-    /// A session speaks for a member from now on, as the one of that number, is told that member's streams or those that the register says, and with `wants_journalled` is told when each of its
-    /// requests is durable in the gateway's log. Where sign-on is required it has proved its key
-    /// ([`Gateway::key_to_prove`]); who signed on as the same before is disconnected.
+    /// A session speaks for a member from now on, as the one of that number. It receives that member's streams or those that the register says, and with
+    /// `wants_journalled` a reply when each of its requests is durable in the gateway's log. Where sign-on is required it has proved its key
+    /// ([`Gateway::key_to_prove`]); a session that signed on as the same before is disconnected.
     ///
     /// # Errors
     /// [`Reason::MalformedRequest`] if it is signed on already, [`Reason::WrongKey`] if the register has no such session,
@@ -213,7 +213,7 @@ impl Gateway {
         self.note_part(name, request);
     }
 
-    /// The gateway's log is durable below `durable_offset`: the sessions that want to know are told.
+    /// The gateway's log is durable below `durable_offset`: the sessions that want to know receive a reply.
     pub fn on_journalled(&mut self, durable_offset: u64, sink: &mut impl GatewaySink) {
         while let Some(durable) = self.flights.next_durable(durable_offset) {
             if self.sessions.wants_journalled(durable.session) {
@@ -230,7 +230,7 @@ impl Gateway {
         self.flights.oldest_offset().unwrap_or(end_of_log)
     }
 
-    /// A turn begins, and with it a look whether the exchange goes on: to be called again and again, at least four times within
+    /// A turn begins, and with it a look whether the exchange makes progress: to be called again and again, at least four times within
     /// `patience_ns`. `now_ns`: by a clock that only goes forward, from any beginning.
     pub fn on_turn(&mut self, now_ns: u64) {
         let Self { patience, flights, .. } = self;
@@ -244,7 +244,7 @@ impl Gateway {
         self.patience.still()
     }
 
-    /// Whether any session is told when its requests are durable.
+    /// Whether any session receives a reply when its requests are durable.
     #[must_use]
     pub fn wants_journalled(&self) -> bool {
         self.sessions.want_journalled()

@@ -3,7 +3,7 @@
 //! The obvious gateway keeps a list of the sessions that want it, and dies with the list. Here an order's own name says that it is
 //! guarded and by which session, and its id through which gateway it came. So whatever ends a session, a gateway finds what to
 //! cancel: of a connection that ended, because it just had it; of one that ended with the gateway itself, among the orders that
-//! live as it starts again. It then asks every shard to cancel what was entered until then, and goes on asking until each has. To ask twice is
+//! live as it starts again. It then asks every shard to cancel what was entered until then, and keeps asking until each has. To ask twice is
 //! harmless: what is entered later is not meant.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -3,7 +3,7 @@
 //! Names come by the million: a map that owns its keys would take three times the memory, and stall as it grows. This one holds 8 bytes
 //! for each entry, its number and half of its hash, and asks the table only where that half is the right one: a look into the table is a
 //! miss of the processor's caches. hashbrown's `HashTable` does the same, but leaves marks where entries were taken out, and once there are
-//! too many of them stalls for as long as it takes to place all others anew.
+//! too many of them stalls for as long as it takes to place all others again.
 
 /// An open-addressing index of entries, linear probing, at most three quarters full.
 pub(crate) struct Index {

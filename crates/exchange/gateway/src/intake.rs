@@ -147,7 +147,7 @@ impl Gateway {
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
         let asker = self.sessions.asker(session).ok_or(Reason::NotSignedOn)?;
-        // Whose streams it is told another member trades.
+        // The member whose streams it receives is another one, which trades.
         if asker.is_copy() {
             return Err(Reason::NoRight);
         }
@@ -161,7 +161,7 @@ impl Gateway {
         let known = self.names.find(member, asking.client_order_id);
         match (pace, known) {
             (Err(reason), None) => return Err(reason),
-            // It was taken in before: who is told that it was not enters it again.
+            // It was taken in before: a member that hears that it was not enters it again.
             (Err(_), Some(_)) => self.slow_down(now, session, false, sink),
             (Ok(()), _) => {}
         }
@@ -178,7 +178,7 @@ impl Gateway {
         }
     }
 
-    /// A name that is known, or surely not used, or looked for in vain: only its shard can say then.
+    /// A name that is known, or surely not used, or looked for without success: only its shard can say then.
     pub(crate) fn take_or_repeat(
         &mut self,
         asking: Asking,

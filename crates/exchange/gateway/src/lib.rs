@@ -26,10 +26,10 @@
 //! - *Per shard, one gateway's requests commit in the order of their sequence*, since venues read a
 //!   gateway's log from front to back. So what is in flight is one queue per shard, and "was it committed?"
 //!   is one comparison.
-//! - *Who is told.* The answer goes to the session that asked last; if that is gone, to the member's
+//! - *Who receives what.* The answer goes to the session that asked last; if that is gone, to the member's
 //!   newest session. Trades, cancels and news of orders go to all sessions of the owner, on every gateway.
 //!   At one position they come before the answer.
-//! - *Who asks too fast* is refused early, at the cost of a look at its session; who goes on is read more slowly
+//! - *Who asks too fast* is refused early, at the cost of a look at its session; one that continues is read more slowly
 //!   ([`GatewaySink::read_later`]).
 //! - *Waiting* is bounded by its time: orders beyond what is answered within a target are refused as early as those of who asks too
 //!   fast. Cancels pass, and no session or shard takes more room than it leaves (`room.rs`, `flights.rs`).
@@ -41,7 +41,7 @@
 //!   (`permits.rs`). Who is revoked there is disconnected as the record is read.
 //! - *Guarded orders* are cancelled when the session that entered them ends, be it with the gateway itself (`guards.rs`).
 //! - *The time.* Venues know no time but that of requests; gateways tell it to the shards that need it
-//!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and nobody is answered.
+//!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and no answer.
 
 mod answer;
 mod attempts;
@@ -89,9 +89,9 @@ pub use streams::Resume;
 pub struct GatewayConfig {
     /// Which gateway this is; stable over restarts.
     pub id: GatewayId,
-    /// Whether sessions sign on by a key of the register; otherwise anybody is whom he says he is, and may do everything.
+    /// Whether sessions sign on by a key of the register; otherwise each client is whom it says it is, and may do everything.
     pub sign_on_required: bool,
-    /// Sessions a member may have, at least 1: each of its trades is told to all of them.
+    /// Sessions a member may have, at least 1: all of them receive each of its trades.
     pub member_sessions_max: usize,
     /// Requests one session may have unanswered, at least 1; of those that reduce its risk a sixteenth more.
     pub session_in_flight_max: u16,
@@ -143,14 +143,14 @@ pub trait GatewaySink {
     /// [`Gateway::replay_answer`] makes of it.
     fn answer_again(&mut self, session: SessionId, place: Place, client_order_id: ClientOrderId);
 
-    /// Where the answer lies that somebody asks for is not known: look for all committed records of that name, and tell
+    /// It is not known where the answer lies that a session asks for: look for all committed records of that name, and tell
     /// [`Gateway::on_looked_up`] what was found.
     fn look_up(&mut self, look_up: LookUp);
 
-    /// `session` is signed off: it is to be told why, and disconnected.
+    /// `session` is signed off: send it the reason, and disconnect it.
     fn disconnect(&mut self, session: SessionId, reason: Reason);
 
     /// `session` asks faster than it can be refused: it is best left unread for `pause_ns` from now, the last time this is said
-    /// counts. What was read from it already is still asked. An edge that cannot leave anybody unread ignores it.
+    /// counts. What was read from it already is still asked. An edge that cannot leave a session unread ignores it.
     fn read_later(&mut self, _session: SessionId, _pause_ns: u64) {}
 }

@@ -78,7 +78,7 @@ impl Listings {
         } else if request.member == EXCHANGE && request.instrument != InstrumentId(0) {
             self.follow_exchange(request, outcome);
         }
-        // A book that was busy goes on after the request's own part.
+        // A book that was busy continues after the request's own part.
         if !events.is_empty() {
             self.follow_events(request.instrument, events);
         }

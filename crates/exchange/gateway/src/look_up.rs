@@ -1,7 +1,7 @@
 //! First answers that lie before all that this gateway remembers.
 //!
 //! A name below the floor of its series may have been used: it was forgotten, or lies before the checkpoints from which the gateway started.
-//! So its records are looked for on disk, which takes a while; meanwhile the gateway goes on. What is found is the first answer. What is not
+//! So its records are looked for on disk, which takes a while; meanwhile the gateway continues. What is found is the first answer. What is not
 //! found may be a request that is merely late, and its shard alone can tell: it executes what it never executed, and refuses what it may
 //! have (decision 15).
 //!

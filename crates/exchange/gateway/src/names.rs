@@ -227,7 +227,7 @@ impl Names {
         self.add_nameless(Name::new(request))
     }
 
-    /// The order in flight under the name goes on without it: another shard's request comes first under the name.
+    /// The order in flight under the name continues without it: another shard's request comes first under the name.
     pub(crate) fn set_aside(&mut self, index: NameIndex) {
         let mut entry = *self.get(index);
         entry.set_state(State::Pending(None));

@@ -3,7 +3,7 @@
 //! The names of orders that live are never forgotten, since amends and cancels name them. Events up to the first [`Event::Incoming`]
 //! have the request's own order as the incoming one, and the outcome says what is left of it then; the events after it concern others,
 //! or what became of it later (docs/rules.md, section 9). An order just entered has what its answer said. Of a request that was refused
-//! all events are of what went on in its step.
+//! all events are of what else its step did.
 
 use pares_stream::left_after;
 use pares_types::{Command, Event, OrderId, Outcome, Quantity, Request, Status};

@@ -1,7 +1,7 @@
 //! How fast a session may send orders.
 //!
 //! One member's runaway program must not cost the others their answers, and refusing it must cost next to nothing, since it
-//! goes on asking. Counting requests per second lets twice the rate through around each full second. So a session
+//! keeps asking. Counting requests per second lets twice the rate through around each full second. So a session
 //! owns the time up to which it has used its share: each order moves that time on by its interval, and one that would
 //! move it too far ahead of now is refused (the generic cell rate algorithm of ITU-T I.371, the token bucket without a bucket).
 //!

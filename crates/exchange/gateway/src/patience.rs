@@ -10,7 +10,7 @@
 //!                            yes, and a record since last time -> recording, count from now
 //!                            yes, none for longer than patience -> standing still, until the next record
 //! ```
-//! Each shard is watched alone. A shard that stands still for good, halted say, must not have the others refused: they
+//! Each shard is watched alone. A shard that stalls for good, halted say, must not have the others refused: they
 //! would then never show a record again.
 //!
 //! Time is that of a clock that is never set, for a jump is not patience; and a gateway that was itself stopped for so long has

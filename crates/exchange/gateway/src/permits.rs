@@ -4,8 +4,8 @@
 //! session may do is looked up when it signs on and when the register changes, so a request costs a comparison or two. It is
 //! refused before it is numbered: no venue sees it, and its name stays free. Cancels pass, whatever the limits are.
 //!
-//! A session is told one member's streams: its own, or those that the register says; and who is told another's may ask for nothing, cancels
-//! included. Whose they are is looked up when it signs on. If the register says another one, the session is disconnected: a connection is told of one member.
+//! A session receives one member's streams: its own, or those that the register says; and one that receives another's may ask for nothing, cancels
+//! included. Whose they are is looked up when it signs on. If the register says another one, the session is disconnected: a connection serves one member.
 
 use pares_register::{EXCHANGE, Permit, Register};
 use pares_types::{
@@ -23,12 +23,12 @@ pub(crate) struct Asker {
     pub(crate) member: MemberId,
     pub(crate) number: u16,
     pub(crate) permit: Permit,
-    /// The member whose streams and orders it is told.
+    /// The member whose streams and orders it receives.
     pub(crate) told_of: MemberId,
 }
 
 impl Asker {
-    /// Whether it is told another member's, and may ask for nothing.
+    /// Whether it receives another member's, and may ask for nothing.
     pub(crate) fn is_copy(&self) -> bool {
         self.told_of != self.member
     }
@@ -59,7 +59,7 @@ impl Gateway {
         self.sessions.is_signed_on(session)
     }
 
-    /// The member whose streams and orders the session is told, if that is not its own.
+    /// The member whose streams and orders the session receives, if that is not its own.
     #[must_use]
     pub fn copied(&self, session: SessionId) -> Option<MemberId> {
         self.sessions.asker(session).filter(Asker::is_copy).map(|asker| asker.told_of)
@@ -92,7 +92,7 @@ impl Gateway {
         (is_done && self.register.apply(request.stamp, &change).is_ok()).then_some(change)
     }
 
-    /// Disconnects whom the change shuts out, and who is told what the register does not say any more; has the others of the member keep to it.
+    /// Disconnects sessions that the change shuts out, or whose streams are no longer those that the register says; has the member's others keep to it.
     pub(crate) fn enforce(&mut self, change: &Registration, sink: &mut impl GatewaySink) {
         let is_new_key = matches!(change.entry, Entry::SetKey(_)) && self.config.sign_on_required;
         for session in self.sessions.concerned(change.member) {

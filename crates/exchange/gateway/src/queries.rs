@@ -1,7 +1,7 @@
 //! What a member asks of a gateway besides how one order is: lists, and what its session may do.
 //!
-//! A list is told in portions, so that a long one holds up nobody. Meanwhile the committed stream goes on: an order or an instrument that is
-//! there from the question to the end is told once, as it is at that moment; one that comes or goes meanwhile may be left out.
+//! A list is sent in portions, so that a long one holds up no other session. Meanwhile the committed stream continues: an order or an instrument that is
+//! there from the question to the end is sent once, as it is at that moment; one that comes or goes meanwhile may be left out.
 
 use pares_book::{Listing, TickRow};
 use pares_types::{
@@ -26,10 +26,10 @@ pub enum Listed<'a> {
 }
 
 impl Gateway {
-    /// Tells the session a portion of a list, from place `from` on; 0 is the beginning. Says where to go on, `None` at the end of it.
+    /// Tells the session a portion of a list, from place `from` on; 0 is the beginning. Gives where the next begins, `None` at the end of it.
     ///
     /// # Errors
-    /// [`Reason::NotSignedOn`] if the session speaks for nobody.
+    /// [`Reason::NotSignedOn`] if the session speaks for no member.
     pub fn tell_list(
         &self,
         session: SessionId,

@@ -154,8 +154,8 @@ impl Gateway {
         follows
     }
 
-    /// Requests that say nothing but their numbers, one for each shard: with them the numbers go on behind `lost` requests that
-    /// nobody can read. Once they are committed, every gateway knows that those never will be.
+    /// Requests that say nothing but their numbers, one for each shard: with them the numbers continue behind `lost` requests that
+    /// no gateway can read. Once they are committed, every gateway knows that those never will be.
     pub fn skip_numbers(&mut self, now: Timestamp, lost: u64) -> Vec<Request> {
         self.sequence_last += lost;
         let shards: Vec<ShardId> = self.shards.iter().map(|shard| shard.id).collect();

@@ -31,7 +31,7 @@ struct Session {
     refused: Timestamp,
 }
 
-/// A session that is told a member's streams, and what of them.
+/// A session that receives a member's streams, and what of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
     pub(crate) session: SessionId,
@@ -42,7 +42,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// What it is told of a shard's stream, given the shard's place.
+    /// What it receives of a shard's stream, given the shard's place.
     #[inline]
     pub(crate) fn follow(&self, shard: Option<usize>) -> Follow {
         shard.and_then(|shard| self.follows.get(shard)).copied().unwrap_or_default()
@@ -54,13 +54,13 @@ impl Listener {
 #[derive(Default)]
 pub(crate) struct Sessions {
     sessions: HashMap<SessionId, Session, BuildHasherDefault<Mixer>>,
-    /// How many are told when their requests are durable.
+    /// How many receive a reply when their requests are durable.
     journalled: usize,
-    /// Who is told each member's streams, the newest last.
+    /// The sessions that receive each member's streams, the newest last.
     members: HashMap<MemberId, Vec<Listener>, BuildHasherDefault<Mixer>>,
-    /// By member: its sessions that are told another's.
+    /// By member: its sessions that receive another's.
     copies: BTreeSet<(MemberId, SessionId)>,
-    /// Of sessions that are not here now, what they have used of their pace: who connects again does not begin anew.
+    /// Of sessions that are not here now, what they have used of their pace: a session that connects again does not start from zero.
     paced: BTreeMap<(MemberId, u16), Timestamp>,
     refusals: Refusals,
     /// What those that are not signed on have used of their refusals, see [`Refusals::count`].
@@ -189,23 +189,23 @@ impl Sessions {
         self.sessions.get(&session).is_some_and(|session| session.wants_journalled)
     }
 
-    /// Whether any session is told when its requests are durable.
+    /// Whether any session receives a reply when its requests are durable.
     pub(crate) fn want_journalled(&self) -> bool {
         self.journalled > 0
     }
 
-    /// Who is told the member's streams, the newest last.
+    /// The sessions that receive the member's streams, the newest last.
     pub(crate) fn listeners(&self, member: MemberId) -> &[Listener] {
         self.members.get(&member).map_or(&[], Vec::as_slice)
     }
 
-    /// The member's sessions that are told another's streams.
+    /// The member's sessions that receive another's streams.
     pub(crate) fn copies(&self, member: MemberId) -> impl Iterator<Item = SessionId> {
         let all = (member, SessionId(0))..=(member, SessionId(u64::MAX));
         self.copies.range(all).map(|(_, session)| *session)
     }
 
-    /// What the session is told from now on of `member`'s stream of the shard at that place among all `shards`.
+    /// What the session receives from now on of `member`'s stream of the shard at that place among all `shards`.
     pub(crate) fn set_follow(
         &mut self,
         (session, member): (SessionId, MemberId),

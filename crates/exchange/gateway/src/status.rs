@@ -9,10 +9,10 @@ use crate::names::Name;
 use crate::{Gateway, SessionId};
 
 impl Gateway {
-    /// How the order of the member is that the session is told of; `None` if nothing is known of it, or it is another member's.
+    /// How the order is, if it is of the member whose streams the session receives; `None` if nothing is known of it, or it is another member's.
     ///
     /// # Errors
-    /// [`Reason::NotSignedOn`] if the session speaks for nobody.
+    /// [`Reason::NotSignedOn`] if the session speaks for no member.
     pub fn order_status(&self, session: SessionId, key: OrderKey) -> Result<Option<OrderStatus>, Reason> {
         let member = self.sessions.told_of(session).ok_or(Reason::NotSignedOn)?;
         let index = match key {

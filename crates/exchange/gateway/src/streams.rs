@@ -1,6 +1,6 @@
-//! Members' streams: who is told what, live. A session is told one member's: its own, or the one that it copies.
+//! Members' streams: who receives what, live. A session receives one member's: its own, or the one that it copies.
 //!
-//! A session that never asks for the stream is told all that happens to its member's orders, and the answers to what it asked itself. One
+//! A session that never asks for the stream receives all that happens to its member's orders, and the answers to what it asked itself. One
 //! that resumes a shard's stream gets every message of its member there, answers to others included, once and in order: first, from
 //! the record, what it missed; what happens meanwhile waits in the record too. So a shard's stream is in one of three states:
 //!
@@ -18,7 +18,7 @@ use crate::gateway::Shard;
 use crate::sessions::{Listener, Sessions};
 use crate::{Gateway, GatewaySink, SessionId};
 
-/// What a session is told live of its member's stream in a shard.
+/// What a session receives live of its member's stream in a shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Follow {
     /// What happens to orders; answers to its own requests only.
@@ -40,12 +40,12 @@ pub(crate) fn listener_of(listeners: &mut [Listener], session: SessionId) -> Opt
 pub enum Resume {
     /// Nothing was missed: live from now on, beginning with that number.
     Live(u64),
-    /// What the member was told before has to be read from the record; then [`Gateway::go_live`].
+    /// What the member was sent before has to be read from the record; then [`Gateway::go_live`].
     FromRecord(MemberId),
 }
 
 impl Sessions {
-    /// The sessions that speak for the member: those that are told its streams, the newest last, and then those that are told another's.
+    /// The sessions that speak for the member: those that receive its streams, the newest last, and then those that receive another's.
     pub(crate) fn speaking_for(&self, member: MemberId) -> impl Iterator<Item = SessionId> {
         let own = self.listeners(member).iter().filter(|one| !one.is_copy).map(|one| one.session);
         own.chain(self.copies(member))
@@ -57,7 +57,7 @@ impl Sessions {
         self.speaking_for(member).filter(is_it)
     }
 
-    /// Whom a change of the member in the register may concern: who speaks for it, and who is told its streams.
+    /// The sessions that a change of the member in the register may concern: those that speak for it, and those that receive its streams.
     pub(crate) fn concerned(&self, member: MemberId) -> Vec<SessionId> {
         let copies_of_it = self.listeners(member).iter().filter(|one| one.is_copy).map(|one| one.session);
         self.speaking_for(member).chain(copies_of_it).collect()
@@ -65,7 +65,7 @@ impl Sessions {
 }
 
 impl Gateway {
-    /// The session is told nothing of its member's streams until it resumes them. To be called as it has signed on.
+    /// The session receives nothing of its member's streams until it resumes them. To be called as it has signed on.
     pub fn withhold(&mut self, session: SessionId) {
         let Some(member) = self.sessions.told_of(session) else { return };
         (0..self.shards.len()).for_each(|at| self.set_follow(session, member, at, Follow::Withheld));
@@ -93,8 +93,8 @@ impl Gateway {
         Ok(if is_live { Resume::Live(live) } else { Resume::FromRecord(member) })
     }
 
-    /// The session was told from the record all of its member's stream below number `next`, and all below `position`. If that is all
-    /// there is, it is told the rest live: gives the first number.
+    /// The session was sent, from the record, all of its member's stream below number `next`, and all below `position`. If that is all
+    /// there is, it receives the rest live: gives the first number.
     pub fn go_live(
         &mut self,
         session: SessionId,
@@ -113,7 +113,7 @@ impl Gateway {
         })
     }
 
-    /// The session's stream of the shard cannot be told: it is told as before it asked.
+    /// The session's stream of the shard cannot be sent: the session receives what it did before it asked.
     pub fn give_up_resuming(&mut self, session: SessionId, shard: ShardId) {
         if let (Some(member), Some(at)) = (self.sessions.told_of(session), self.shard_index(shard)) {
             self.set_follow(session, member, at, Follow::Own);

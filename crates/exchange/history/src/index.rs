@@ -21,7 +21,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use super::apply::apply;
 
-/// The version of the tables below. An index of another version is built anew.
+/// The version of the tables below. An index of another version is rebuilt.
 const VERSION: i64 = 3;
 /// Records per transaction.
 const BATCH_RECORDS: u64 = 50_000;
@@ -168,7 +168,7 @@ impl Index {
         Ok(Self { db, path: path.to_owned() })
     }
 
-    /// Reads on in the log in `log`. `progress` is told bytes done and bytes in all.
+    /// Reads on in the log in `log`. `progress` receives bytes done and bytes in all.
     ///
     /// # Errors
     /// [`HistoryError`]; what could be read before it is indexed.

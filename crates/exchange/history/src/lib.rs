@@ -2,7 +2,7 @@
 //!
 //! A recorder's log is the truth and answers no questions: finding a member's orders in it means reading all of it.
 //! So an index is brought up to date first ([`Index::update`]), a SQLite file beside the logs, and is asked instead. The index
-//! holds nothing of its own: delete it, and the next call builds it anew.
+//! holds nothing of its own: delete it, and the next call rebuilds it.
 //!
 //! | module | what |
 //! |---|---|

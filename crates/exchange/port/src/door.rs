@@ -1,6 +1,6 @@
 //! The interface of a door, which stands between a connection at the port of another protocol and the gateway's frames.
 //!
-//! A door asks for nothing that a client of the binary protocol could not ask for, and is told what that client would be told.
+//! A door asks for nothing that a client of the binary protocol could not ask for, and receives what that client would receive.
 //! It is called once per message, so it may be called dynamically; connections of the binary protocol have no door.
 
 use std::fmt::Debug;
@@ -53,7 +53,7 @@ pub trait ProtocolDoor: Debug + Send {
     /// Which instrument has the symbol that was to be found: the answer to [`DoorAction::Find`].
     fn on_found(&mut self, _at: DoorTime, _instrument: Option<InstrumentId>, _sink: Sink<'_>) {}
 
-    /// Takes the market as it is by now. What nobody has time to be told is not told: each is told what changed since it was told last.
+    /// Takes the market as it is by now. A slow reader receives no intermediate states: each receives what changed since it was sent the last one.
     fn on_market(&mut self, _at: DoorTime, _view: &dyn MarketView, _sink: Sink<'_>) {}
 
     /// Whether [`Self::on_market`] has something to tell, and when.
@@ -61,7 +61,7 @@ pub trait ProtocolDoor: Debug + Send {
         MarketSubscription::Nothing
     }
 
-    /// The connection is gone, and was not closed by the door: the mark with which another goes on at once.
+    /// The connection is gone, and was not closed by the door: the mark with which another continues at once.
     fn on_disconnected(&mut self) -> Option<SessionMark> {
         None
     }

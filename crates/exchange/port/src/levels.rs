@@ -1,13 +1,13 @@
 //! A book as prices and shares: what it looks like, what changed from one look to another, and a sum by which a client knows that it has the same.
 //!
-//! Handing every change to everybody makes slow readers fall behind for ever. Here nothing is queued: each reader is told the difference between the book that it was told last and
-//! the book of now, however much lies between. The numbers say so: each difference names the one that it builds on.
+//! Handing every change to every reader makes slow ones fall behind for ever. Here nothing is queued: each reader receives the difference between the
+//! book that it was sent last and the book of now, however much lies between. The numbers say so: each difference names the one that it builds on.
 
 use std::collections::BTreeMap;
 
 use pares_types::{Price, Quantity};
 
-/// Prices of each side that are told.
+/// Prices of each side that are sent.
 pub const DEPTH: usize = 100;
 /// Prices of each side that the sum is made of.
 const SUMMED: usize = 10;

@@ -5,6 +5,6 @@ use std::ops::Range;
 
 /// Finds what proves a secret in what a client sends, piece by piece as it comes.
 pub trait SecretScan: Debug + Send {
-    /// Goes on over these bytes, and tells each stretch of them that is to be blanked.
+    /// Continues over these bytes, and tells each stretch of them that is to be blanked.
     fn pass(&mut self, bytes: &[u8], blank: &mut dyn FnMut(Range<usize>));
 }

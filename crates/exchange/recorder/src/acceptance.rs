@@ -40,12 +40,12 @@ pub enum Source {
 pub enum Verdict {
     /// Append it; the next position is expected from now on.
     Take,
-    /// It is known: go on to the source's next record.
+    /// It is known: continue with the source's next record.
     Known,
-    /// It belongs to an earlier life of the window, or comes from a venue that is shut out: go on to the source's next
+    /// It belongs to an earlier life of the window, or comes from a venue that is shut out: continue with the source's next
     /// record.
     Void,
-    /// It is known, and shows that a venue is wrong ([`Acceptance::take_finding`]): go on to the source's next record.
+    /// It is known, and shows that a venue is wrong ([`Acceptance::take_finding`]): continue with the source's next record.
     Found,
     /// An earlier position must come first, from another source: leave it and offer it again.
     Wait,

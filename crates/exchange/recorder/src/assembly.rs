@@ -34,7 +34,7 @@ impl Assembly {
     }
 
     /// Takes the piece of `bytes` bytes that starts at `start`; `total` is known with the last piece only.
-    /// A piece that does not continue the last one (its venue died and came back, say) starts anew
+    /// A piece that does not continue the last one (its venue died and came back, say) starts again
     /// if it is a first piece and goes nowhere otherwise. A checkpoint has at least two pieces.
     pub fn on_piece(
         &mut self,

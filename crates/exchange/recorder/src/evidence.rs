@@ -24,7 +24,7 @@ use crate::statement::{Statement, VenueSet};
 pub const RECENT: usize = 4_096;
 /// Positions with a state hash that are remembered beyond that.
 const HASHES: usize = 16;
-/// Fewer venues have no majority that could outvote anybody.
+/// Fewer venues have no majority that could outvote one.
 const VENUES_MIN: u16 = 3;
 
 /// What was said about a position that was taken.
@@ -37,7 +37,7 @@ struct Heard {
     by: u8,
     /// Whether what is believed by now is not what was taken.
     corrected: bool,
-    /// Those who said so, without venues that are shut out. With none the next one to speak is heard instead.
+    /// Those who said so, without venues that are shut out. With none the next one to speak counts instead.
     venues: VenueSet,
 }
 
@@ -306,7 +306,7 @@ impl Evidence {
         self.disputed(venue, agreed, next)
     }
 
-    /// A dispute that shutting somebody out has made undecidable.
+    /// A dispute that shutting a venue out has made undecidable.
     #[must_use]
     pub fn hopeless(&self) -> Option<&Dispute> {
         self.disputes.iter().find(|dispute| self.is_hopeless(dispute))

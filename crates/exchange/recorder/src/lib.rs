@@ -12,7 +12,7 @@
 //! | [`statement`] | what a venue says about a position |
 //! | [`assembly`] | checkpoints put together from their pieces |
 //! | [`quorum`] | when a record counts as committed, for readers of the recorders' logs |
-//! | [`repair`] | which record comes from where when a damaged log is made anew |
+//! | [`repair`] | which record comes from where when a damaged log is rebuilt |
 
 pub mod acceptance;
 pub mod assembly;

@@ -1,8 +1,8 @@
-//! Making a recorder's damaged log anew: which record comes from where.
+//! Rebuilding a recorder's damaged log: which record comes from where.
 //!
 //! Recorders interleave shards differently, so their logs differ byte by byte and nothing can be patched: what is damaged is
 //! not a range of bytes but positions of shards. The obvious way, copying a peer's log, would throw away what this recorder alone has:
-//! with a quorum of one that may be what somebody was told. So the new log is put together record by record:
+//! with a quorum of one that may be what a client received. So the new log is put together record by record:
 //!
 //! ```text
 //!   own log, what is whole      0 1 2 . . 5 6 7 . .      a hole at 3 and 4: 5 was taken, so they were too
@@ -10,14 +10,14 @@
 //!   new log                     0 1 2 3 4 5 6 7 8        in order per shard, without gaps
 //! ```
 //! - *Its own record wins* wherever it is whole, also above what was known to be on the device: the checksum says that it is
-//!   what was written, it is decided and final, and in the new log it is synced anew. Whether an older sync failed does not
+//!   what was written, it is decided and final, and in the new log it is synced again. Whether an older sync failed does not
 //!   matter to the bytes that came back.
 //! - *Peers next*: what lies in a peer's log is recorded, but for what a start gave up, which the caller leaves out. *Venues
-//!   last*, and only decisions of the life of the window in force, which nobody can have decided otherwise.
+//!   last*, and only decisions of the life of the window in force, which no venue can have decided otherwise.
 //! - *Promised and nowhere* is a loss: a hole below a whole record that the log had promised to keep, or an end below what
 //!   the window knows to be recorded. It is named, and nothing is replaced.
 //! - *Dropped* is what lies before the beginning of a log that was read without a gap from there: the new log begins at the
-//!   lowest position that anybody has then.
+//!   lowest position that any recorder or venue has then.
 //! - A hole below records that were *not* promised (the tail a loss of power tore) ends the shard there instead, as
 //!   opening an undamaged log would have ended it.
 //!

@@ -68,7 +68,7 @@ impl Recorder {
     }
 }
 
-/// What each venue hands out: each position somebody's, all of them where states are hashed. `wrong` says from which
+/// What each venue hands out: the positions that it owns, and all of them where states are hashed. `wrong` says from which
 /// position on a venue is wrong, and in which way.
 fn logs(owners: &[u8], wrong: &[Option<(u64, u32)>]) -> Vec<Vec<Offer>> {
     let hand_out = |(venue, wrong): (u16, &Option<(u64, u32)>)| {

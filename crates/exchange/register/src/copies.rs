@@ -1,4 +1,4 @@
-//! Sessions that are told another member's streams.
+//! Sessions that receive another member's streams.
 
 use std::collections::BTreeSet;
 
@@ -36,13 +36,13 @@ impl Register {
         copies
     }
 
-    /// The member whose streams the session is told, if they are not its own member's.
+    /// The member whose streams the session receives, if that is not its own member.
     #[must_use]
     pub fn copied(&self, member: MemberId, session: u16) -> Option<MemberId> {
         self.members.get(&member)?.sessions.get(&session)?.copied
     }
 
-    /// The member whose streams the session is told: its own, or the one that is entered.
+    /// The member whose streams the session receives: its own, or the one that is entered.
     #[must_use]
     pub fn told_of(&self, member: MemberId, session: u16) -> MemberId {
         self.copied(member, session).unwrap_or(member)

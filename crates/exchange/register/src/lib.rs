@@ -1,4 +1,4 @@
-//! The register's rules: who takes part, by which keys, with which rights and limits.
+//! The register's rules: who participates, by which keys, with which rights and limits.
 //!
 //! The obvious register is a file that every gateway reads, or a service that every gateway asks. Then two gateways differ for as long
 //! as a change is on its way, and nobody can say later who was let in at which moment. Here the register is state of the lowest shard,
@@ -12,8 +12,8 @@
 //! - *Members and sessions.* A member has sessions, numbered from 1, each with one key. Session 0 in a request is the member as a whole.
 //! - *Rights and limits* are set for the member and for each session; what counts is what both allow ([`Register::permit`]). So are
 //!   lists of instruments, for who may not trade every one ([`Register::may_trade`]).
-//! - *Copies.* A session is told one member's streams: its own member's, or those that the register says ([`Register::told_of`]). Who is told another's
-//!   may ask for nothing, and goes with that member: one added later under its number is not told to it.
+//! - *Copies.* A session receives one member's streams: its own member's, or those that the register says ([`Register::told_of`]). One that receives
+//!   another's may ask for nothing, and ends with that member: it does not receive one added later under that number.
 //! - *Operators* are the sessions of member 0. One of them can always change the register: what would leave none is refused.
 //! - *Four eyes.* A proposal says what an operator wants done; another one's request then finds it ([`Register::is_seconded`]). It
 //!   holds for ten minutes; one about the register until it is done. A gateway's death takes none with it.

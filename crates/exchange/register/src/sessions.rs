@@ -10,7 +10,7 @@ use crate::Permit;
 pub(crate) struct Session {
     pub(crate) key: Key,
     pub(crate) permit: Permit,
-    /// The member whose streams it is told instead of its own's.
+    /// The member whose streams it receives instead of its own's.
     pub(crate) copied: Option<MemberId>,
 }
 

@@ -4,7 +4,7 @@
 //! settle the order at the price of waiting for the slowest voter, or for the election when the leader
 //! dies. So the sequencer is neither: it is a passive piece of memory that maps a *position* of the total
 //! order to the request processed there. Each venue proposes its own order of arrival; the first proposal
-//! for a position wins it for good, and a later one is told who won and conforms. No venue ever
+//! for a position wins it for good, and a later one learns who won and conforms. No venue ever
 //! waits for another: a dead, stopped or slow one is merely one that proposes less.
 //!
 //! ```text

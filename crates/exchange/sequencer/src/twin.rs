@@ -19,7 +19,7 @@ pub struct LocalWindow {
     shared: Arc<Mutex<State>>,
     epoch: Epoch,
     won: u64,
-    /// Voids this handle's user was told of when it asked.
+    /// Voids that this handle's user received when it asked.
     told: Vec<Position>,
 }
 
@@ -32,7 +32,7 @@ struct State {
     oldest: Position,
     /// The last decided requests, at most `capacity`.
     decided: VecDeque<RequestId>,
-    /// All below has been executed by somebody.
+    /// A venue has executed all below.
     vouched: Position,
     voids: Vec<Position>,
 }

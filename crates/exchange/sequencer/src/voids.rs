@@ -9,12 +9,12 @@
 //! ```text
 //!               vouch(q), q > p                       void(p)                        vouch(q), q > p
 //!   (p, good) ------------------> (q, good)  (p, good) -------> (p, void) -------------------------> (q, good)
-//!      somebody has executed all below                nobody has executed p,        p stands in the table of voids
-//!      q and may hand the results out                 and nobody ever will          before the word moves on
+//!      a venue has executed all below                 no venue has executed p,      p stands in the table of voids
+//!      q and may hand the results out                 and none ever will            before the word moves on
 //! ```
 //! A venue hands nothing out before it has vouched for it, once per batch: a load if another was first, else one
 //! compare-and-swap. A venue that failed at `p` vouches for all below it and then asks for `p` to be void; it gets that only if
-//! nobody has vouched for `p`. A venue that had executed `p` and comes too late to vouch is *overruled*: what it
+//! no venue has vouched for `p`. A venue that had executed `p` and comes too late to vouch is *overruled*: what it
 //! has is not the exchange's history, and it restores itself.
 //!
 //! **A slow venue** may meet the word long after it has moved on. The table tells it: a void is in the table before the word
@@ -28,15 +28,15 @@ use pares_types::Position;
 
 use crate::window::{Memory, Window};
 
-/// Positions of one epoch that can be declared void. An engine that needs more is broken, and its shard stands still.
+/// Positions of one epoch that can be declared void. An engine that needs more is broken, and its shard stalls.
 pub const VOIDS_MAX: usize = 64;
 
-/// The word beside the window: up to where somebody has executed, and whether the position there is void.
+/// The word beside the window: up to where a venue has executed, and whether the position there is void.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Vouched {
-    /// Somebody has executed all below.
+    /// A venue has executed all below.
     pub to: Position,
-    /// Nobody has executed, nor will ever execute, the position `to` itself.
+    /// No venue has executed, nor will ever execute, the position `to` itself.
     pub is_void: bool,
 }
 
@@ -63,7 +63,7 @@ impl Vouched {
 /// What became of the wish to have a position void.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Voiding {
-    /// It is void, for everybody and for good.
+    /// It is void, for all venues and for good.
     Void,
     /// Another venue has executed it: it stands, and a venue that fails at it takes that venue's state.
     Stands,
@@ -94,7 +94,7 @@ impl std::error::Error for Overruled {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
     position: Position,
-    /// Whether the handle's user was told before it executed the position.
+    /// Whether the handle's user learned it before it executed the position.
     in_time: bool,
 }
 
@@ -166,7 +166,7 @@ impl<M: Memory> Window<M> {
         if self.void_at(position) { Voiding::Void } else { Voiding::Stands }
     }
 
-    /// Puts the pending void into the table, unless somebody has: there is one at a time, and the next cannot come before
+    /// Puts the pending void into the table, unless another venue has: there is one at a time, and the next cannot come before
     /// the word has moved on, which is after this.
     fn enter(&self, position: Position) {
         let count = self.memory().voids();

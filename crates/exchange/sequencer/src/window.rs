@@ -42,7 +42,7 @@ pub trait Memory {
     fn recorded(&self) -> Position;
     /// Raises the recorded mark to `to` if that is higher.
     fn raise_recorded(&self, to: Position);
-    /// Up to where somebody has executed.
+    /// Up to where a venue has executed.
     fn vouched(&self) -> Vouched;
     /// Replaces `expected` by `new` in that word, or returns what is there instead.
     ///

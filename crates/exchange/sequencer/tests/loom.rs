@@ -295,7 +295,7 @@ fn with_relaxed_memory_the_mark_can_be_seen_before_the_decision() {
     assert!(catch_unwind(|| mark_implies_decision(RELAXED)).is_err(), "loom finds the missing release");
 }
 
-/// A venue that learns position 1 goes on to 2, relying on 0 being seen as decided.
+/// A venue that learns position 1 continues to 2, relying on 0 being seen as decided.
 fn learning_one_implies_zero(orderings: Orderings) -> BTreeSet<(bool, bool)> {
     explore(move || {
         let memory = Shared::new(2, orderings);
@@ -348,7 +348,7 @@ fn execute(handle: &mut Window<Shared>) -> &'static str {
     }
 }
 
-/// One venue fails at position 0 and wants it void, another executes it; a third comes and goes on beyond it.
+/// One venue fails at position 0 and wants it void, another executes it; a third comes and continues beyond it.
 fn void_or_executed(orderings: Orderings) -> BTreeSet<(&'static str, &'static str)> {
     explore(move || {
         let memory = Shared::new(2, orderings);
@@ -356,7 +356,7 @@ fn void_or_executed(orderings: Orderings) -> BTreeSet<(&'static str, &'static st
         let failing = thread::spawn(move || match failing.void(Position(0)) {
             Voiding::Void => {
                 assert!(failing.is_void(Position(0)));
-                // It records the position as void and goes on.
+                // It records the position as void and continues.
                 failing.vouch(Position(0), Position(1)).unwrap();
                 "void"
             }

@@ -1,13 +1,13 @@
-//! How much each member was told.
+//! How many messages each member's stream has.
 
 use std::collections::BTreeMap;
 
 use pares_types::MemberId;
 
-/// Members below this number are counted in a table, 8 bytes each up to the highest; it is asked for everything that is told.
+/// Members below this number are counted in a table, 8 bytes each up to the highest; it is asked for every message.
 const NEAR: usize = 1 << 16;
 
-/// How many messages of a shard each member was told.
+/// How many messages each member's stream of a shard has.
 #[derive(Clone, Debug, Default)]
 pub struct StreamNumbers {
     near: Vec<u64>,
@@ -33,14 +33,14 @@ impl StreamNumbers {
         &mut self.near[at]
     }
 
-    /// The number of what the member was told last; 0 if nothing was.
+    /// The number of the member's last message; 0 if there was none.
     #[must_use]
     pub fn last(&self, member: MemberId) -> u64 {
         let near = self.near.get(member.0 as usize);
         near.or_else(|| self.far.get(&member)).copied().unwrap_or_default()
     }
 
-    /// All members that were told something, in order, with the numbers of what they were told last.
+    /// All members whose streams have messages, in order, with the numbers of the last ones.
     #[must_use]
     pub fn sorted(&self) -> Vec<(MemberId, u64)> {
         let near = (0..).map(MemberId).zip(self.near.iter().copied()).filter(|(_, last)| *last > 0);

@@ -64,7 +64,7 @@ struct Incoming {
 }
 
 impl Told<'_> {
-    /// Hands each member what it is told of the record, in order, without numbers. A refusal comes before what went on in its step, every
+    /// Hands each member its messages of the record, in order, without numbers. A refusal comes before what else its step did, every
     /// other answer after what it led to.
     pub fn read(&self, mut tell: impl FnMut(MemberId, Reply)) {
         let is_refused = self.outcome.status == Status::Refused;
@@ -273,7 +273,7 @@ impl Reading {
     }
 }
 
-/// `None` of an order that goes on at once in the next step.
+/// `None` of an order that continues at once in the next step.
 fn change(cause: RestCause) -> Option<OrderChange> {
     match cause {
         RestCause::Triggered | RestCause::Continued | RestCause::Priced => Some(OrderChange::Rested),

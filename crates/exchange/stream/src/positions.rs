@@ -39,7 +39,7 @@ impl Positions {
         }
     }
 
-    /// The member is told that.
+    /// The member receives that.
     #[inline]
     pub(crate) fn tell(&mut self, member: MemberId, reply: &Reply) {
         if let Reply::Trade(trade) = reply {

@@ -42,7 +42,7 @@ coded! {
         /// A request of the exchange was carried out.
         Accepted = 6 "accepted",
         /// The order is accepted but not on the book: it waits for its trigger, for the closing call, or for
-        /// a price to be pegged to; with [`Reason::Unfinished`] it goes on trading at the positions that follow.
+        /// a price to be pegged to; with [`Reason::Unfinished`] it continues to trade at the positions that follow.
         Held = 7 "held",
     }
 }
@@ -207,7 +207,7 @@ coded! {
         Repriced = 2 "repriced",
         /// It is the buy order of the auction's next trades; it keeps its place on the book.
         Auction = 3 "auction",
-        /// It goes on where the step before had to leave it.
+        /// It continues where the step before had to leave it.
         Continued = 4 "continued",
     }
 }
@@ -225,7 +225,7 @@ coded! {
         Released = 4 "released",
         /// A pegged order leaves the book until there is a price to follow.
         Withdrawn = 5 "withdrawn",
-        /// An order that one step could not finish is set aside; the next step in its instrument goes on with it.
+        /// An order that one step could not finish is set aside; the next step in its instrument continues it.
         Unfinished = 6 "unfinished",
         /// An order that took several steps comes to rest with what is left of it.
         Continued = 7 "continued",

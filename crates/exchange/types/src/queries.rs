@@ -32,7 +32,7 @@ pub struct ListRequest {
 pub struct ListEnd {
     /// What was asked.
     pub request: ListRequest,
-    /// How many orders or instruments were told.
+    /// How many orders or instruments were sent.
     pub count: u32,
     /// [`Reason::None`], or why there is no list.
     pub reason: Reason,
@@ -75,7 +75,7 @@ pub struct InstrumentStatus {
     pub dynamic_band: u32,
     /// How long a volatility call lasts, nanoseconds; 0 for none.
     pub call_ns: u64,
-    /// Rows of its tick table, which are told behind it.
+    /// Rows of its tick table, which follow it.
     pub tick_rows: u8,
 }
 

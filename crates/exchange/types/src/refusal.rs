@@ -67,7 +67,7 @@ impl Reason {
         }
     }
 
-    /// Whether a request that its shard refuses for it was told to a book. The others were used before, came too late or stand still,
+    /// Whether a request that its shard refuses for this reason reached a book. The others were used before, came too late or meet a quarantine,
     /// which the shard knows and no book does.
     #[must_use]
     pub const fn reaches_book(self) -> bool {

@@ -21,7 +21,7 @@ pub struct Registration {
 /// What is entered. Each is for the member as a whole, for a session, or for either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// The member takes part from now on.
+    /// The member participates from now on.
     AddMember,
     /// The member and all its sessions are gone.
     RemoveMember,
@@ -34,7 +34,7 @@ pub enum Entry {
     /// How much the session, or any of the member's, may ask.
     SetLimits(Limits),
     /// How many shares of an instrument the member may have bought more than sold on a business day, or sold more than bought, if all of its
-    /// orders at work trade; 0 is no limit. Of a session: how far it may take the member.
+    /// open orders trade; 0 is no limit. Of a session: how far it may take the member.
     SetPositionMax(u64),
     /// Whether a request that can halt a market needs a second operator. The exchange as a whole only.
     SetFourEyes(bool),
@@ -44,8 +44,8 @@ pub enum Entry {
     ListInstrument(InstrumentId),
     /// It is not listed any more.
     UnlistInstrument(InstrumentId),
-    /// The session is told this member's streams instead of its own member's, and may ask for nothing; who is signed on is disconnected. Its
-    /// own member ends it.
+    /// The session receives this member's streams instead of its own member's, and may ask for nothing; a session that is signed on as it is
+    /// disconnected. Its own member ends it.
     SetCopied(MemberId),
 }
 
@@ -81,7 +81,7 @@ impl Rights {
     pub const SELL: Self = Self(64);
     /// Enter and amend orders in every instrument; without it, in those that are listed.
     pub const EVERY_INSTRUMENT: Self = Self(128);
-    /// What a member's session has unless it is told otherwise.
+    /// What a member's session has unless its rights are set.
     pub const TRADING: Self = Self(231);
     /// All.
     pub const ALL: Self = Self(255);
@@ -162,7 +162,7 @@ pub struct Limits {
     pub value_max: u64,
     /// How far from the last trade, or the reference price before there was one, a limit may lie, on either side, hundredths of a percent.
     pub collar: u32,
-    /// Orders the member may have at work, over all its sessions.
+    /// Open orders the member may have, over all its sessions.
     pub orders_max: u32,
     /// Orders and amends a session may send in a second.
     pub rate_max: u32,

@@ -185,7 +185,7 @@ impl NewOrder {
 pub struct Amendment {
     /// The order to change.
     pub target: OrderId,
-    /// Its owner's name for it, for those who are told of its trades; 0 if it is not known.
+    /// Its owner's name for it, for those who receive its trades; 0 if it is not known.
     pub target_name: ClientOrderId,
     /// The new limit price.
     pub price: Price,
@@ -217,7 +217,7 @@ impl Amendment {
     }
 }
 
-/// A trade of the record that the exchange declares void, with what it was, for those who are told.
+/// A trade of the record that the exchange declares void, with what it was, for those who receive the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BustedTrade {
     /// Where in the shard's total order it happened.

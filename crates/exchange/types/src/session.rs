@@ -133,7 +133,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// The same with its place in what its member is told of the shard; what has none stays as it is.
+    /// The same with its place in its member's stream of the shard; what has none stays as it is.
     #[must_use]
     pub const fn numbered(mut self, to: u64) -> Self {
         match &mut self {
@@ -176,7 +176,7 @@ pub struct Answer {
     pub events: u32,
     /// Whether it repeats an answer given, or due, before.
     pub repeat: bool,
-    /// Its place in what the member is told of the shard, from 1; 0 if it is told outside of that: a repeat, an answer for all shards,
+    /// Its place in the member's stream of the shard, from 1; 0 if it comes outside of that: a repeat, an answer for all shards,
     /// or one that nothing was counted for.
     pub number: u64,
 }
@@ -220,7 +220,7 @@ pub struct Trade {
     pub quantity: Quantity,
     /// Shares of the member's order left after it: on the book, or for the incoming order to match.
     pub remaining: Quantity,
-    /// Its place in what the member is told of the shard, from 1.
+    /// Its place in the member's stream of the shard, from 1.
     pub number: u64,
 }
 
@@ -255,7 +255,7 @@ pub struct Cancelled {
     pub quantity: Quantity,
     /// Why.
     pub cause: CancelCause,
-    /// Its place in what the member is told of the shard, from 1.
+    /// Its place in the member's stream of the shard, from 1.
     pub number: u64,
 }
 
@@ -284,7 +284,7 @@ pub struct OrderNews {
     pub remaining: Quantity,
     /// Shares it shows on the book; zero if it is not there.
     pub shown: Quantity,
-    /// Its place in what the member is told of the shard, from 1.
+    /// Its place in the member's stream of the shard, from 1.
     pub number: u64,
 }
 
@@ -327,6 +327,6 @@ pub struct TradeBusted {
     pub price: Price,
     /// Shares traded.
     pub quantity: Quantity,
-    /// Its place in what the member is told of the shard, from 1.
+    /// Its place in the member's stream of the shard, from 1.
     pub number: u64,
 }

@@ -107,9 +107,9 @@ pub enum TimeInForce {
         /// When it expires.
         until: Timestamp,
     },
-    /// It takes part in the opening call only.
+    /// It participates in the opening call only.
     AtOpen,
-    /// It takes part in the closing call only; entered before, it waits for it.
+    /// It participates in the closing call only; entered before, it waits for it.
     AtClose,
 }
 
@@ -152,7 +152,7 @@ coded! {
     pub enum SelfTrade {
         /// They trade.
         Allow = 0 "allow" default,
-        /// The resting order is cancelled, the incoming one goes on.
+        /// The resting order is cancelled, the incoming one continues.
         CancelResting = 1 "cancel_resting",
         /// What is left of the incoming order is cancelled.
         CancelIncoming = 2 "cancel_incoming",

@@ -24,7 +24,7 @@ pub struct ShardView {
     pub day: BusinessDay,
     /// How far that has come.
     pub stage: DayStage,
-    /// How many messages of its stream each member was told.
+    /// How many messages each member's stream has.
     pub told: Vec<(MemberId, u64)>,
     /// What members bought and sold since the day began.
     pub positions: NetPositions,

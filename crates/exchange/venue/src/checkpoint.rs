@@ -45,7 +45,7 @@ pub enum CheckpointError {
     /// It ends before its last field.
     #[error("the checkpoint is cut short")]
     Truncated,
-    /// It goes on after its last field.
+    /// It continues after its last field.
     #[error("{0} bytes follow the end of the checkpoint")]
     TrailingBytes(usize),
     /// A value no checkpoint holds.

@@ -8,13 +8,13 @@ use crate::names::Names;
 use crate::quarantine::Quarantine;
 
 /// By how much operators' requests may be ordered otherwise than they were taken in, ns: far more than it takes to order one, and
-/// less than anybody waits before asking for something else instead.
+/// less than an operator waits before asking for something else instead.
 const OVERTAKEN_NS: u64 = 1_000_000_000;
 
 /// Equal on all venues at equal positions.
 pub(crate) struct Notes {
     pub(crate) names: Names,
-    /// What members were told.
+    /// How many messages each member's stream has.
     pub(crate) numbers: StreamNumbers,
     /// What they bought and sold on the day.
     pub(crate) positions: Positions,

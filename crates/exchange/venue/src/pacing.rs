@@ -1,12 +1,12 @@
 //! When to take a checkpoint, of which shard, and how fast.
 //!
 //! A joining venue replays what lies behind the newest checkpoint of *every* shard, so one quiet shard whose
-//! checkpoint is old makes everybody replay the busy ones from there. A fixed interval per shard has just
+//! checkpoint is old makes every joining venue replay the busy ones from there. A fixed interval per shard has just
 //! that flaw. So the interval counts positions over all shards, and each time it is over the
 //! shard whose checkpoint is oldest gets a new one.
 //!
 //! A checkpoint is taken by a venue that is behind, so that the one ahead is never disturbed (design section
-//! 4). When nobody is behind and one is overdue, the venue whose turn it is takes it.
+//! 4). When no venue is behind and one is overdue, the venue whose turn it is takes it.
 //!
 //! An interval in positions alone is wrong for large states: one that takes half a minute to hand out would be followed by the next
 //! at once, for ever. So a venue rests after a checkpoint for a multiple of what it took ([`REST`]), and only as

@@ -8,10 +8,10 @@ pub trait VenueSink {
     /// ever lost to a full disk.
     fn has_room(&mut self) -> bool;
 
-    /// What takes long goes on: others may have the processor.
+    /// A long task continues: others may have the processor.
     fn give_way(&mut self) {}
 
-    /// The request is about to be executed. If the matching engine fails at it, this is the last that is heard of it.
+    /// The request is about to be executed. If the matching engine fails at it, this call is the last that names it.
     fn executing(&mut self, shard: ShardId, position: Position, request: &Request) {
         let _ = (shard, position, request);
     }
@@ -48,7 +48,7 @@ pub struct Progress {
     pub stall: Option<Stall>,
 }
 
-/// Why a shard cannot go on by itself right now.
+/// Why a shard cannot continue by itself right now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
     /// A request is decided whose body has not come yet; it lies in its gateway's log.

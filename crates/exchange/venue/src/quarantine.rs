@@ -1,10 +1,10 @@
 //! Instruments that take no requests because the matching engine failed at one of theirs.
 //!
-//! A request that no venue survives is declared void ([`pares_sequencer`]), and the exchange goes on. But the next request for
+//! A request that no venue survives is declared void ([`pares_sequencer`]), and the exchange continues. But the next request for
 //! the same book, by the same member in the same minute, is likely to be the same again; each costs the whole shard a restore
 //! from its checkpoint. So with the void its instrument is put into quarantine: whatever members ask for it is refused until the
 //! exchange has looked and asks for something there itself (`pares admin release`, which tells that instrument the time, or a phase). The other instruments of the
-//! shard go on; what concerns all of them, the time and the kill switch, reaches the book as before.
+//! shard continue; what concerns all of them, the time and the kill switch, reaches the book as before.
 //!
 //! A request for all instruments names no culprit. When the time itself brings the engine down (an auction is due, say), so
 //! will the next, a second later (`clock_ms`). Then the whole shard is in quarantine, which is written as instrument 0, the time

@@ -7,7 +7,7 @@
 //!
 //! **A new epoch** (full restart, when no venue is alive) is a new file under the old name. The old one
 //! is first fenced, slot by slot, so that a venue of the old epoch that slept through all this finds
-//! every slot changed: its compare-and-swap fails and it is told that its epoch is over. What the fence
+//! every slot changed: its compare-and-swap fails and it learns that its epoch is over. What the fence
 //! cannot undo is a decision made just before it, which is why no venue may be alive.
 
 mod memory;

@@ -50,7 +50,7 @@ const SLOT_BYTES: usize = 16;
 ///
 /// Why these orderings. Deciding is one compare-and-swap on one word, so *agreement* needs no ordering at
 /// all: a word has one history. Ordering is needed between words:
-/// - slot to slot: a venue that learns `p` may go on to `p + 1`, and relies on everything up to `p` being
+/// - slot to slot: a venue that learns `p` may continue to `p + 1`, and relies on everything up to `p` being
 ///   decided. The swap that decided `p` releases, the load that learns it acquires, and by induction all
 ///   earlier slots are seen as decided.
 /// - `recorded` to slots: a venue that sees `recorded > p` must see `p` decided (or reused), or it would
@@ -182,7 +182,7 @@ impl Memory for SharedMemory {
 
     #[inline]
     fn voids(&self) -> usize {
-        // Never more than there are places, whatever somebody scribbled there.
+        // Never more than there are places, whatever a process scribbled there.
         (self.mapping.load_u64(AT_VOIDS, Ordering::Acquire) as usize).min(VOIDS_MAX)
     }
 

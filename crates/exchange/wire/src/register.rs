@@ -11,7 +11,7 @@ pub const TRANSCRIPT_BYTES: usize = LABEL.len() + 32 + 16;
 
 const LABEL: &[u8; 16] = b"Pares sign-on 1\0";
 
-/// What a session that signs on proves to know its key by: what it asked for and what it was told, so that no other sign-on has the same.
+/// What a session that signs on proves to know its key by: what it asked for and what it received, so that no other sign-on has the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transcript {
     /// What the gateway has made up for this sign-on.

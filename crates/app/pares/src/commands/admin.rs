@@ -1,8 +1,8 @@
 //! `pares admin`: the exchange's own requests: phases, rules, instruments, blocks, busts; and venues readmitted.
 //!
 //! They go the way of all requests: signed on as member 0, numbered by a gateway, executed at a place in the total
-//! order, and answered from the record. So it is in the record who was blocked and when trading began. That a venue takes part
-//! again is no request: it changes no book, and is about files.
+//! order, and answered from the record. So the record says who was blocked and when trading began. To readmit a venue
+//! is no request: it changes no book, and is about files.
 
 mod answer;
 mod audit;
@@ -233,7 +233,7 @@ fn is_due(instrument: InstrumentId, rule: Rule, config: &SystemConfig, layout: &
     standing.shards().any(|shard| {
         shard.book(instrument).is_some_and(|book| {
             let trading = book.trading();
-            // A book that had nothing to do when its shard was told the time is told it before the row is added.
+            // A book with nothing due when its shard received the time receives it before the row is added.
             let done = trading.timetable_done.max(shard.market().time());
             let passed_over =
                 trading.phase == phase || trading.phase == Phase::Halted && phase != Phase::Closed;

@@ -1,7 +1,7 @@
 //! `pares instruments`: phase, rules and top of the book of every instrument, from the record.
 //!
-//! Not from `pares.toml`: that says how instruments began. Not from a venue: nobody is asked, so this works beside a system that
-//! runs, stands still or is down.
+//! Not from `pares.toml`: that says how instruments began. Not from a venue: no process is asked, so this works beside a
+//! system that runs, stalls or is down.
 
 use std::path::PathBuf;
 

@@ -66,7 +66,7 @@ fn unwaitable_node_does_not_block_stopping_others() {
         exchange.roles().into_iter().map(|role| (role, pid_of(exchange.layout(), role))).collect::<Vec<_>>();
     let (_, first_stopped) = nodes[nodes.len() - 1];
     kill_process(first_stopped, Signal::KILL).unwrap();
-    // Somebody else learns how it ended, and the supervisor cannot any more.
+    // The test reaps the process, so the supervisor cannot learn how it ended.
     rustix::process::waitpid(Some(first_stopped), WaitOptions::empty()).unwrap();
     let stopped = exchange.supervisor().stop().unwrap_err();
     assert!(stopped.to_string().contains("waiting for a process"), "{stopped}");

@@ -102,7 +102,7 @@ impl Gateway {
         !(out.is_empty() && self.on_its_way.is_empty())
     }
 
-    /// Goes on until nothing is said any more.
+    /// Takes turns until nothing more is sent.
     fn settle(&mut self) {
         while self.turn(0) {}
     }

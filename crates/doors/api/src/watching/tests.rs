@@ -1,4 +1,4 @@
-//! What a socket is told of the market, and how often it is written.
+//! What a socket receives of the market, and how often it is written.
 
 use pares_port::Levels;
 use pares_resources::tape::{KEPT_MAX, MarketTrade, TapeNews};

@@ -82,7 +82,7 @@ impl Gateway {
         self.script().refuses = true;
     }
 
-    /// Who signs on from now on is told that member's streams.
+    /// A session that signs on from now on receives that member's streams.
     pub(crate) fn copy(&self, member: u32) {
         self.script().copied = member;
     }
@@ -156,7 +156,7 @@ impl Script {
         self.connections.retain_mut(|connection| connection.write_all(bytes).is_ok());
     }
 
-    /// Tells a portion of the past from that number on, and where it goes on, unless that was all.
+    /// Tells a portion of the past from that number on, and where the next begins, unless that was all.
     fn tell_on(&self, from: u64, out: &mut Vec<u8>) -> Option<u64> {
         let to = self.next.min(from + PORTION);
         (from..to).for_each(|number| write_message(out, number));
@@ -240,7 +240,7 @@ impl Script {
     }
 }
 
-/// The one that a session is at, and the one where it could go on.
+/// The one that a session is at, and the one where it could continue.
 pub(crate) fn own_and_other([first, second]: &[Gateway; 2]) -> [&Gateway; 2] {
     if first.heard().is_empty() { [second, first] } else { [first, second] }
 }

@@ -57,7 +57,7 @@ fn a_timer_goes_along_to_the_next_gateway_when_its_own_dies() {
     );
 }
 
-/// The timer that the next gateway is told, if it is one that has passed at a gateway that died; `is_known`: one that was asked something behind it.
+/// The timer that the next gateway receives, if it is one that has passed at a gateway that died; `is_known`: one that was asked something behind it.
 fn passed(is_known: bool) -> Option<ClientFrame> {
     let gateways = [Gateway::start(), Gateway::start()];
     let served = Served::by(&[&gateways[0], &gateways[1]], PATIENT);

@@ -16,7 +16,7 @@ fn reply(draw: &mut Random) -> Reply {
     let name = ClientOrderId(draw.below(6));
     let number = amount(draw);
     match any_reply(draw, name, number) {
-        // Nobody is told so about no name.
+        // No gateway sends this without a name.
         Reply::Rejected { client_order_id, reason } => {
             Reply::Rejected { client_order_id: ClientOrderId(client_order_id.0.max(1)), reason }
         }

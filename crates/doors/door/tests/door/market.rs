@@ -1,4 +1,4 @@
-//! Market data: requests, snapshots, and changes, each on the state that was told before.
+//! Market data: requests, snapshots, and changes, each on the state that was sent before.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ fn a_book_is_told_whole_and_then_what_changed_of_it() {
     }
 }
 
-/// What a subscriber holds by what it was told.
+/// What a subscriber holds by what it received.
 #[derive(Debug, Default, PartialEq)]
 struct Held(BTreeMap<(String, String), String>);
 

@@ -92,7 +92,7 @@ impl FixSession {
         }
     }
 
-    /// A number that was there before: ignored if it says so itself; else the two sides do not agree on the messages that were sent, and must not go on.
+    /// A number that was there before: ignored if it says so itself; else the two sides disagree about the messages that were sent, and must not continue.
     pub(super) fn on_late(&mut self, at: At, number: u64, message: &FixMessage<'_>, sink: &mut impl FixSink) {
         if !message.flag(tag::POSS_DUP_FLAG) {
             let expected = self.numbers.next_in;

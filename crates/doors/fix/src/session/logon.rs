@@ -1,4 +1,4 @@
-//! The first message of a connection, and the one that lets numbers begin anew.
+//! The first message of a connection, and the one that resets numbers.
 //!
 //! Before a session is known to be the peer's, nothing is said: a Logon with wrong ids, a wrong time or a wrong form is answered by a closed connection.
 
@@ -10,7 +10,7 @@ use crate::message::FixMessage;
 const HEARTBEAT_S_MAX: u64 = 3_600;
 
 impl FixSession {
-    /// A Logon; while logged on, only one that lets numbers begin anew.
+    /// A Logon; while logged on, only one that resets numbers.
     pub(super) fn on_logon(&mut self, now_ns: u64, message: &FixMessage<'_>, sink: &mut impl FixSink) {
         let number = message.number(tag::MSG_SEQ_NUM);
         let is_logon = message.msg_type() == b"A" && message.fault().is_none();
@@ -65,7 +65,7 @@ impl FixSession {
         let own = self.numbers.next_out - 1;
         if number >= self.numbers.next_in {
             self.keep_place(number);
-            // A peer that says what it expects is told what we expect, and sends it unasked.
+            // A peer that says what it expects learns what we expect, and sends it unasked.
             self.note_gap(now_ns, number, expected.is_none(), sink);
         }
         if let Some(expected) = expected.filter(|&expected| expected > 0 && expected < own) {

@@ -1,4 +1,4 @@
-//! Faults of a message, and the words in which the peer is told.
+//! Faults of a message, and the Rejects that report them.
 
 use super::{At, FixSession, FixSink};
 use crate::dictionary::tag;
@@ -6,7 +6,7 @@ use crate::fault::{FixFault, FixRejectReason};
 use crate::message::FixMessage;
 use crate::writer::FixWriter;
 
-/// Where a message came from on somebody's behalf, and where its answer is delivered to; and the other way round.
+/// Where a message came from on another's behalf, and where its answer is delivered to; and the other way round.
 const ROUTES: [(u16, u16); 6] = [
     (tag::DELIVER_TO_COMP_ID, tag::ON_BEHALF_OF_COMP_ID),
     (tag::DELIVER_TO_SUB_ID, tag::ON_BEHALF_OF_SUB_ID),
@@ -26,7 +26,7 @@ struct Refusal {
 }
 
 impl FixSession {
-    /// Whether a message may be acted on. If not, it is counted if it is the next one, and its sender is told.
+    /// Whether a message may be acted on. If not, it is counted if it is the next one, and its sender receives a Reject.
     pub(super) fn is_acceptable(
         &mut self,
         at: At,
@@ -75,7 +75,7 @@ impl FixSession {
         sent_ns.is_some_and(|sent_ns| now_ns.abs_diff(sent_ns) <= self.settings.time_tolerance_ns)
     }
 
-    /// Sends a Reject. A Reject is never answered by one, or two sides could go on for ever.
+    /// Sends a Reject. A Reject is never answered by one, or two sides could continue for ever.
     pub(super) fn reject(
         &mut self,
         now_ns: u64,

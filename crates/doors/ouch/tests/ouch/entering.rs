@@ -249,7 +249,7 @@ fn an_order_is_made_smaller_at_its_price_if_that_is_sure() {
     assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(15_000), Quantity(40))));
     rig.says(b"M\0\0\0\x05B\0\0\0\x1e\0\0");
     assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(15_000), Quantity(30))));
-    // Somebody else gives it another price.
+    // Another session gives it another price.
     let amended = Answer { order: order(5), ..answer(6, 2, Status::Resting, 0, 100) };
     rig.told(Reply::Answer(Answer { client_order_id: ClientOrderId(77), ..amended }));
     rig.packets();

@@ -191,7 +191,7 @@ impl FastBook {
             let sell_refills = quantity == sell_shown && self.store.nodes[sell].remaining > sell_shown;
             let fill = self.take(sell, price, quantity, Side::Sell);
             step.emit(fill);
-            // The buy order's part of the trade is told by the same event.
+            // The buy order's part of the trade is in the same event.
             self.take(buy, price, quantity, Side::Buy);
             if buy_refills {
                 self.refill(buy, step);

@@ -1,4 +1,4 @@
-//! The short way: plain orders in an instrument where nothing special goes on.
+//! The short way: plain orders in an instrument where nothing special happens.
 //!
 //! Most requests put an order on the book, take it off or move it, and none of docs/rules.md but a few lines of sections 2 to 4
 //! concerns them. Here they touch what they must and nothing else. Whatever does not fit goes the long way, untouched; an
@@ -130,7 +130,7 @@ impl FastBook {
         self.store.ladder_mut(side.opposite()).is_met(side, limit)
     }
 
-    /// A plain order that meets somebody.
+    /// A plain order that meets another.
     #[inline(never)]
     fn trade_calm(
         &mut self,

@@ -24,7 +24,7 @@ pub(super) struct Incoming {
     pub(super) may_rest: bool,
     /// Whether it joins a call: it meets nobody but its owner.
     pub(super) gathers: bool,
-    /// The priority that was next when it came in; `None` before it has met anybody.
+    /// The priority that was next when it came in; `None` before it has met another order.
     pub(super) begun: Option<Priority>,
     /// Its node, if it was there before: detached.
     pub(super) node: Option<SlabIndex<Node>>,
@@ -35,7 +35,7 @@ pub(super) enum End {
     Filled,
     Rests,
     Cancelled(Reason),
-    /// The step is spent; the next one goes on.
+    /// The step is spent; the next one continues.
     Interrupted,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Ladder {
     best_number: u64,
     /// Its price.
     best_price: Price,
-    /// Its level; [`SlabIndex::NONE`] once that is gone, until somebody has to know which is the next one.
+    /// Its level; [`SlabIndex::NONE`] once that is gone, until a caller has to know which is the next one.
     best_level: SlabIndex<PriceLevel>,
     few: Few,
 }
@@ -90,7 +90,7 @@ impl Ladder {
     }
 
     /// Whether an order of `side` with this limit would meet a level here. In a thin book the best level goes with most messages,
-    /// and hardly ever does anybody ask for what is behind it: no better price than the last best one's is enough to know.
+    /// and an order hardly ever asks for what is behind it: no better price than the last best one's is enough to know.
     #[inline(always)]
     pub(super) fn is_met(&mut self, side: Side, limit: Price) -> bool {
         self.best_number != u64::MAX

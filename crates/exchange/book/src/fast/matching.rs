@@ -316,7 +316,7 @@ impl FastBook {
         if self.trading.phase == Phase::Continuous { step.bands } else { ANY_PRICE }
     }
 
-    /// Whether the order is one of those that live until somebody ends them.
+    /// Whether the order is one of those that live until they are ended.
     pub(super) fn stays(time_in_force: TimeInForce) -> bool {
         matches!(time_in_force, TimeInForce::Day | TimeInForce::Gtc | TimeInForce::Gtd { .. })
     }

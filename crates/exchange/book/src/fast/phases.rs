@@ -57,7 +57,7 @@ impl FastBook {
         Reason::None
     }
 
-    /// A business day begins: busted trades are forgotten, and what the timetable says of the time before it is passed over.
+    /// A business day begins: busted trades are forgotten, and the timetable's rows before it are skipped.
     pub(super) fn begin_day(&mut self, day: BusinessDay, stamp: Timestamp) {
         self.trading.busts.clear();
         if self.instrument.timetable.rows().is_empty() {
@@ -99,7 +99,7 @@ impl FastBook {
         auction.is_some_and(|auction| !(low..=high).contains(&auction.price))
     }
 
-    /// Whether a call goes on that was to end in this auction.
+    /// Whether a call continues that was to end in this auction.
     fn is_to_extend(&self, auction: Option<Indication>) -> bool {
         let volume = auction.map_or(Quantity::ZERO, |auction| auction.quantity);
         let left_over = |side| self.instrument.extends_for_market && self.at_market(side) > volume;
@@ -146,7 +146,7 @@ impl FastBook {
         }
     }
 
-    /// Goes on with a pending transition.
+    /// Continues a pending transition.
     pub(super) fn continue_transition<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
         let Some(Transition { to, price }) = self.trading.transition else { return };
         if self.trading.phase == Phase::Continuous {

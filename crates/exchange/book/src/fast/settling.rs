@@ -1,4 +1,4 @@
-//! What goes on by itself: what a step had to leave, stops and pegs (docs/rules.md, section 5).
+//! What continues by itself: what a step had to leave, stops and pegs (docs/rules.md, section 5).
 
 use super::incoming::{End, Incoming};
 use super::matching::rested_event;
@@ -30,7 +30,7 @@ impl FastBook {
         }
     }
 
-    /// Whether there is something to go on with.
+    /// Whether there is something to continue.
     pub(super) fn is_unsettled(&self) -> bool {
         self.trading.is_busy()
             || self.is_continuous() && (self.first_elected().is_some() || self.due_peg().is_some())
@@ -62,7 +62,7 @@ impl FastBook {
         self.store.hold(slot, priority);
     }
 
-    /// An order goes on where the step before had to leave it.
+    /// An order continues where the step before had to leave it.
     fn resume<S: EventSink>(&mut self, unfinished: &Unfinished, step: &mut Step<'_, S>) {
         let Unfinished { order, limit, gathers, begun, .. } = *unfinished;
         let incoming =

@@ -17,7 +17,7 @@
 //! ```
 //! Trading happens near the touch, so a few leaves
 //! are remembered and found without going down the tree. In a thin book most orders make a level and take it away with them: a
-//! remembered leaf stays when its last level goes, so that the tree is not built anew each time.
+//! remembered leaf stays when its last level goes, so that the tree is not rebuilt each time.
 
 use super::node::PriceLevel;
 use super::trunk::{Trunk, above};

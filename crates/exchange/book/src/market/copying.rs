@@ -1,4 +1,4 @@
-//! All books as they were at one moment, copied one by one while requests go on changing them.
+//! All books as they were at one moment, copied one by one while requests keep changing them.
 //!
 //! Copying a large market at once stops it for as long as that takes: seconds, with ten million orders. Copying it book by book without
 //! more ado gives books of different moments, a state that never was. So a book that is about to change, and belongs to a moment

@@ -1,7 +1,7 @@
 //! From one business day to the next, in steps: docs/rules.md, section 11.
 //!
 //! To close ten thousand instruments at once would be a step that no record holds. So a day ends as a mass cancel does, book by book, and the
-//! next time goes on with what a step has left; nothing is traded from its first step on.
+//! next time continues what a step has left; nothing is traded from its first step on.
 
 use pares_types::{
     BusinessDay, Command, Event, EventSink, InstrumentId, Outcome, Phase, Reason, Request, Status,

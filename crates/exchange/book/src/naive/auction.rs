@@ -87,7 +87,7 @@ impl NaiveBook {
         Indication { price, quantity, surplus, surplus_side }
     }
 
-    /// The auction in which a call ends: its price is told, and is the one of all its trades. `None` if nothing can trade.
+    /// The auction in which a call ends: its price is announced, and is the one of all its trades. `None` if nothing can trade.
     pub(super) fn begin_auction(&mut self, step: &mut Step<impl EventSink>) -> Option<Price> {
         let auction = self.auction_price()?;
         self.announce(step, &auction, true);

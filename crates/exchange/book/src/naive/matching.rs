@@ -17,7 +17,7 @@ pub(super) struct Incoming {
     pub(super) limit: Price,
     /// Whether it joins a call: it meets nobody but its owner, and rests.
     pub(super) gathers: bool,
-    /// The priority that was next when it came in; `None` before it has met anybody.
+    /// The priority that was next when it came in; `None` before it has met another order.
     pub(super) begun: Option<Priority>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Incoming {
 #[derive(PartialEq, Eq)]
 enum Stop {
     SelfTrade,
-    /// The step is spent; the next one goes on.
+    /// The step is spent; the next one continues.
     StepLimit,
     /// Nothing more on the other side is at an accepted price, or nothing is left.
     Done,
@@ -80,7 +80,7 @@ impl NaiveBook {
     }
 
     /// Matches an order, then rests or cancels what is left of it. `report` is the cause under which its
-    /// coming to rest is told; `None` if the outcome tells it.
+    /// coming to rest is reported; `None` if the outcome reports it.
     pub(super) fn execute(
         &mut self,
         step: &mut Step<impl EventSink>,

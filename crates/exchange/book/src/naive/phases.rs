@@ -43,7 +43,7 @@ impl NaiveBook {
         accepted(request, self.trading.is_busy())
     }
 
-    /// A crossed book that no call has uncrossed cannot go on to the trading after the close.
+    /// A crossed book that no call has uncrossed cannot enter the trading after the close.
     pub(super) fn is_kept_shut(&self, to: Phase) -> bool {
         to == Phase::PostClose && !self.trading.phase.is_call() && self.is_crossed()
     }
@@ -67,7 +67,7 @@ impl NaiveBook {
         accepted(request, !swept)
     }
 
-    /// Trades may be busted anew. Rows of the timetable before the day, or before now if that is earlier, are passed over.
+    /// Trades may be busted again. Rows of the timetable before the day, or before now if that is earlier, are skipped.
     pub(super) fn begin_day(&mut self, request: &Request, day: BusinessDay) -> Outcome {
         self.trading.busts.clear();
         if !self.instrument.timetable.rows().is_empty() {
@@ -149,7 +149,7 @@ impl NaiveBook {
         orders.fold(Quantity::ZERO, |sum, order| sum.plus(order.remaining))
     }
 
-    /// The call goes on.
+    /// The call continues.
     fn extend(&mut self, step: &mut Step<impl EventSink>, to: Phase) {
         self.trading.extended += 1;
         self.trading.after = to;

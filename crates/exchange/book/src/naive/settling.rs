@@ -1,4 +1,4 @@
-//! What goes on by itself: what a step had to leave, stops that are elected, pegs whose price has moved. docs/rules.md, section 5.
+//! What continues by itself: what a step had to leave, stops that are elected, pegs whose price has moved. docs/rules.md, section 5.
 
 use pares_types::{EventSink, IncomingCause, OrderKind, Peg, Phase, Price, RestCause, Side};
 
@@ -51,7 +51,7 @@ impl NaiveBook {
         elected.map(|order| Due::Stop(*order)).or_else(|| self.due_peg())
     }
 
-    /// An order goes on where the step before had to leave it.
+    /// An order continues where the step before had to leave it.
     fn resume(&mut self, step: &mut Step<impl EventSink>, unfinished: &Unfinished) {
         self.trading.unfinished = None;
         let Unfinished { order, limit, gathers, begun, .. } = *unfinished;

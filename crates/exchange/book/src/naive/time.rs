@@ -36,7 +36,7 @@ impl NaiveBook {
     }
 
     /// Whether a call ends now that has an end of its own: by chance, as much of it as of the time left has passed since the
-    /// time was told last.
+    /// book last received the time.
     fn ends_call(&self, before: Timestamp, draw: u64) -> bool {
         let (time, from) = (self.trading.time, self.trading.until.max(before));
         if from >= time || self.trading.is_call_over(&self.instrument) {
@@ -102,7 +102,7 @@ impl NaiveBook {
         }
     }
 
-    /// In a call, tells what the auction would do, if that is not what was told last.
+    /// In a call, tells what the auction would do, if that differs from what it told last.
     fn indicate(&mut self, step: &mut Step<impl EventSink>) {
         if !self.trading.phase.is_call() || self.trading.is_busy() {
             return;

@@ -1,7 +1,7 @@
 //! The two books are one: random requests over all rules, compared after each of them; so are two markets of them. And
 //! since a comparison that finds nothing has to show that it would, defects planted on purpose are caught.
 //!
-//! The short runs shrink when they fail. `cargo xtask compare` goes on with fresh seeds for as long as it is told, and is
+//! The short runs shrink when they fail. `cargo xtask compare` runs fresh seeds for as long as its caller says, and is
 //! what to run before a change of the rules is trusted.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

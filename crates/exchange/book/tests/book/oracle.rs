@@ -62,7 +62,7 @@ fn expected(
     let limits: BTreeSet<i64> = orders.iter().filter_map(|order| order.limit).filter(in_range).collect();
     let volume = limits.iter().map(|price| volume_at(*price)).max().unwrap_or(0);
     let price = if volume == 0 {
-        // Nobody who meets somebody names a price there, as market orders do not.
+        // No order that meets another names a price there, as market orders do not.
         latest.filter(|price| in_range(price) && volume_at(*price) > 0)?
     } else {
         let best: Vec<i64> = limits.into_iter().filter(|price| volume_at(*price) == volume).collect();
@@ -196,7 +196,7 @@ fn call<B: Book>(random: &mut Random) {
     let told = book.indication();
     book.apply(&request(1_002, 0, Command::SetPhase(Phase::Continuous)), &mut events);
     for sequence in 1_003.. {
-        // What crosses outside the bands is halted, or goes on to a call of its own.
+        // What crosses outside the bands is halted, or gets a call of its own.
         if book.trading().phase != Phase::OpeningCall {
             break;
         }

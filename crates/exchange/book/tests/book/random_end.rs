@@ -1,5 +1,5 @@
-//! Calls that end at random end at any moment alike, however often the time is told: nobody gains by having it told, and nobody knows
-//! the last moment. docs/rules.md, section 6.
+//! Calls that end at random end at any moment alike, however often the book receives the time: no member gains by sending it, and
+//! none knows the last moment. docs/rules.md, section 6.
 
 use pares_book::{Book, FastBook, Instrument};
 use pares_types::{Command, Phase, Request, Rule, Timestamp};
@@ -12,7 +12,7 @@ const SECOND: u64 = 1_000_000_000;
 const END: u64 = 100 * SECOND;
 const RANDOM_END_NS: u64 = 32 * SECOND;
 
-/// How long after its end an opening call ends, if the time is told after pauses of up to `pause_ns`.
+/// How long after its end an opening call ends, if the book receives the time after pauses of up to `pause_ns`.
 fn late_ns(random: &mut Random, pause_ns: u64) -> u64 {
     let rules = Instrument { random_end_ns: RANDOM_END_NS, ..instrument(10) };
     let mut book = FastBook::new(Instrument::new(rules).unwrap());
@@ -40,7 +40,7 @@ fn a_call_ends_at_any_moment_alike() {
     for pause_ns in [SECOND / 20, SECOND / 2, SECOND] {
         let mut ended = [0_u64; 8];
         for _ in 0..CALLS {
-            // The time is told at the first moment after the last one too.
+            // The book receives the time at the first moment after the last one too.
             let late = late_ns(&mut random, pause_ns).min(RANDOM_END_NS - 1);
             ended[(late / (RANDOM_END_NS / 8)) as usize] += 1;
         }

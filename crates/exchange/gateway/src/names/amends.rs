@@ -2,7 +2,7 @@
 //!
 //! An amend that is taken in counts by the shares that it adds to its order as that is known then. That alone would let a member
 //! past its limit: two amends at once, to fewer shares and back to all of them, both add nothing; between their records the order is
-//! small, and others are taken in beside it. So what a record takes from an order goes on counting while further amends of
+//! small, and others are taken in beside it. So what a record takes from an order still counts while further amends of
 //! it are in flight.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Who is told the time, and when.
+//! Which shards receive the time, and when.
 
 use pares_types::{
     Band, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, Phase, Price, Quantity,

@@ -1,4 +1,4 @@
-//! Drop copy: sessions that are told another member's streams, and may ask for nothing.
+//! Drop copy: sessions that receive another member's streams, and may ask for nothing.
 
 use pares_types::{
     ClientOrderId, Entry, List, ListRequest, MemberId, OrderKey, Reason, Reply, Rights, ShardId, Side,
@@ -23,7 +23,7 @@ fn floor() -> Floor {
     floor
 }
 
-/// Has it committed. The orders whose trades each session was told of.
+/// Has it committed. The orders whose trades each session received.
 fn trades(floor: &mut Floor, session: u64, request: pares_types::ClientRequest) -> Vec<(u64, u64)> {
     assert_eq!(floor.ask(session, request), None);
     let name = |reply| if let Reply::Trade(trade) = reply { Some(trade.client_order_id.0) } else { None };
@@ -82,7 +82,7 @@ fn drop_copy_may_send_nothing_not_even_cancel() {
         assert_eq!(floor.ask(OTHER, request), Some(Reason::NoRight), "{request:?}");
         assert_eq!(floor.world.gates[0].sink.log.len(), asked);
     }
-    // Whose session has asked is gone: the newest of the member that trades is told, never the copy.
+    // The session that asked is gone: the newest of the member that trades receives the answer, never the copy.
     floor.world.ask(0, COPIED, enter(502, 1, Side::Sell, 5, 101));
     floor.world.gates[0].gateway.on_disconnect(SessionId(COPIED));
     floor.world.replies(0);

@@ -174,7 +174,7 @@ fn answered(parts: [(Status, Reason); 2]) -> (Status, Reason) {
     (answer.status, answer.reason)
 }
 
-/// An operator who asks again because one shard refused is told what came of it in that one.
+/// An operator who asks again because one shard refused receives what came of it in that one.
 #[test]
 fn shard_already_done_does_not_answer_for_others() {
     let (done, begun) = ((Status::Accepted, Reason::None), (Status::Accepted, Reason::Unfinished));

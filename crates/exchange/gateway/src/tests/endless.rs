@@ -132,7 +132,7 @@ fn everything_is_full_and_cancels_halts_and_blocks_pass() {
     assert!(world.gates[0].gateway.first_answer(crate::SessionId(1), ClientOrderId(101)).is_some());
 }
 
-/// Its requests in flight take no room from anybody, and nobody takes theirs.
+/// Its requests in flight take no room from members, nor theirs from it.
 #[test]
 fn full_flight_room_still_allows_halt_and_block() {
     let mut world = with(|config| GatewayConfig { in_flight_max: 4, session_in_flight_max: 2, ..config });
@@ -226,7 +226,7 @@ fn ask_again_before_a_checkpoint(shard_forgets: bool) {
     assert!(!replies.is_empty());
 }
 
-/// It was told there, under that number.
+/// The stream had the answer, under that number.
 #[test]
 fn substitute_answer_has_no_stream_position() {
     let mut world = small();

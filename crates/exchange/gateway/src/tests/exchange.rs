@@ -64,7 +64,7 @@ pub(super) struct Shard {
     /// What a checkpoint says after each of them.
     pub(super) views: Vec<ShardView>,
     book: Vec<Resting>,
-    /// How many steps of the time or a phase are told that there is more to do.
+    /// How many steps of the time or a phase answer that there is more to do.
     pub(super) unfinished: u32,
     /// Whether all that is asked is refused.
     pub(super) refuses: bool,

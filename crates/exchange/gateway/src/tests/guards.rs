@@ -34,7 +34,7 @@ fn asked(world: &mut World, gate: usize) -> Vec<(u16, u64)> {
     log.iter().map(|request| (request.shard.0, what(request.command))).collect()
 }
 
-/// The numbers of the orders that member 7 is told are cancelled, by a gateway, since the last call.
+/// The numbers of the orders that a gateway reports to member 7 as cancelled, since the last call.
 fn cancelled(world: &mut World, gate: usize) -> Vec<u64> {
     let told = |(_, reply)| match reply {
         Reply::Cancelled(cancelled) => Some(cancelled.client_order_id.number()),

@@ -86,7 +86,7 @@ impl Rig {
         gateway
     }
 
-    /// What is told is what the books say, and a gateway that starts now tells the same.
+    /// The list is what the books say, and a gateway that starts now sends the same.
     fn check(&self) {
         let told = list(&self.gateway, None);
         let expected = self.listings();
@@ -151,7 +151,7 @@ fn the_reference_is_the_last_one_set_and_not_the_last_price() {
     rig.check();
 }
 
-/// The auction has traded all; its sweep goes on under the reference price that the exchange sets then.
+/// The auction has traded all; its sweep continues under the reference price that the exchange sets then.
 #[test]
 fn an_auction_that_traded_all_sets_no_price_again() {
     let mut rig = Rig::new();

@@ -1,4 +1,4 @@
-//! What owners are told of records in which more happens than a request and its trades.
+//! What owners receive of records in which more happens than a request and its trades.
 
 use std::fmt::Write;
 
@@ -64,7 +64,7 @@ fn request(number: u64, instrument: u32, command: Command) -> Request {
     }
 }
 
-/// What sessions 1 to 4, of the members of their numbers, are told of a record; `before` are committed before.
+/// What sessions 1 to 4, of the members of their numbers, receive of a record; `before` are committed before.
 fn told(before: &[Request], request: &Request, outcome: (Status, u64, u64), events: &[Event]) -> String {
     let mut gateway = Gateway::new(config(0), instruments());
     let mut sink = Sink::default();

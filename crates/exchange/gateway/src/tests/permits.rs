@@ -296,7 +296,7 @@ fn register_rate_applies_beside_configured_rate() {
     assert_eq!(floor.sell(OTHER, 1, 100), None);
 }
 
-/// Who is told that an order was not taken in enters it again, under another name.
+/// A member that hears that an order was not taken in enters it again, under another name.
 #[test]
 fn a_repeat_of_what_was_taken_in_is_not_throttled() {
     let mut floor = Floor::new();

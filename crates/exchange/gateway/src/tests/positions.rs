@@ -1,4 +1,4 @@
-//! How far a member may go on a business day.
+//! How much a member may buy or sell on a business day.
 
 use pares_types::{
     BusinessDay, BustedTrade, ClientOrderId, Command, Entry, InstrumentId, MemberId, OrderId, Position,

@@ -14,7 +14,7 @@ fn orders(instrument: u32) -> ListRequest {
     ListRequest { token: 5, list: List::Orders, instrument }
 }
 
-/// A portion from `from` on, and where to go on.
+/// A portion from `from` on, and where the next begins.
 fn portion(
     world: &World,
     (gate, session): (usize, u64),

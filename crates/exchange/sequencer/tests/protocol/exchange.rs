@@ -68,7 +68,7 @@ pub struct State {
     crashes: u8,
     /// Ghost: all winners of each position, in the present epoch or recorded.
     pub winners: Vec<Vec<RequestId>>,
-    /// Ghost: a venue was told to look in the record for what is not there.
+    /// Ghost: the window sent a venue to the record for what is not there.
     pub misled: bool,
 }
 
@@ -227,8 +227,8 @@ impl Exchange {
         self.others(state, index, actions);
     }
 
-    /// Whether looking at its next position can get an idle venue anywhere. (Without this a venue could
-    /// look in vain for ever, and standing still would not be noticed.)
+    /// Whether looking at its next position can get an idle venue anywhere. (Without this a venue could look
+    /// for ever without success, and the model would not notice a standstill.)
     fn has_work(&self, state: &State, venue: &Venue) -> bool {
         let memory = &state.memories[venue.epoch.0 as usize - 1];
         let (slot, mark) = (memory.slots[self.slot(venue.next())], memory.mark);

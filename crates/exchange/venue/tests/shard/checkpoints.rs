@@ -12,7 +12,7 @@ use pares_venue::{CheckpointError, Shard, checkpoint, names};
 use crate::rig::{SHARD, Venue, cancel, enter, named, request, window};
 
 /// Orders of every kind, both books in phases of their own, an instrument that came and one that went, a changed
-/// rule, somebody blocked, a trade busted, gateways with a history, and names.
+/// rule, a member blocked, a trade busted, gateways with a history, and names.
 fn lived() -> Venue<FastBook> {
     let mut venue = plain();
     let plain = |side, price| NewOrder::limit(side, Price(price), Quantity(20));

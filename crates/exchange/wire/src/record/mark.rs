@@ -1,7 +1,7 @@
 //! How far a FIX session's numbers may have gone, in the log of the gateway that serves it.
 //!
 //! A gateway dies with the numbers it gave to messages. So before it uses any, it writes down up to which it may, and where in each
-//! shard's stream the session was told to by then; the next gateway goes on behind that.
+//! shard's stream the session was by then; the next gateway continues behind that.
 
 use pares_types::{GatewayId, MemberId, ShardId};
 use zerocopy::little_endian::{U16, U32, U64};
@@ -48,7 +48,7 @@ layout! {
     }
 }
 
-/// What another gateway must know of a FIX session to go on with it.
+/// What another gateway must know of a FIX session to continue it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionMark {
     /// The member.
@@ -59,7 +59,7 @@ pub struct SessionMark {
     pub next_in: u64,
     /// No higher number has gone out.
     pub out_max: u64,
-    /// The member whose streams it is told, if they are not its own member's.
+    /// The member whose streams it receives, if that is not its own member.
     pub copied: Option<MemberId>,
     /// Of each shard: the first number of the member's stream that the peer may not have been told.
     pub told: Vec<(ShardId, u64)>,

@@ -81,7 +81,7 @@ fn records_of_requests_keep_their_bytes() {
     }
 }
 
-/// Rules are told by a code and two operands, in records and frames alike.
+/// Rules are a code and two operands, in records and frames alike.
 #[test]
 fn the_codes_of_rules() {
     let (first, second) = (Price(5), Price(6));

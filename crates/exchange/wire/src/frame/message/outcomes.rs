@@ -42,7 +42,7 @@ message! {
         flags: U32,
         /// Events recorded beside this answer, of any member.
         events: U32,
-        /// Its place in what the member is told of the shard, from 1; 0: outside of that.
+        /// Its place in the member's stream of the shard, from 1; 0: outside of that.
         number: U64,
     }
 }
@@ -84,7 +84,7 @@ message! {
         index: U16,
         /// Zero.
         reserved: [u8; 6],
-        /// Its place in what the member is told of the shard, from 1.
+        /// Its place in the member's stream of the shard, from 1.
         number: U64,
     }
 }
@@ -107,7 +107,7 @@ message! {
         cause: u8,
         /// The order's side: 1 buy, 2 sell.
         side: u8,
-        /// Its place in what the member is told of the shard, from 1.
+        /// Its place in the member's stream of the shard, from 1.
         number: U64,
         /// Price units: where the order rests when they leave; its limit if it is not on the book, 0 for a market order.
         price: I64,
@@ -136,7 +136,7 @@ message! {
         side: u8,
         /// Change code.
         change: u8,
-        /// Its place in what the member is told of the shard, from 1.
+        /// Its place in the member's stream of the shard, from 1.
         number: U64,
     }
 }
@@ -161,7 +161,7 @@ message! {
         shard: U16,
         /// Which event of its position the trade was, from 0.
         index: U16,
-        /// Its place in what the member is told of the shard, from 1.
+        /// Its place in the member's stream of the shard, from 1.
         number: U64,
     }
 }

@@ -56,7 +56,7 @@ message! {
     147 ListEnd (24) {
         /// The request's token.
         token: U64,
-        /// Orders or instruments that were told.
+        /// Orders or instruments that were sent.
         count: U32,
         /// As asked.
         instrument: U32,
@@ -150,7 +150,7 @@ message! {
         rights: U32,
         /// Hundredths of a percent that a limit may lie beyond the last trade, or before one the reference price; 0 for no limit.
         collar: U32,
-        /// Orders the member may have at work; 0 for no limit.
+        /// Open orders the member may have; 0 for no limit.
         orders_max: U32,
         /// Orders and amends the session may send in a second; 0 for no limit.
         rate_max: U32,

@@ -58,7 +58,7 @@ message! {
         member: U32,
         /// The heartbeat in force, ms; 0: none.
         heartbeat_ms: U32,
-        /// The member whose streams and orders the session is told instead of its own's, and then it may ask for nothing; 0: its own.
+        /// The member whose streams and orders the session receives instead of its own's, and then it may ask for nothing; 0: its own.
         copied: U32,
     }
 }
@@ -97,9 +97,9 @@ message! {
     }
 }
 message! {
-    /// Gateway to client: the member's stream of a shard is told live from here on, or is not told.
+    /// Gateway to client: the member's stream of a shard is live from here on, or the gateway does not send it.
     139 Resumed (24) {
-        /// The number of the next message; if it is not told, the lowest number that is kept, 0 if none is.
+        /// The number of the next message; if it is not sent, the lowest number that is kept, 0 if none is.
         next: U64,
         /// The shard.
         shard: U16,
