@@ -82,7 +82,7 @@ pub(crate) struct LevelShown {
     quantity: String,
 }
 
-/// What a socket is told of a book.
+/// What a socket receives of a book.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct BookMessage<'a> {
     /// `book`.

@@ -61,7 +61,7 @@ pub(crate) struct Session201 {
     member: u32,
     /// Its session.
     session: u16,
-    /// The member whose orders and streams it is told; 0: its own.
+    /// The member whose orders and streams it receives; 0: its own.
     #[schema(value_type = u64)]
     copied: u32,
     /// The gateway that took it.

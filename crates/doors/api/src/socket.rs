@@ -40,9 +40,9 @@ const PROTOCOL: &str = "pares";
 pub(crate) enum Told {
     /// A message of the member's stream.
     Orders(Report),
-    /// All of the past is told; `next` comes next.
+    /// All of the past is sent; `next` comes next.
     OrdersLive { shard: u16, next: String },
-    /// Of that shard nothing is told.
+    /// Nothing of that shard is sent.
     OrdersNot { shard: u16, reason: &'static str, oldest: String },
     /// Each second.
     Heartbeat { count: u64 },

@@ -140,7 +140,7 @@ pub(crate) struct CandlesShown {
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct TickerShown {
     symbol: String,
-    /// As of an instrument; absent before it was told.
+    /// As of an instrument; absent before it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<&'static str>,
     /// Whether the best bid and offer are the market's: not while data are missing.

@@ -93,7 +93,7 @@ pub(crate) enum MarketMessage {
         #[serde(flatten)]
         news: TapeShown,
     },
-    /// From here on the tape is told; `last` is the number of the last trade before.
+    /// From here on the tape is sent; `last` is the number of the last trade before.
     TradesLive {
         symbol: String,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ pub(crate) enum MarketMessage {
     Candles { symbol: String, interval: &'static str, candle: CandleShown },
 }
 
-/// Of that nothing is told.
+/// Nothing of that is sent.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct MarketNot {
     /// `book_not`, `trades_not`, `ticker_not`, `candles_not`.
