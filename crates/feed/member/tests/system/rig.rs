@@ -187,7 +187,12 @@ impl Follower {
     pub(crate) fn until(&mut self, done: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         while !done(self) {
-            assert!(begun.elapsed() < PATIENCE, "told {}", self.told.len());
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "told {}, unplaced {}",
+                self.told.len(),
+                self.client.unplaced()
+            );
             self.client.wait(Duration::from_millis(10));
             self.poll();
         }

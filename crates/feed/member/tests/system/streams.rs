@@ -83,15 +83,21 @@ fn lost_disk_server_refilled_then_continues_alone() {
     let mut rig = Rig::new(MemberConfig { window: 64, ..MemberConfig::local(2) });
     let mut traders: Vec<_> = (1..=4).map(|trader| rig.trader(trader, 1)).collect();
     let talk = |traders: &mut [Follower], rounds| talk(traders, rounds, &"words ".repeat(20));
+    // What one server alone has would be lost with its disk, and only a start of all servers could continue: a trader that waits long
+    // for its server submits at the other.
+    let settled = |rig: &Rig, traders: &mut [Follower], server, positions| {
+        traders.iter_mut().for_each(Follower::settle);
+        eventually(|| rig.log(server).len() >= positions);
+    };
     talk(&mut traders, 500);
+    settled(&rig, &mut traders, 1, 2_000);
     rig.end(0);
     rig.wipe(0);
     talk(&mut traders, 100);
     rig.start(0);
     talk(&mut traders, 400);
     let mut late = rig.trader(9, 0);
-    // A trader that is not polled submits nothing.
-    traders.iter_mut().for_each(Follower::settle);
+    settled(&rig, &mut traders, 0, 4_000);
     late.until(|late| late.told.len() >= 4_000);
     rig.end(1);
     rig.wipe(1);
