@@ -318,11 +318,11 @@ mod tests {
         assert!(without.contains("instrument `A`: `id` is missing, 0 or already in use"), "{without}");
     }
 
-    type Change = dyn Fn(&mut SystemConfig);
+    type Change<'a> = dyn Fn(&mut SystemConfig) + 'a;
 
     #[test]
     fn settings_that_cannot_work_together_are_refused() {
-        let is_fine = |change: &Change| {
+        let is_fine = |change: &Change<'_>| {
             let mut config = SystemConfig::default();
             change(&mut config);
             config.check().is_ok()
@@ -339,7 +339,7 @@ mod tests {
         for (most, good) in [(9, false), (10, true), (4 << 20, true), ((4 << 20) + 1, false)] {
             assert_eq!(is_fine(&|config| config.in_flight_max = most), good, "{most} in flight");
         }
-        let refused: [(&str, &Change); 6] = [
+        let refused: [(&str, &Change<'_>); 6] = [
             ("in flight of two gateways", &|config| {
                 (config.in_flight_max, config.gateways) = (4 << 20, vec![config.gateways[0]; 2]);
             }),
