@@ -55,8 +55,9 @@ fn scaled(text: &[u8], decimals: usize) -> Result<u64, Fault> {
 
 /// Writes a price, without zeros at its end.
 pub(crate) fn price_text(price: Price) -> String {
-    let text = price.to_string();
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    let mut text = price.to_string();
+    text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    text
 }
 
 #[cfg(test)]

@@ -69,9 +69,13 @@ impl MarketTold {
 
 impl MarketEntry {
     fn write(&self, writer: &mut FixWriter<'_>) {
-        self.update.iter().for_each(|(action, _)| writer.letter(tag::MD_UPDATE_ACTION, *action));
+        if let Some((action, _)) = &self.update {
+            writer.letter(tag::MD_UPDATE_ACTION, *action);
+        }
         writer.letter(tag::MD_ENTRY_TYPE, self.kind);
-        self.update.iter().for_each(|(_, symbol)| writer.text(tag::SYMBOL, symbol.as_bytes()));
+        if let Some((_, symbol)) = &self.update {
+            writer.text(tag::SYMBOL, symbol.as_bytes());
+        }
         writer.text(tag::MD_ENTRY_PX, price_text(self.price).as_bytes());
         if !self.quantity.is_zero() {
             writer.number(tag::MD_ENTRY_SIZE, self.quantity.0);
@@ -83,7 +87,9 @@ impl MarketReject {
     /// Writes what follows the header that every message has.
     pub(crate) fn write(&self, writer: &mut FixWriter<'_>) {
         writer.text(tag::MD_REQ_ID, &self.id);
-        self.reason.into_iter().for_each(|reason| writer.letter(tag::MD_REQ_REJ_REASON, reason));
+        if let Some(reason) = self.reason {
+            writer.letter(tag::MD_REQ_REJ_REASON, reason);
+        }
         writer.text(tag::TEXT, self.text.as_bytes());
     }
 }

@@ -140,11 +140,17 @@ impl Told {
 
 impl Execution {
     fn write(&self, pen: Pen<'_>, writer: &mut FixWriter<'_>) {
-        self.name.iter().for_each(|name| name.write(tag::CL_ORD_ID, writer));
-        self.original.iter().for_each(|original| original.write(tag::ORIG_CL_ORD_ID, writer));
+        if let Some(name) = &self.name {
+            name.write(tag::CL_ORD_ID, writer);
+        }
+        if let Some(original) = &self.original {
+            original.write(tag::ORIG_CL_ORD_ID, writer);
+        }
         self.write_question(writer);
         writer.text(tag::EXEC_ID, self.id.text().as_bytes());
-        self.refers_to.into_iter().for_each(|trade| writer.text(tag::EXEC_REF_ID, trade.text().as_bytes()));
+        if let Some(trade) = self.refers_to {
+            writer.text(tag::EXEC_REF_ID, trade.text().as_bytes());
+        }
         // What this session was refused is no other member's.
         if let Some(member) = pen.owner.copied.filter(|_| !matches!(self.id, ExecId::Refusal(..))) {
             write_party(pen.version, member, writer);
@@ -155,7 +161,9 @@ impl Execution {
             Err(symbol) => writer.text(tag::SYMBOL, symbol),
         }
         writer.letter(tag::SIDE, side(self.side));
-        self.total.into_iter().for_each(|total| writer.number(tag::ORDER_QTY, total.0));
+        if let Some(total) = self.total {
+            writer.number(tag::ORDER_QTY, total.0);
+        }
         self.write_terms(writer);
         if let Some((price, quantity)) = self.last {
             writer.number(tag::LAST_QTY, quantity.0);
@@ -167,7 +175,9 @@ impl Execution {
     }
 
     fn write_question(&self, writer: &mut FixWriter<'_>) {
-        self.question.status_id.iter().for_each(|id| writer.text(tag::ORD_STATUS_REQ_ID, id));
+        if let Some(id) = &self.question.status_id {
+            writer.text(tag::ORD_STATUS_REQ_ID, id);
+        }
         if let Some((id, is_last)) = &self.question.mass {
             writer.text(tag::MASS_STATUS_REQ_ID, id);
             writer.letter(tag::LAST_RPT_REQUESTED, if *is_last { b'Y' } else { b'N' });
@@ -198,7 +208,9 @@ impl Execution {
         }
         writer.letter(tag::EXEC_TYPE, exec_type);
         writer.letter(tag::ORD_STATUS, self.status);
-        self.rejected.into_iter().for_each(|reason| writer.number(tag::ORD_REJ_REASON, u64::from(reason)));
+        if let Some(reason) = self.rejected {
+            writer.number(tag::ORD_REJ_REASON, u64::from(reason));
+        }
         if let Some((of_42, of_44)) = self.restated {
             writer.number(tag::EXEC_RESTATEMENT_REASON, u64::from(if is_42 { of_42 } else { of_44 }));
         }
@@ -210,9 +222,15 @@ impl Execution {
     fn write_terms(&self, writer: &mut FixWriter<'_>) {
         let Some(Terms { ord_type, time_in_force, price, stop }) = self.terms else { return };
         writer.letter(tag::ORD_TYPE, ord_type);
-        price.into_iter().for_each(|price| writer.text(tag::PRICE, price_text(price).as_bytes()));
-        stop.into_iter().for_each(|stop| writer.text(tag::STOP_PX, price_text(stop).as_bytes()));
-        time_in_force.into_iter().for_each(|time_in_force| writer.letter(tag::TIME_IN_FORCE, time_in_force));
+        if let Some(price) = price {
+            writer.text(tag::PRICE, price_text(price).as_bytes());
+        }
+        if let Some(stop) = stop {
+            writer.text(tag::STOP_PX, price_text(stop).as_bytes());
+        }
+        if let Some(time_in_force) = time_in_force {
+            writer.letter(tag::TIME_IN_FORCE, time_in_force);
+        }
     }
 }
 

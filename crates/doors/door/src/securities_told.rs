@@ -91,7 +91,9 @@ impl SecurityState {
         writer.text(tag::SYMBOL, &self.symbol);
         writer.letter(tag::UNSOLICITED_INDICATOR, b'N');
         writer.number(tag::SECURITY_TRADING_STATUS, self.trading_status(is_44));
-        self.last.into_iter().for_each(|last| writer.text(tag::LAST_PX, price_text(last).as_bytes()));
+        if let Some(last) = self.last {
+            writer.text(tag::LAST_PX, price_text(last).as_bytes());
+        }
         writer.time(tag::TRANSACT_TIME, pen.utc_ns);
         if is_44 {
             let text = match self.trading {

@@ -128,7 +128,9 @@ impl TradesAnswer {
     pub(crate) fn write(&self, writer: &mut FixWriter<'_>) {
         writer.text(tag::TRADE_REQUEST_ID, &self.request);
         writer.text(tag::TRADE_REQUEST_TYPE, &self.kind);
-        self.total.into_iter().for_each(|total| writer.number(tag::TOT_NUM_TRADE_REPORTS, total));
+        if let Some(total) = self.total {
+            writer.number(tag::TOT_NUM_TRADE_REPORTS, total);
+        }
         writer.number(tag::TRADE_REQUEST_RESULT, self.result);
         writer.number(tag::TRADE_REQUEST_STATUS, self.status as u64);
         if !self.text.is_empty() {

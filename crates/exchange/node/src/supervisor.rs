@@ -166,10 +166,9 @@ impl Supervisor {
     }
 
     fn reap(&mut self, node: NodeId) {
-        let log = self.layout.complaints(node);
-        let watched = &mut self.process(node).watched;
+        let watched = &mut self.nodes.get_mut(&node).expect("asked for a node of the system").watched;
         let Some(how) = watched.reap() else { return };
-        let complaint = watched.last_words(&log);
+        let complaint = watched.last_words(&self.layout.complaints(node));
         self.deaths.push(Death { node, how, complaint });
     }
 

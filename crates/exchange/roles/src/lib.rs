@@ -24,6 +24,7 @@
 //! | [`epoch`] | starting the windows' next life |
 //! | [`lost`] | positions that are known to be lost |
 //! | [`recorder`] | the recorder |
+//! | [`left_out`] | recorders that a start left out: notes |
 //! | [`shut_out`] | venues that were found wrong: notes, and how they come back |
 
 pub mod checkpoints;

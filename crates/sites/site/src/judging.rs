@@ -12,7 +12,7 @@ use crate::report::SiteReport;
 /// Why no cluster can continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSurvivor {
-    /// No delegate that could answers.
+    /// No delegate that could continue answers.
     Silent,
     /// The first certifies, is not lost, and its delegate does not answer or is not asked for; the second could continue in its place only.
     CertifiedBy(ClusterId, ClusterId),

@@ -7,7 +7,6 @@ use crate::protocol::Code;
 
 /// How a site is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct SiteReport {
     /// Which site.
     pub site: String,
@@ -18,12 +17,15 @@ pub struct SiteReport {
     /// Clusters that live.
     pub live: Vec<u8>,
     /// The version that it speaks with other sites.
+    #[serde(default)]
     pub speaks: u16,
     /// The version that all sites speak, or a later one, as this one has heard; 0 while it takes no part.
+    #[serde(default)]
     pub all_speak: u16,
     /// Whether this site is its cluster's delegate.
     pub delegate: bool,
     /// The term of its cluster's log: who certifies in a later one of the same era has followed.
+    #[serde(default)]
     pub term: u64,
     /// Whether it certifies.
     pub certifies: bool,
@@ -38,34 +40,47 @@ pub struct SiteReport {
     /// Requests without an answer.
     pub open: usize,
     /// Whether it refuses requests, because too much is not stable or has no outcome.
+    #[serde(default)]
     pub behind: bool,
     /// What it keeps in memory.
+    #[serde(default)]
     pub held: HeldMemory,
     /// What other delegates said last: cluster, era's number, delivered.
     pub heard: Vec<(u8, u32, u64)>,
     /// Whether it has a vote in its cluster, under the name of this life of its disk.
+    #[serde(default)]
     pub votes: bool,
     /// Numbers of the sites whose votes count in its cluster, as its log says.
+    #[serde(default)]
     pub voters: Vec<u8>,
     /// Sites whose `sites.toml` names other sites than this one's.
+    #[serde(default)]
     pub other_lists: Vec<String>,
     /// Why it takes no part, or executes nothing; none if it does.
+    #[serde(default)]
     pub apart: Option<String>,
     /// Why the server under its store does not answer, or its figures are not shown.
+    #[serde(default)]
     pub trouble: Option<String>,
     /// Who has applied something else than this site.
+    #[serde(default)]
     pub differing: Vec<String>,
     /// Who is refused and why: sites, and strangers by their address, of whom nobody knows who they are.
+    #[serde(default)]
     pub refused: Vec<String>,
     /// Whether it gets a copy of the items.
+    #[serde(default)]
     pub is_filling: bool,
     /// How many copies its store did not take, since it started, while it has none.
+    #[serde(default)]
     pub fills_failed: u32,
     /// Its connections to other sites.
+    #[serde(default)]
     pub links: LinkFigures,
     /// What it did since it started.
     pub work: Worked,
     /// What it told those who asked, other than what they wanted to hear, since it started.
+    #[serde(default)]
     pub told: ToldNo,
 }
 
@@ -134,7 +149,6 @@ impl SiteReport {
 
 /// What a site did since it started: how much of its work was for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Worked {
     /// Executions of requests, those of other sites that were forwarded here included.
     pub executed: u64,
@@ -145,18 +159,25 @@ pub struct Worked {
     /// Requests done, and told to their clients.
     pub done: u64,
     /// How often clients received "not known yet".
+    #[serde(default)]
     pub unknown: u64,
     /// Copies of the items that it began to give to other sites.
+    #[serde(default)]
     pub copies: u64,
     /// And to backups.
+    #[serde(default)]
     pub backups: u64,
     /// Batches written to the store.
+    #[serde(default)]
     pub batches: u64,
     /// Versions in them.
+    #[serde(default)]
     pub stored: u64,
     /// How often all that was written was brought to the disk.
+    #[serde(default)]
     pub flushes: u64,
     /// How often its log was shortened.
+    #[serde(default)]
     pub bases: u64,
 }
 

@@ -194,6 +194,28 @@ fn kill(process: u32) -> bool {
 }
 
 #[test]
+#[ignore = "all: a minute of load"]
+fn sites_that_die_before_a_log_is_verified_are_started_again() {
+    // In the last quiet second, and while the log is read; a busy machine may be too late for it.
+    for after_ms in [0, 1_050] {
+        let killed_two = (0..9).any(|_| {
+            let dir = tempfile::tempdir().unwrap();
+            let mut run = started_apart(dir.path());
+            await_children(&mut run, "front", |fronts| fronts > 0);
+            await_children(&mut run, "front", |fronts| fronts == 0);
+            std::thread::sleep(Duration::from_millis(after_ms));
+            let killed = children(run.id(), "site").into_iter().take(2).filter(|site| kill(*site)).count();
+            let output = run.wait_with_output().unwrap();
+            assert!(output.status.success(), "{killed} killed: {}", String::from_utf8_lossy(&output.stderr));
+            let figures: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(figures["elements"]["userCommand"], 20_000, "{figures}");
+            killed == 2
+        });
+        assert!(killed_two, "each run was over {after_ms} ms after its fronts");
+    }
+}
+
+#[test]
 fn killed_fronts_desks_sites_lose_and_double_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut run = started_apart(dir.path());

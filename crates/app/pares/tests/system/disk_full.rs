@@ -159,12 +159,12 @@ fn full_gateway_disk_rejects_requests_until_room() {
 
 #[test]
 fn full_disk_of_only_venue_or_recorder_stalls_until_room() {
-    let config = SystemConfig { venues: 1, recorders: 1, ..small(1) };
     let logs: [fn(&Layout) -> PathBuf; 2] = [
         |layout: &Layout| layout.venue_log(VenueId(0)),
         |layout: &Layout| layout.recorder_log(RecorderId(0)),
     ];
     for (log, is_venue) in logs.into_iter().zip([true, false]) {
+        let config = SystemConfig { venues: if is_venue { 1 } else { 2 }, recorders: 1, ..small(1) };
         let Some((mut exchange, disk)) = start(&config, 24, log) else { return };
         let mut flood = Flood::new(&exchange, 7);
         flood.run(100, |flood| flood.answered >= 1_000);
@@ -267,4 +267,27 @@ impl Talker {
         self.0.write_all(&ping.repeat(1_000)).unwrap();
         self.0.read_exact(&mut ping.repeat(1_000)).unwrap();
     }
+}
+
+/// It is opened as soon as there is room, without a restart.
+#[test]
+fn a_tap_that_found_the_disk_full_begins_when_there_is_room() {
+    let config = SystemConfig { tap: true, ..small(1) };
+    let dir = Arc::new(tempfile::tempdir().unwrap());
+    let Some(disk) = SmallDisk::mount(&Layout::new(dir.path()).tap(GatewayId(0)), 52) else { return };
+    disk.fill();
+    let exchange = Exchange::start_in(dir, &config);
+    let mut client = exchange.client(0, 7);
+    client.submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    let count = |name| exchange.counter(gateway(0), name);
+    eventually("it loses all", || count("tap_untold_entries") > 0);
+    disk.make_room();
+    eventually("the tap has begun", || count("tap_untold_entries") == 0);
+    client.submit_and_wait(&limit(2, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    eventually("it is in the tap", || tap(&exchange, "show --order 2").1.contains("Enter"));
+    let complaints = std::fs::read_to_string(exchange.layout().complaints(gateway(0))).unwrap();
+    assert!(complaints.contains("for now") && !complaints.contains("Move"), "{complaints}");
+    let (ok, said) = tap(&exchange, "reconcile");
+    assert!(!ok && said.contains("1 recorded requests in no tap"), "{said}");
+    drop((exchange, disk));
 }

@@ -11,6 +11,7 @@
 mod common;
 
 mod admin;
+mod asking;
 mod bad_input;
 mod check_config;
 mod days;

@@ -1,6 +1,7 @@
 //! More than the exchange, or a session, may ask for: each request is answered, and who asks within its pace notices nothing.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use pares_client::{Client, Update};
 use pares_node::SystemConfig;
@@ -77,6 +78,50 @@ fn flooding_session_is_read_slower_others_are_not() {
     assert!(told.answers.len() >= PACE as usize, "what its pace allows is taken in: {}", told.answers.len());
     assert!(exchange.counter(gateway(0), "slowed_reads") > 0, "it is read more slowly");
     finish_and_check(&mut exchange, &mut traders);
+}
+
+#[test]
+fn a_cancel_behind_a_flood_passes_and_is_answered() {
+    const FLOOD: u64 = 10_000;
+    let exchange = paced();
+    let mut client = exchange.client(0, 7);
+    let resting = client.submit_and_wait(&limit(1, 1, Side::Buy, 1, 1_000_000)).unwrap();
+    assert_eq!(resting.status, Status::Resting);
+    let (mut told, mut next) = (Told::default(), 2);
+    while next <= FLOOD {
+        flood(&mut client, &mut next, FLOOD);
+        told.read(&mut client);
+    }
+    let begun = Instant::now();
+    while client.cancel(pares_types::ClientOrderId(FLOOD + 1), pares_types::ClientOrderId(1)).is_err() {
+        told.read(&mut client);
+    }
+    while !told.answers.contains_key(&(FLOOD + 1)) {
+        assert!(begun.elapsed() < PATIENCE);
+        told.read(&mut client);
+    }
+    assert_eq!(told.answers[&(FLOOD + 1)], Status::Cancelled);
+    assert!(exchange.counter(gateway(0), "slowed_reads") > 0, "there was a flood");
+    while told.len() < FLOOD as usize {
+        told.read(&mut client);
+    }
+}
+
+#[test]
+fn a_cancel_through_another_session_overtakes_the_flood() {
+    let exchange = paced();
+    let mut flooder = exchange.client(0, 7);
+    flooder.submit_and_wait(&limit(1, 1, Side::Buy, 1, 1_000_000)).unwrap();
+    let (mut told, mut next) = (Told::default(), 2);
+    while exchange.counter(gateway(0), "slowed_reads") == 0 {
+        flood(&mut flooder, &mut next, u64::MAX);
+        told.read(&mut flooder);
+    }
+    // Nothing more of the flood is read by its sender, and its connection is full.
+    flood(&mut flooder, &mut next, u64::MAX);
+    let _ = flooder.flush().unwrap();
+    let answer = exchange.client(0, 7).submit_and_wait(&cancel(u64::MAX >> 8, 1)).unwrap();
+    assert_eq!(answer.status, Status::Cancelled);
 }
 
 #[test]

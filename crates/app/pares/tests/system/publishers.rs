@@ -326,3 +326,21 @@ fn unknown_replayer_clients_are_refused_unnoticed() {
     assert!(exchange.counter(replayer(0), "strange") > 0 && exchange.counter(replayer(0), "malformed") > 0);
     assert_eq!(told(first, b"SNAP  ").last().unwrap()[0], b'G', "another is served all the same");
 }
+
+#[test]
+fn while_no_publisher_goes_on_nothing_is_current_by_tcp_either() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let mut listener = Listener::new(&exchange, false);
+    let mut buyer = exchange.client(0, 7);
+    buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    listener.await_bid(&mut exchange, 2_230_000, 10);
+    [0, 1].map(publisher).into_iter().for_each(|node| exchange.freeze(node));
+    buyer.submit_and_wait(&limit(2, 1, Side::Buy, 5, 2_230_000)).unwrap();
+    eventually("what is old is not called current", || {
+        exchange.tick();
+        listener.poll();
+        listener.receiver.state(SHARD) == Some(SubscriptionState::Stale)
+    });
+    [0, 1].map(publisher).into_iter().for_each(|node| exchange.thaw(node));
+    listener.await_bid(&mut exchange, 2_230_000, 15);
+}

@@ -103,3 +103,19 @@ fn old_logs_refused_until_operator_gives_up_losses() {
     drop(supervisor);
     start(OnLoss::Refuse).unwrap().stop().unwrap();
 }
+
+#[test]
+fn new_orders_match_against_restored_ones() {
+    // Checkpoints now and then, none, and after each request.
+    for checkpoint_every in [4, 1_000_000, 1] {
+        let mut exchange = Exchange::start(&SystemConfig { checkpoint_every, ..small(1) });
+        let mut seller = exchange.client(0, 7);
+        for name in 1..=10 {
+            seller.submit_and_wait(&limit(name, 1, Side::Sell, name, 1_000_000)).unwrap();
+        }
+        exchange.stop();
+        exchange.start_again();
+        let filled = exchange.client(0, 8).submit_and_wait(&limit(1, 1, Side::Buy, 60, 1_000_000)).unwrap();
+        assert_eq!((filled.executed.0, filled.events), (55, 10), "checkpoint_every {checkpoint_every}");
+    }
+}

@@ -259,3 +259,31 @@ fn the_ports_for_fix_and_ouch_are_tls_too() {
         }
     }
 }
+
+#[test]
+fn half_handshakes_time_out_and_leave_room() {
+    // Sixteen strangers at a time.
+    let (exchange, mut bystander, address) = peaceful(&SystemConfig { sessions_max: 64, ..with_tls() });
+    let hello = hello(&exchange);
+    let mut halves: Vec<TcpStream> = Vec::new();
+    for round in 0..400 {
+        let mut stream = raw(address);
+        let _ = stream.write_all(&hello[..hello.len() / (1 + round % 2)]);
+        halves.push(stream);
+        if round % 50 == 0 {
+            bystander.trades();
+        }
+    }
+    eventually("those beyond the room are closed", || {
+        exchange.counter(gateway(0), "refused_connections") > 300
+    });
+    let begun = Instant::now();
+    while exchange.counter(gateway(0), "silent_connections") == 0 {
+        assert!(begun.elapsed() < PATIENCE, "the others are closed in the end");
+        bystander.trades();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    eventually("a client that completes its handshake is let in", || {
+        exchange.connect(0, 7, exchange.tls()).is_ok()
+    });
+}

@@ -77,6 +77,14 @@ impl Gateway {
         self.script().next = number;
     }
 
+    /// Its sessions are revoked.
+    pub(crate) fn revoke(&self) {
+        let mut out = Vec::new();
+        let (client_order_id, reason) = (ClientOrderId(0), Reason::Revoked);
+        frame::write_reply(&mut out, &Reply::Rejected { client_order_id, reason });
+        self.script().say(&out);
+    }
+
     /// From now on a shard refuses all orders.
     pub(crate) fn refuse(&self) {
         self.script().refuses = true;

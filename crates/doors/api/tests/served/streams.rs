@@ -137,3 +137,14 @@ fn a_frame_of_16_mib_is_refused_by_its_head() {
     let (code, _) = closed(&mut socket);
     assert!([1002, 1009].contains(&code), "{code}");
 }
+
+#[test]
+fn revoked_session_ends_with_its_sockets() {
+    let gateway = at(16);
+    let served = Served::by(&[&gateway], PATIENT);
+    let mut socket = served.subscribed(&orders_from(0));
+    assert_eq!(next(&mut socket)["channel"], "orders_live");
+    gateway.revoke();
+    assert_eq!(closed(&mut socket), (1008, "sign_on_again".to_owned()));
+    eventually("the session has ended", || served.get("/v1/status").0 == 401);
+}

@@ -160,3 +160,18 @@ fn of_those_that_always_ask_each_is_read_first_in_its_turn() {
     }
     assert_eq!(first.len(), clients.len(), "{first:?}");
 }
+
+#[test]
+fn stalled_shard_is_counted_until_it_is_recorded() {
+    let mut rig = Rig::with(SystemConfig { quorum_patience_ms: 500, ..config() });
+    let client = rig.sign_on(7);
+    rig.enter(client, [1]);
+    for _ in 0..8 {
+        rig.world.pass(SECOND_NS / 10);
+        rig.settle();
+    }
+    assert_eq!(rig.counter("shards_not_recorded"), 1);
+    assert_eq!(rejected(&rig.ask(client, &buy(2, 1))), Some(Reason::NotRecorded));
+    rig.commit_all();
+    assert_eq!(rig.counter("shards_not_recorded"), 0);
+}

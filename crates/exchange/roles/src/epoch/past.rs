@@ -117,7 +117,7 @@ pub(super) fn check(each: &BTreeMap<RecorderId, Contents>) -> Result<(), NodeErr
     let recorder = NodeId::Recorder(id);
     Err(NodeError::Refused(format!(
         "a log that was just repaired shows that {recorder} has records that an earlier start gave up: \
-         {left_out}. StreamStart again. If the message repeats, move {recorder}'s directory away: it rebuilds its \
+         {left_out}. Start again. If the message repeats, move {recorder}'s directory away: it rebuilds its \
          log from the others"
     )))
 }

@@ -131,7 +131,10 @@ fn committed<B: Book>(venue: &mut Venue<B>, records: &[Result]) -> String {
 #[test]
 fn two_venues_end_each_scenario_as_it_is_written() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
-    for file in dir.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+    let mut files: Vec<_> = dir.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 4, "{} scenarios", files.len());
+    for file in files {
         let (mut run, mut trace) = (Script::new(8), String::new());
         let text = std::fs::read_to_string(&file).unwrap();
         for line in text.lines().filter(|line| !line.starts_with(' ')) {

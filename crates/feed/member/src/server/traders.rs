@@ -103,7 +103,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         if trader.0 != 0 && !trader.is_trader() {
             return connection.end(CutOff::Malformed);
         }
-        // A trader that received more than the stream has now received what is lost: older logs were put back.
+        // A trader that is beyond the end of the stream received what is lost: older logs were put back.
         let is_beyond = next != FROM_NOW && Position(next) > self.keeper.recorded();
         if is_beyond || (stream != 0 && stream != self.keeper.number) {
             return connection.end(CutOff::OtherStream);

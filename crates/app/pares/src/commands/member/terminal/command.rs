@@ -112,7 +112,8 @@ fn ticket(text: &str, shown: Option<InstrumentId>, side: Side) -> Result<Ticket,
     Ok(Ticket { instrument, side, quantity: Quantity(quantity), price })
 }
 
-/// A price with at most four decimals, not below zero; a point may end it.
+/// A price with at most four decimals, not below zero; a point may end a whole number.
 fn read_price(text: &str) -> Option<Price> {
-    price(text.strip_suffix('.').unwrap_or(text)).ok().filter(|_| !text.starts_with('-'))
+    let whole = text.strip_suffix('.').filter(|whole| !whole.contains('.'));
+    price(whole.unwrap_or(text)).ok().filter(|_| !text.starts_with('-'))
 }
