@@ -286,7 +286,8 @@ fn a_site_that_lost_its_disk_is_filled_and_votes_again(engine: Engine) {
         sites.lose_disk(lost);
         sites.run(lost);
         let mut there = sites.client(10 + u64::from(lost.number), &[lost]);
-        until(|| report(&mut there).apart.is_none() && !report(&mut there).recalling);
+        // Before it votes again, the cluster cannot afford to lose a second disk.
+        until(|| report(&mut there).apart.is_none() && report(&mut there).votes);
         until(|| {
             there.read(b"digest", PATIENCE).is_ok_and(|own| own == client.read(b"digest", PATIENCE).unwrap())
         });
