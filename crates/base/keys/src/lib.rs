@@ -123,7 +123,7 @@ impl Secret {
         }
     }
 
-    /// Proves that it is known, to the verifying side, which made up a part of `message`.
+    /// Proves that this side knows it. The verifying side chose a part of `message`.
     #[must_use]
     pub fn prove(&self, message: &[u8]) -> [u8; PROOF_BYTES] {
         match self {

@@ -2,7 +2,8 @@
 //!
 //! The log's XML repeats a command's fields in each of its elements. Kept is the command once, and beside it only what the elements add.
 
-use crate::coded::{fields, kinds};
+use pares_wice::{fields, kinds};
+
 use crate::command::{StockSymbol, UserCommand, UserName, Verb};
 use crate::orders::{CustomerLimits, OrderAsked, OrderNote};
 use crate::reply::BrokerReply;

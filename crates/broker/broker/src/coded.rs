@@ -1,45 +1,6 @@
-//! Structs and enums of this crate as bytes, in the layouts of [`pares_wice::codec`]: fields in order, an enum behind a byte for its kind.
+//! Texts as bytes, beside the layouts of [`pares_wice::codec`].
 
 use pares_wice::codec::{Coded, DecodeError};
-
-/// A struct is the bytes of its fields, in order.
-macro_rules! fields {
-    ($($name:ident { $($field:ident),* })*) => {$(
-        impl pares_wice::codec::Coded for $name {
-            fn encode(&self, to: &mut Vec<u8>) {
-                $(pares_wice::codec::Coded::encode(&self.$field, to);)*
-            }
-            fn decode(from: &mut &[u8]) -> Result<Self, pares_wice::codec::DecodeError> {
-                Ok(Self { $($field: pares_wice::codec::Coded::decode(from)?),* })
-            }
-        }
-    )*};
-}
-pub(crate) use fields;
-
-/// An enum is a byte for its kind, then the fields of that kind.
-#[macro_export]
-macro_rules! kinds {
-    ($name:ident, $what:literal { $($kind:literal => $variant:ident $({ $($field:ident),* })?),* $(,)? }) => {
-        impl pares_wice::codec::Coded for $name {
-            fn encode(&self, to: &mut Vec<u8>) {
-                match self {
-                    $(Self::$variant $({ $($field),* })? => {
-                        to.push($kind);
-                        $($(pares_wice::codec::Coded::encode($field, to);)*)?
-                    })*
-                }
-            }
-            fn decode(from: &mut &[u8]) -> Result<Self, pares_wice::codec::DecodeError> {
-                Ok(match <u8 as pares_wice::codec::Coded>::decode(from)? {
-                    $($kind => Self::$variant $({ $($field: pares_wice::codec::Coded::decode(from)?),* })?,)*
-                    other => return Err(pares_wice::codec::DecodeError::Kind(other, $what)),
-                })
-            }
-        }
-    };
-}
-pub(crate) use kinds;
 
 /// Longest text in a request, bytes.
 const TEXT_BYTES_MAX: usize = 256;

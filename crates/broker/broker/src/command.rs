@@ -6,8 +6,9 @@
 use core::fmt;
 
 use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::kinds;
 
-use crate::coded::{Text, encode_text, kinds};
+use crate::coded::{Text, encode_text};
 use crate::refusal::Refusal;
 
 macro_rules! verbs {

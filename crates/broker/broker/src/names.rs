@@ -9,8 +9,9 @@
 //! A front asks for its number when it starts ([`Asked::BeginFront`](crate::Asked)), makes sessions of it without asking again, and a session continues through any other front.
 
 use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::fields;
 
-use crate::coded::{Text, encode_text, fields};
+use crate::coded::{Text, encode_text};
 
 /// Numbers of fronts end here; 0 is no front's.
 pub const FRONT_MAX: u64 = (1 << 21) - 1;

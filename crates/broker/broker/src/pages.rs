@@ -1,10 +1,10 @@
 //! Pages: of the log, of armed triggers, of stacks that will lapse. Reads of a snapshot, of any length in all, none of which is long.
 
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{Key, KeyRange, Value};
+use pares_wice::{Key, KeyRange, Value, fields};
 
 use crate::audit::AuditRecord;
-use crate::coded::{Text, encode_text, fields};
+use crate::coded::{Text, encode_text};
 use crate::command::{StockSymbol, TradeWay, UserName};
 use crate::ledger::{BrokerError, Found, Shelf};
 use crate::rows::{self, TIME_MAX_MS};

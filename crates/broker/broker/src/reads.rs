@@ -1,10 +1,9 @@
 //! What can be read, as bytes.
 
-use pares_wice::Key;
 use pares_wice::codec::Coded;
+use pares_wice::{Key, fields, kinds};
 
 use crate::audit::AuditRecord;
-use crate::coded::{fields, kinds};
 use crate::command::UserName;
 use crate::ledger::{Found, Shelf};
 use crate::names::CommandName;

@@ -10,7 +10,7 @@ macro_rules! refusals {
             $variant = $number,
         )* }
 
-        crate::coded::kinds!(Refusal, "refusal" { $($number => $variant),* });
+        pares_wice::kinds!(Refusal, "refusal" { $($number => $variant),* });
     };
 }
 refusals! {

@@ -1,6 +1,7 @@
 //! What the rules answer, as bytes.
 
-use crate::coded::kinds;
+use pares_wice::kinds;
+
 use crate::command::StockSymbol;
 use crate::orders::OrderReply;
 use crate::people::Person;

@@ -1,8 +1,9 @@
 //! What the rules are asked, as bytes.
 
 use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::{fields, kinds};
 
-use crate::coded::{Text, encode_text, fields, kinds};
+use crate::coded::{Text, encode_text};
 use crate::command::{StockSymbol, TradeWay, UserCommand, UserName};
 use crate::names::{CommandName, HitName};
 use crate::orders::OrderAsked;

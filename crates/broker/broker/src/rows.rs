@@ -21,9 +21,8 @@
 //! own, so that pushing costs the same however many there are; the account says where it begins and ends. `be` and `bx` are there for fronts, which look what is to lapse and to fire.
 
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{Key, KeyRange, Value};
+use pares_wice::{Key, KeyRange, Value, fields};
 
-use crate::coded::fields;
 use crate::command::{StockSymbol, TradeWay, UserName};
 use crate::ledger::{BrokerError, Executed, Found, Ledger, Shelf};
 use crate::names::{CommandName, HitName};

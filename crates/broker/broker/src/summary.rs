@@ -1,9 +1,8 @@
 //! What a user has: a read of a snapshot.
 
 use pares_wice::codec::Coded;
-use pares_wice::{Key, KeyRange};
+use pares_wice::{Key, KeyRange, fields};
 
-use crate::coded::fields;
 use crate::command::{StockSymbol, TradeWay, UserName};
 use crate::ledger::{BrokerError, Found, Shelf};
 use crate::orders;

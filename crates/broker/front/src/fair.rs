@@ -23,11 +23,11 @@ pub struct FairFeed<T> {
     users: BTreeMap<UserName, UserShare<T>>,
     /// Users who may be next, in turn.
     turns: VecDeque<UserName>,
-    /// Commands of nobody.
-    nobodys: VecDeque<(u64, T)>,
-    nobodys_open: usize,
-    /// Users' commands that are held and came before the first of nobody's.
-    before_nobodys: usize,
+    /// Commands without a user.
+    ownerless: VecDeque<(u64, T)>,
+    ownerless_open: usize,
+    /// Users' commands that are held and came before the first ownerless one.
+    before_ownerless: usize,
     pushed: u64,
     held: usize,
     open: usize,
@@ -56,9 +56,9 @@ impl<T> FairFeed<T> {
             room: room.max(1),
             users: BTreeMap::new(),
             turns: VecDeque::new(),
-            nobodys: VecDeque::new(),
-            nobodys_open: 0,
-            before_nobodys: 0,
+            ownerless: VecDeque::new(),
+            ownerless_open: 0,
+            before_ownerless: 0,
             pushed: 0,
             held: 0,
             open: 0,
@@ -96,10 +96,10 @@ impl<T> FairFeed<T> {
         self.pushed += 1;
         self.held += 1;
         let Some(user) = user else {
-            if self.nobodys.is_empty() {
-                self.before_nobodys = self.held - 1;
+            if self.ownerless.is_empty() {
+                self.before_ownerless = self.held - 1;
             }
-            return self.nobodys.push_back((place, command));
+            return self.ownerless.push_back((place, command));
         };
         if !self.users.contains_key(user) {
             self.users.insert(user.clone(), UserShare::default());
@@ -123,17 +123,17 @@ impl<T> FairFeed<T> {
 
     /// The next command that may be handed on; none if there is no room, or nobody who has one has less than his share. It counts until it is [done](Self::done).
     pub fn take(&mut self) -> Option<T> {
-        assert!(self.nobodys.len() <= self.held, "a command of nobody that waits is held");
+        assert!(self.ownerless.len() <= self.held, "an ownerless command that waits is held");
         if self.open >= self.room {
             return None;
         }
-        if self.before_nobodys == 0
-            && let Some((_, command)) = self.nobodys.pop_front()
+        if self.before_ownerless == 0
+            && let Some((_, command)) = self.ownerless.pop_front()
         {
             self.handed_on();
-            self.nobodys_open += 1;
-            let next = self.nobodys.front().map(|(place, _)| *place);
-            self.before_nobodys = next.map_or(0, |next| self.held_before(next));
+            self.ownerless_open += 1;
+            let next = self.ownerless.front().map(|(place, _)| *place);
+            self.before_ownerless = next.map_or(0, |next| self.held_before(next));
             return Some(command);
         }
         while let Some(user) = self.turns.pop_front() {
@@ -148,15 +148,15 @@ impl<T> FairFeed<T> {
     /// The next one of a user in whose turn it is, unless his share has become less meanwhile.
     fn take_of(&mut self, user: &UserName) -> Option<T> {
         let may_go = self.may_go(self.users.get(user)?.open);
-        assert!(self.before_nobodys <= self.held, "what came before a command of nobody is held");
+        assert!(self.before_ownerless <= self.held, "what came before an ownerless command is held");
         let own = self.users.get_mut(user)?;
         own.has_turn = false;
         let (place, command) = if may_go { own.held.pop_front()? } else { return None };
         own.open += 1;
         self.handed_on();
-        if self.nobodys.front().is_some_and(|(nobodys, _)| place < *nobodys) {
-            assert!(self.before_nobodys > 0, "what came before a command of nobody is counted");
-            self.before_nobodys -= 1;
+        if self.ownerless.front().is_some_and(|(other, _)| place < *other) {
+            assert!(self.before_ownerless > 0, "what came before an ownerless command is counted");
+            self.before_ownerless -= 1;
         }
         Some(command)
     }
@@ -175,9 +175,9 @@ impl<T> FairFeed<T> {
     /// A command that was handed on has its reply, or was not taken: there is room for another. What was never handed on is not counted.
     pub fn done(&mut self, user: Option<&UserName>) {
         let Some(user) = user else {
-            let was_open = usize::from(self.nobodys_open > 0);
-            assert!(self.nobodys_open <= self.open, "what nobody has open is open");
-            self.nobodys_open -= was_open;
+            let was_open = usize::from(self.ownerless_open > 0);
+            assert!(self.ownerless_open <= self.open, "ownerless open commands are open");
+            self.ownerless_open -= was_open;
             self.open -= was_open;
             return;
         };

@@ -1,10 +1,10 @@
-//! What is sent to the exchange of the customers' orders, and what of its stream is applied (docs/protocols/broker-orders.md).
+//! Sends customers' orders to the exchange and applies the exchange's stream to the accounts (docs/protocols/broker-orders.md).
 //!
-//! The obvious router remembers what it has sent and what came back, and the one that takes over from it guesses. This one remembers nothing that matters: orders, their names and
-//! how far each shard's stream is applied are items of the accounts. So a router begins by claiming and reading, and another one does the same when it is gone. All that either has sent
-//! or asked before has the same name, or an old term.
+//! The obvious router remembers what it sent and what came back; when it dies, its successor has to guess. This one keeps nothing that matters: the orders, their names and
+//! the applied end of each shard's stream are items of the accounts. A router begins by claiming a term and reading these items; its successor does the same. A request
+//! that either of them repeats has the same name as before, and one of an old term is refused.
 //!
-//! It does no I/O: it receives what happened with the time, what is to be done is a list of [`RouterEffect`]s, which it is asked for.
+//! It does no I/O: it takes events with their time, and hands out a list of [`RouterEffect`]s on request.
 
 mod exchange;
 mod recovery;

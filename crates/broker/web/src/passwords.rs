@@ -36,7 +36,7 @@ pub(crate) struct Passwords {
     places_inside: Semaphore,
     looking: Arc<Semaphore>,
     /// What the password of nobody is compared with, so that a name that is unknown takes as long as any.
-    nobodys: PasswordString,
+    decoy: PasswordString,
 }
 
 impl Passwords {
@@ -49,7 +49,7 @@ impl Passwords {
         let looking = settings.passwords_at_once.max(1);
         let places = looking * (1 + WAITING_FOR_EACH);
         Self {
-            nobodys: hash(&argon, b"nobody's password"),
+            decoy: hash(&argon, b"decoy"),
             argon,
             places: Semaphore::new(places),
             places_inside: Semaphore::new(places / 2),
@@ -77,7 +77,7 @@ impl Passwords {
     ) -> Answer<bool> {
         let argon = self.argon.clone();
         let is_somebodys = of.is_some();
-        let PasswordString(string) = of.unwrap_or_else(|| self.nobodys.clone());
+        let PasswordString(string) = of.unwrap_or_else(|| self.decoy.clone());
         let fits = move || argon.verify_password(password.as_bytes(), string.as_str()).is_ok();
         Ok(self.look(asker, fits).await? && is_somebodys)
     }

@@ -110,12 +110,14 @@ impl<'a> FixWriter<'a> {
 }
 
 /// The text with SOH for `|`, as people write fields.
+#[cfg(any(test, feature = "testing"))]
 #[must_use]
 pub fn soh(text: &[u8]) -> Vec<u8> {
     text.iter().map(|byte| if *byte == b'|' { SOH } else { *byte }).collect()
 }
 
 /// A whole message of such fields, from a sender at a time to a target: for those that have no session.
+#[cfg(any(test, feature = "testing"))]
 #[must_use]
 pub fn message(
     begin_string: &str,

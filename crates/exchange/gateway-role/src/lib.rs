@@ -17,7 +17,7 @@
 //! - Marks of numbers are in the log before anything is sent under them; an own mark has one place, behind those before.
 //! - A connection signs on once, and one that was refused ends; there are no more connections than there may be.
 //! - Strangers have no more than their share of the room, and who signs on was one until then.
-//! - Input lies within its buffer, what is sent was there to be sent, and what is not sent is counted once.
+//! - Input ends within its buffer; only bytes that were queued are sent; bytes that were not sent are counted once.
 //! - What was found for a session was looked for, and a place in a log is not behind the message that is wanted.
 //! - A tap says what it lost before anything else.
 

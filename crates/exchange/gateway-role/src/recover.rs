@@ -22,7 +22,7 @@ use pares_roles::checkpoints::StoredCheckpoint;
 use pares_roles::committed::{Committed, CommittedStream};
 use pares_roles::resume::{Resumed, is_beginning_lost, past, resume, stored};
 use pares_roles::world::World;
-use pares_roles::{NodeError, left_out, recorder};
+use pares_roles::{NodeError, durable_log, left_out, recorder};
 use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId, ShardView};
 use pares_venue::checkpoint;
 use pares_wire::record::{self, RequestRecord, ResultRecord, SessionMarkRecord};
@@ -161,7 +161,7 @@ pub(crate) fn open<W: World>(
 ) -> Result<Opened<W>, NodeError> {
     let log = NodeId::Gateway(id);
     let lost = || NodeError::LogLost { gateway: id, log: PathBuf::from(log.to_string()) };
-    let writer = match world.write_log(log, recorder::log_config(config).existing()) {
+    let writer = match world.write_log(log, durable_log(config).existing()) {
         Err(OpenError::Absent { .. }) => return Err(lost()),
         opened => opened?,
     };

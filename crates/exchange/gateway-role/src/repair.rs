@@ -18,7 +18,7 @@ use pares_config::{NodeId, SystemConfig};
 use pares_gateway::Gateway;
 use pares_log::{LogReader, LogReplacement, LogSalvage, record};
 use pares_roles::world::World;
-use pares_roles::{NodeError, recorder};
+use pares_roles::{NodeError, durable_log};
 use pares_types::{Epoch, GatewayId, Request, RequestId, Timestamp};
 use pares_wire::record::{RequestRecord, SESSION_MARK, request_bytes, schema, write_request};
 
@@ -56,7 +56,7 @@ fn repair<W: World>(
 ) -> Result<(), NodeError> {
     world.complain(&format_args!("{log}: {why}"));
     let written = world.read_log_from_start(log).ok().map(|reader| reader.written().0);
-    let mut new = world.replace_log(log, recorder::log_config(config))?;
+    let mut new = world.replace_log(log, durable_log(config))?;
     let (mut damaged, mut last, mut kept, mut end) = (new.damaged()?, 0, 0_u64, 0);
     while let Some(entry) = damaged.next() {
         end = entry.offset.0 + record::size(entry.payload.len()) as u64;

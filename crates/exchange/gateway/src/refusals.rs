@@ -127,7 +127,7 @@ mod tests {
     fn flooding_sessions_share_bounded_rate_and_all_are_read() {
         let refused = refused_in_a_second(100);
         let (sum, least) = (refused.iter().sum::<u64>(), refused.iter().min());
-        // The last ones to be read in the first instant are read once before the gateway knows that it is a flood.
+        // The gateway reads the last requests of the first instant once before it knows that they are a flood.
         assert!((100_000..130_000).contains(&sum), "{sum}");
         assert!(least > Some(&500), "{least:?}");
     }

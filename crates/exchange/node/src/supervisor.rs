@@ -73,8 +73,7 @@ pub struct Death {
 
 impl Supervisor {
     /// Starts the system in `layout`, which is created with `config` if it does not exist yet; otherwise
-    /// the configuration there is used. `program` is run as `program node ROLE --dir DIR` for each node, with the variables `arms` in its
-    /// environment, also after restarts: for drills.
+    /// the configuration there is used. `program` is run as `program node ROLE --dir DIR` for each node.
     ///
     /// It has succeeded once the system can trade: a quorum of recorders, a venue and a gateway are up. Of nodes that are not,
     /// [`Supervisor::missing`] tells, and the next [`Supervisor::tick`] why. `stop` breaks the start off.
@@ -86,7 +85,30 @@ impl Supervisor {
         program: &Path,
         layout: Layout,
         config: &SystemConfig,
-        (on_loss, arms): (OnLoss, &[(&'static str, String)]),
+        on_loss: OnLoss,
+        stop: &AtomicBool,
+    ) -> Result<Self, NodeError> {
+        Self::launch((program, &[]), layout, config, on_loss, stop)
+    }
+
+    /// As [`Supervisor::start`], giving up nothing. Each node has the variables `arms` in its environment, also after restarts: for drills.
+    ///
+    /// # Errors
+    /// As [`Supervisor::start`].
+    pub fn start_armed(
+        program: &Path,
+        layout: Layout,
+        config: &SystemConfig,
+        arms: &[(&'static str, String)],
+    ) -> Result<Self, NodeError> {
+        Self::launch((program, arms), layout, config, OnLoss::Refuse, &AtomicBool::new(false))
+    }
+
+    fn launch(
+        (program, arms): (&Path, &[(&'static str, String)]),
+        layout: Layout,
+        config: &SystemConfig,
+        on_loss: OnLoss,
         stop: &AtomicBool,
     ) -> Result<Self, NodeError> {
         refuse_unfinished(&layout)?;
@@ -110,19 +132,6 @@ impl Supervisor {
         supervisor.restarts = 0;
         supervisor.wait_until_it_trades(stop)?;
         Ok(supervisor)
-    }
-
-    /// As [`Supervisor::start`], with those variables, giving up nothing.
-    ///
-    /// # Errors
-    /// As [`Supervisor::start`].
-    pub fn start_armed(
-        program: &Path,
-        layout: Layout,
-        config: &SystemConfig,
-        arms: &[(&'static str, String)],
-    ) -> Result<Self, NodeError> {
-        Self::start(program, layout, config, (OnLoss::Refuse, arms), &AtomicBool::new(false))
     }
 
     /// The configuration in force.

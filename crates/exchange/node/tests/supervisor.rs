@@ -12,7 +12,7 @@ use pares_node::supervisor::{Death, Supervisor};
 use pares_node::{Layout, NodeId, SystemConfig};
 use rustix::process::Signal;
 
-/// Run as `node NODE --dir DIR`: ends at once if a file says so, otherwise says that it is up.
+/// Stands for `pares node NODE --dir DIR`: ends at once if a file asks for that, otherwise notes that it is up.
 const PROGRAM: &str = "#!/bin/sh
 echo >> \"$4/starts-$2\"
 if [ -e \"$4/refuse-$2\" ]; then echo 'the disk is gone' >&2; exit 1; fi
@@ -59,7 +59,7 @@ impl Rig {
         let gateways = vec!["127.0.0.1:0".parse().unwrap()];
         let config = SystemConfig { segment_mib: 2, gateways, ..SystemConfig::default() };
         let layout = Layout::new(self.system());
-        Supervisor::start(&self.program(), layout, &config, (OnLoss::Refuse, &[]), &AtomicBool::new(stop))
+        Supervisor::start(&self.program(), layout, &config, OnLoss::Refuse, &AtomicBool::new(stop))
             .err()
             .unwrap()
             .to_string()

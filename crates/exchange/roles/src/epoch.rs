@@ -29,7 +29,7 @@ use crate::left_out::LeftOut;
 use crate::lost::{self, OnLoss};
 use crate::recorder::Contents;
 use crate::world::World;
-use crate::{NodeError, recorder, venue, whole_file};
+use crate::{NodeError, durable_log, recorder, venue, whole_file};
 
 /// Creates every shard's window for the next epoch. Says which that is. Continues without a recorder that cannot be read, as long
 /// as a quorum of them can.
@@ -70,7 +70,7 @@ pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Res
 fn make_logs<W: World>(world: &W, config: &SystemConfig, recorded: &Contents) {
     for id in config.gateway_ids() {
         let had_one = recorded.gateways.contains(&id);
-        make_log(world, NodeId::Gateway(id), &recorder::log_config(config), had_one);
+        make_log(world, NodeId::Gateway(id), &durable_log(config), had_one);
     }
     for id in config.venue_ids() {
         make_log(world, NodeId::Venue(id), &venue::log_config(config), false);
@@ -118,7 +118,7 @@ impl Found {
             Self { each: BTreeMap::new(), all: Contents::nothing(config)?, unread: Vec::new(), why: None };
         // Opening for writing keeps whole records that were not published yet; what the recorder will find when it starts
         // must be counted here. All are opened before any is read.
-        let open = |id| world.write_log(NodeId::Recorder(id), recorder::log_config(config)).map(drop);
+        let open = |id| world.write_log(NodeId::Recorder(id), durable_log(config)).map(drop);
         let opened: Vec<_> = config.recorder_ids().map(|id| (id, open(id))).collect();
         let read = |id| recorder::recorded(world, id, config);
         let logs = opened

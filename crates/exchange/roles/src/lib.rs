@@ -51,3 +51,9 @@ pub mod world;
 
 pub use error::NodeError;
 pub use world::World;
+
+/// How the log of a recorder is kept, and that of a gateway: as durable as the settings say.
+#[must_use]
+pub fn durable_log(config: &pares_config::SystemConfig) -> pares_log::Config {
+    pares_log::Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())
+}

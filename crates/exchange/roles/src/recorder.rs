@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pares_config::{DurabilitySetting, NodeId, SystemConfig};
-use pares_log::{AppendError, Config, LogWriter, Offset};
+use pares_log::{AppendError, LogWriter, Offset};
 use pares_recorder::{Source, Verdict};
 use pares_types::{BusinessDay, Epoch, RecorderId, ShardId, VenueId};
 use pares_wire::WireError;
@@ -43,7 +43,7 @@ use crate::index::Indexer;
 use crate::inlet::LogCursor;
 use crate::repair_asked::RepairWatch;
 use crate::world::{Counters, Ring, World};
-use crate::{NodeError, repair_asked};
+use crate::{NodeError, durable_log, repair_asked};
 use counters::{COUNTERS, Counter};
 use gate::Gate;
 use intake::CheckpointIntake;
@@ -104,7 +104,7 @@ impl<W: World> RecorderNode<W> {
         let log = NodeId::Recorder(id);
         let gate = Gate::new(id, config, &world)?;
         let (writer, shards) = repair::whole(&world, id, config, || {
-            let writer = world.write_log(log, log_config(config))?;
+            let writer = world.write_log(log, durable_log(config))?;
             let new = |shard| (shard, ShardRecord::new(epoch, config.venues));
             let mut shards: BTreeMap<_, _> = config.shards()?.into_keys().map(new).collect();
             recover::<W>(&mut world.read_log_from_start(log)?, &mut shards, &gate)?;
@@ -281,12 +281,6 @@ impl<W: World> Duty for RecorderNode<W> {
         }
         Ok(())
     }
-}
-
-/// How the log of a recorder is kept, and that of a gateway: as durable as the settings say.
-#[must_use]
-pub fn log_config(config: &SystemConfig) -> Config {
-    Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())
 }
 
 /// A record is of a shard that this system does not have.

@@ -24,7 +24,7 @@ use pares_desk::blocks::{StreamBatch, StreamCursor};
 use pares_desk::frame::{self, kind};
 use pares_roles::duty::{Duty, SLEEP_MAX};
 use pares_roles::world::{Counters, Ring};
-use pares_roles::{NodeError, World};
+use pares_roles::{NodeError, World, counters};
 
 use crate::config::{MemberConfig, submissions};
 use crate::sources::Sources;
@@ -43,7 +43,7 @@ const FOLLOWER_NS: u64 = 5_000;
 const BATCH_NS_MAX: u64 = 10_000_000;
 
 // docs/protocols/member.md says what each means.
-pares_roles::counters! {
+counters! {
     Next "next" "Positions in its log."
     Told "told" "Committed positions."
     Waiting "waiting" "Unordered submissions."

@@ -151,7 +151,7 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
         pares_node::config::set_tap(&layout)?;
         fresh.tap = true;
     }
-    Ok(Supervisor::start(&program, layout, &fresh, (on_loss, &[]), stop)?)
+    Ok(Supervisor::start(&program, layout, &fresh, on_loss, stop)?)
 }
 
 /// Says how the system has come up.

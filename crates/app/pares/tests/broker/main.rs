@@ -182,7 +182,7 @@ fn started_apart(dir: &Path) -> Child {
 }
 
 /// Waits until that is so of the number of a run's children of that name, or it has ended.
-fn await_children(run: &mut Child, word: &str, is_so: fn(usize) -> bool) {
+fn await_children(run: &mut Child, word: &str, is_so: impl Fn(usize) -> bool) {
     while !is_so(children(run.id(), word).len()) && run.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -219,10 +219,9 @@ fn sites_that_die_before_a_log_is_verified_are_started_again() {
 fn killed_fronts_desks_sites_lose_and_double_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut run = started_apart(dir.path());
-    await_children(&mut run, "front", |fronts| fronts > 0);
     let mut killed = 0;
-    for word in ["front", "desk", "site", "front", "site"] {
-        std::thread::sleep(Duration::from_millis(700));
+    for (word, all) in [("front", 3), ("desk", 2), ("site", 3), ("front", 3), ("site", 3)] {
+        await_children(&mut run, word, |there| there == all);
         let Some(victim) = children(run.id(), word).first().copied() else { continue };
         killed += u32::from(kill(victim));
     }

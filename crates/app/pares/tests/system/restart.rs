@@ -89,7 +89,7 @@ fn old_logs_refused_until_operator_gives_up_losses() {
             Path::new(PROGRAM),
             exchange.layout().clone(),
             &config,
-            (on_loss, &[]),
+            on_loss,
             &AtomicBool::new(false),
         )
     };

@@ -1,8 +1,9 @@
 //! What is asked of orders, and answered, as bytes.
 
+use pares_wice::{fields, kinds};
+
 use super::rows::{CustomerLimits, Order};
 use super::terms::{CustomerOrderId, OrderTerms};
-use crate::coded::{fields, kinds};
 use crate::command::UserName;
 
 /// What the exchange tells of an order.

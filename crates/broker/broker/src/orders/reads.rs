@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{Key, KeyRange, Value};
+use pares_wice::{Key, KeyRange, Value, fields, kinds};
 
 use super::rows::{self as order_rows, Customer, Order, Queue};
 use super::terms::CustomerOrderId;
-use crate::coded::{fields, kinds};
 use crate::command::{StockSymbol, TradeWay, UserName};
 use crate::ledger::{BrokerError, Found, Shelf};
 use crate::rows::{self, behind, one};

@@ -14,10 +14,9 @@
 //! ```
 //! What a customer's own requests write is his. Only routers write `bq o`, `bq n` and `br`.
 
-use pares_wice::{Key, KeyRange, Value};
+use pares_wice::{Key, KeyRange, Value, fields, kinds};
 
 use super::terms::{CustomerOrderId, OrderTerms};
-use crate::coded::{fields, kinds};
 use crate::command::{StockSymbol, TradeWay, UserName};
 use crate::rows::of_user;
 

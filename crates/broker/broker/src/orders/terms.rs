@@ -1,6 +1,7 @@
 //! What an order is, and what is noted of it: what requests and items have in common.
 
-use crate::coded::{fields, kinds};
+use pares_wice::{fields, kinds};
+
 use crate::command::{StockSymbol, TradeWay, UserName};
 
 /// How long an order stays.

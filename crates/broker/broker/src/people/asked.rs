@@ -1,6 +1,7 @@
 //! What is asked about people.
 
-use crate::coded::kinds;
+use pares_wice::kinds;
+
 use crate::command::UserName;
 use crate::people::row::{PasswordString, PersonRight, SessionDigest};
 

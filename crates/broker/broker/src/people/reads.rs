@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use pares_wice::codec::Coded;
-use pares_wice::{Key, KeyRange};
+use pares_wice::{Key, KeyRange, fields, kinds};
 
-use crate::coded::{fields, kinds};
 use crate::command::UserName;
 use crate::ledger::{BrokerError, Found, Shelf};
 use crate::people::row::{self, PERSON, Person, PersonRight, SessionDigest, SessionRow};

@@ -8,10 +8,10 @@
 //!   user: length u8, name; digest: 32 bytes
 //! ```
 
-use pares_wice::Key;
 use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::{Key, fields, kinds};
 
-use crate::coded::{Text, encode_text, fields, kinds};
+use crate::coded::{Text, encode_text};
 use crate::command::UserName;
 use crate::rows::of_user;
 

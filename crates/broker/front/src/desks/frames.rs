@@ -14,7 +14,8 @@
 //! | 4 | hit | count `u64`, quote: to be noted by this front, since nobody else has |
 //! | 5 | here | - |
 
-use pares_broker::{StockQuote, StockSymbol, UserName, kinds};
+use pares_broker::{StockQuote, StockSymbol, UserName};
+use pares_wice::kinds;
 
 use crate::line::QuoteFault;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pares_config::{NodeId, SystemConfig};
 use pares_doors::Doors;
 use pares_roles::NodeError;
+use pares_roles::durable_log;
 use pares_roles::duty::Duty;
-use pares_roles::recorder::log_config;
 use pares_roles::testing::{TestWorld, records};
 use pares_roles::world::World;
 use pares_types::{
@@ -59,7 +59,7 @@ impl Rig {
         for &shard in config.shards().unwrap().keys() {
             world.create_window(shard, 1_024, EPOCH, Position(0)).unwrap();
         }
-        drop(world.write_log(SELF, log_config(&config)).unwrap());
+        drop(world.write_log(SELF, durable_log(&config)).unwrap());
         let net = Net::default();
         let gateway = open(&world, &config, &net).unwrap();
         Self { world, net, gateway, config }

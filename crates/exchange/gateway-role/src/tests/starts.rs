@@ -5,8 +5,8 @@ use std::path::Path;
 use pares_config::{NodeId, SignOnSetting, SystemConfig};
 use pares_log::Offset;
 use pares_roles::NodeError;
+use pares_roles::durable_log;
 use pares_roles::duty::Duty;
-use pares_roles::recorder::log_config;
 use pares_roles::testing::TestWorld;
 use pares_roles::testing::records::request;
 use pares_roles::world::World;
@@ -184,7 +184,7 @@ fn sole_checkpoint_commitment_is_warned_about() {
 /// Makes an empty log in the place of the gateway's.
 fn empty(world: &TestWorld) {
     world.remove_dir(SELF.to_string());
-    drop(world.write_log(SELF, log_config(&config())).unwrap());
+    drop(world.write_log(SELF, durable_log(&config())).unwrap());
 }
 
 #[test]

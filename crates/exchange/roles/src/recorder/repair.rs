@@ -64,7 +64,7 @@ fn repair<W: World>(
         world,
         log,
         shards: config.shards()?.len(),
-        new: world.replace_log(log, super::log_config(config))?,
+        new: world.replace_log(log, crate::durable_log(config))?,
         others: others(world, id, config, left_out.as_ref()),
         repair: Repair::new(),
         checkpoints: checkpoints_of(world, config, &checkpoints, left_out.as_ref())?,

@@ -90,7 +90,7 @@ impl TestWorld {
 
     /// A node publishes that in its log. Says where each of it lies.
     pub fn publish(&self, log: NodeId, payloads: &[Vec<u8>]) -> Vec<Offset> {
-        let mut writer = self.write_log(log, crate::recorder::log_config(&config())).unwrap();
+        let mut writer = self.write_log(log, crate::durable_log(&config())).unwrap();
         let offsets = payloads.iter().map(|payload| writer.append(payload).unwrap()).collect();
         writer.publish();
         offsets
@@ -99,7 +99,7 @@ impl TestWorld {
     /// The process of recorder 0 indexes what there is of the first shard, a thousand rows a run.
     pub fn index(&self) {
         let (id, log) = (RecorderId(0), NodeId::Recorder(RecorderId(0)));
-        let end = self.write_log(log, crate::recorder::log_config(&config())).unwrap().tail();
+        let end = self.write_log(log, crate::durable_log(&config())).unwrap().tail();
         let life = Indexer::start(self, (id, vec![ShardId(0)]), (1_000, false), end).unwrap();
         (0..200).for_each(|_| self.run_tasks());
         drop(life);
@@ -113,7 +113,7 @@ impl TestWorld {
 
     /// The beginning of a log is dropped, up to that place at most; says where it begins now.
     pub fn release(&self, log: NodeId, before: Offset) -> Offset {
-        self.write_log(log, crate::recorder::log_config(&config())).unwrap().release_before(before)
+        self.write_log(log, crate::durable_log(&config())).unwrap().release_before(before)
     }
 
     /// What a log has published.

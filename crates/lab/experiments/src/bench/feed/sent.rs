@@ -24,7 +24,7 @@ use pares_os::{BellKind, clock};
 use pares_publisher::lines::{Lines, UdpLines};
 use pares_publisher::publisher::PublisherNode;
 use pares_roles::World;
-use pares_roles::recorder::log_config;
+use pares_roles::durable_log;
 use pares_roles::world::Ring;
 use pares_types::{
     ClientOrderId, Epoch, Event, GatewayId, InstrumentId, MemberId, OrderId, Position, Price, PublisherId,
@@ -190,7 +190,7 @@ impl PlayedRecorder {
             live_orders_max: 200,
         });
         let log = NodeId::Recorder(RecorderId(0));
-        let writer = world.write_log(log, log_config(config)).map_err(failed("opening the record"))?;
+        let writer = world.write_log(log, durable_log(config)).map_err(failed("opening the record"))?;
         let (market, ringer) = (Market::new(&instruments), world.ringer());
         Ok(Self { market, flow, writer, ringer, events: Vec::new() })
     }

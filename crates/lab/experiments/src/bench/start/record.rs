@@ -7,7 +7,7 @@ use pares_load::{LabError, failed};
 use pares_node::checkpoints::UnfinishedCheckpoint;
 use pares_node::{HostWorld, NodeId, SystemConfig};
 use pares_roles::World;
-use pares_roles::recorder::log_config;
+use pares_roles::durable_log;
 use pares_sequencer::{LocalWindow, Sequencer};
 use pares_text::progress;
 use pares_types::{
@@ -38,7 +38,7 @@ pub(super) fn make(world: &HostWorld, config: &SystemConfig, requests: u64) -> R
         shard: Shard::new(id, &list),
         window: window(),
     };
-    let open = |log| world.write_log(log, log_config(config));
+    let open = |log| world.write_log(log, durable_log(config));
     let mut maker = Maker {
         desks: shards.map(desk).collect(),
         gateway: open(NodeId::Gateway(GATEWAY)).map_err(failed("opening the gateway's log"))?,
