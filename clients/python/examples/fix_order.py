@@ -45,7 +45,7 @@ class Session:
                 byte, text = b"", b""
                 while (byte := self.lines.read(1)) != SOH.encode():
                     if not byte:
-                        raise ConnectionError("the gateway has closed the connection")
+                        raise ConnectionError("the gateway has closed the connection (this example does not use TLS)")
                     text += byte
                 tag, _, value = text.decode().partition("=")
                 fields[tag] = value

@@ -24,7 +24,8 @@ class Session:
         self.send(b"L", f"{who[0]:<6}{who[1]:<10}{session:>10}{first:>20}".encode())
         kind, payload = self.packet()
         if kind != "A":
-            raise ConnectionError(f"the login is rejected: {payload.decode()}")
+            why = {"A": "wrong session or password", "S": "no such session number"}.get(payload.decode(), payload.decode())
+            raise ConnectionError(f"the login is rejected: {why}")
         self.name, self.next = payload[:10].decode().strip(), int(payload[10:])
 
     def send(self, kind: bytes, payload: bytes) -> None:
@@ -35,7 +36,7 @@ class Session:
         while True:
             head = self.lines.read(3)
             if len(head) < 3:
-                raise ConnectionError("the gateway has closed the connection")
+                raise ConnectionError("the gateway has closed the connection (this example does not use TLS)")
             length, kind = struct.unpack(">Hc", head)
             payload = self.lines.read(length - 1)
             if kind != b"H":
@@ -87,7 +88,7 @@ def trade(address: str, member: str, symbol: str = "ALFA", password: str = "") -
 
 
 if len(sys.argv) not in (3, 4, 5):
-    sys.exit("usage: ouch_order.py HOST:PORT MEMBER [SYMBOL [PASSWORD]]   such as: ouch_order.py 127.0.0.1:7120 7 ALFA")
+    sys.exit("usage: ouch_order.py HOST:PORT MEMBER [SYMBOL [PASSWORD]]   such as: ouch_order.py 127.0.0.1:7120 8 ALFA PASSWORD")
 try:
     trade(*sys.argv[1:])
 except (OSError, ValueError) as error:

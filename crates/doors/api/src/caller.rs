@@ -47,8 +47,8 @@ impl FromRequestParts<Shared> for Caller {
             true => bearer(&parts.headers),
             false => bearer_of_socket(&parts.headers),
         };
-        let session = token.and_then(|token| app.sessions.find(token.trim()));
-        let session = session.ok_or_else(refused::sign_on_again)?;
+        let token = token.ok_or_else(refused::no_token)?;
+        let session = app.sessions.find(token.trim()).ok_or_else(refused::sign_on_again)?;
         session.note_used();
         Ok(Self(session))
     }

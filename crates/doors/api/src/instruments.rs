@@ -50,7 +50,7 @@ told_of! {
         /// The highest legal limit.
         price_max: String = price_text(told.status.price_max),
         /// The steps of prices, the lowest prices first.
-        ticks: Vec<TickShown> = told.ticks.iter().map(TickShown::new).collect(),
+        ticks: Vec<TickShown> = told.ticks.iter().map(|tick| TickShown::new(tick, told.status.price_min)).collect(),
     }
 }
 
@@ -62,8 +62,9 @@ pub(crate) struct TickShown {
 }
 
 impl TickShown {
-    fn new((from, tick): &(Price, Price)) -> Self {
-        Self { from: price_text(*from), tick: price_text(*tick) }
+    /// The first step is of all prices below the next, the lowest legal one and upwards.
+    fn new((from, tick): &(Price, Price), lowest: Price) -> Self {
+        Self { from: price_text((*from).max(lowest)), tick: price_text(*tick) }
     }
 }
 

@@ -37,7 +37,14 @@ pub(crate) fn sign_on_again() -> Problem {
     Problem::of(StatusCode::UNAUTHORIZED, detail).reason("sign_on_again")
 }
 
-/// Nobody answered in time.
+/// The request has no token.
+pub(crate) fn no_token() -> Problem {
+    let detail =
+        "no bearer token: sign on by `POST /v1/sign-on`, and send the token as `Authorization: Bearer TOKEN`";
+    Problem::of(StatusCode::UNAUTHORIZED, detail).reason("sign_on_again")
+}
+
+/// No answer came in time.
 pub(crate) fn no_answer_yet() -> Problem {
     let detail = "no answer yet: the request may have been executed. Repeat it under the same client_order_id: it is executed only once";
     Problem::of(StatusCode::GATEWAY_TIMEOUT, detail).reason("no_answer_yet").retry(1)

@@ -26,8 +26,8 @@ fn trade() -> Result<(), Box<dyn Error>> {
     let keys = std::env::args().nth(2).unwrap_or_else(|| "pares-data/keys".into());
     let mut seller = sign_on(&address, Path::new(&keys), 1)?;
     let mut buyer = sign_on(&address, Path::new(&keys), 2)?;
-    // Names are for life: the time makes this run's its own.
-    let name = ClientOrderId(nanoseconds_since_1970());
+    // Names are for life: the time makes this run's its own. In nanoseconds it would leave a series of names every 78 hours.
+    let name = ClientOrderId(milliseconds_since_1970());
 
     println!("member 1 sells 100 at 10.0000");
     let offer = seller.submit_and_wait(&order(name, Side::Sell, 100))?;
@@ -44,7 +44,9 @@ fn trade() -> Result<(), Box<dyn Error>> {
 
 /// Signs on as the member's first session, by the key that `pares admin member add` made; over TLS if the exchange has certificates.
 fn sign_on(address: &str, keys: &Path, member: u32) -> Result<Client, Box<dyn Error>> {
-    let key = KeyFile::read(&keys.join(format!("member-{member}-1.key")))?;
+    let key = KeyFile::read(&keys.join(format!("member-{member}-1.key"))).map_err(|error| {
+        format!("{error}: make it by `pares admin member add {member}`, or name the folder of keys as the second argument")
+    })?;
     let authority = Some(keys.join("ca.pem")).filter(|path| path.exists());
     let tls = authority.map(|path| Tls::of_exchange(&path)).transpose()?;
     let options = Options { credential: Some(Credential::from(&key)), tls, ..Options::default() };
@@ -79,7 +81,7 @@ fn print_trades(who: &str, client: &mut Client) -> Result<(), ClientError> {
     Ok(())
 }
 
-fn nanoseconds_since_1970() -> u64 {
+fn milliseconds_since_1970() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

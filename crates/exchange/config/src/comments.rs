@@ -1,6 +1,6 @@
 //! The comment on each setting in the configuration file of a new system: what it is, its unit, its legal range, its default.
 //!
-//! `cargo xtask tidy` checks that every setting has one. docs/operations.md says more of each.
+//! `cargo xtask tidy` checks that every setting has one. docs/operations/settings.md says more of each.
 
 /// Setting and comment, one a line.
 fn comments() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -88,7 +88,7 @@ impl Note {
             "# venue-{venue} is shut out: its results differ from those of more than half of all venues. \
              Its results are\n# ignored, it does not start, and the others continue. Install a correct \
              build, then `pares admin readmit venue-{venue}`.\n# Positions listed as disputed were answered \
-             from its results alone; see docs/operations.md.\n\n{known}"
+             from its results alone; see docs/operations/failures.md.\n\n{known}"
         )
     }
 

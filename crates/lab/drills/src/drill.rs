@@ -97,7 +97,7 @@ pub enum FaultKind {
 impl FaultKind {
     /// Its name on the command line.
     fn name(self) -> String {
-        self.to_possible_value().expect("no blow is hidden").get_name().to_owned()
+        self.to_possible_value().expect("no fault is hidden").get_name().to_owned()
     }
 
     /// Whether it takes connections away, so that members have to find others and repeat what is open.
@@ -159,8 +159,8 @@ const OWN: [&str; 9] =
 #[group(skip)] // its name would be that of the flattened one
 pub struct Args {
     /// The fault to inject
-    #[arg(required = true, value_parser = blows())]
-    blow: Option<FaultKind>,
+    #[arg(required = true, value_parser = faults())]
+    fault: Option<FaultKind>,
     /// Number of rounds [default: 100 for short faults, fewer for longer ones]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -197,23 +197,23 @@ pub struct Args {
 }
 
 /// Reads a fault. For a word that is none the error lists all drills, those too that are commands of their own.
-fn blows() -> impl TypedValueParser<Value = FaultKind> {
-    let blows = FaultKind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+fn faults() -> impl TypedValueParser<Value = FaultKind> {
+    let faults = FaultKind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let drills = Own::augment_subcommands(Command::new("drill"));
     let own = OWN.map(|name| {
         let about = drills.find_subcommand(name).and_then(Command::get_about).cloned().unwrap_or_default();
         PossibleValue::new(name).help(format!("{about} (`pares drill {name} --help`)"))
     });
-    PossibleValuesParser::new(blows.chain(own)).try_map(|word| FaultKind::from_str(&word, false))
+    PossibleValuesParser::new(faults.chain(own)).try_map(|word| FaultKind::from_str(&word, false))
 }
 
 impl Args {
-    fn blow(&self) -> FaultKind {
-        self.blow.expect("required")
+    fn fault(&self) -> FaultKind {
+        self.fault.expect("required")
     }
 
     fn count(&self) -> u64 {
-        self.count.unwrap_or_else(|| self.blow().rounds())
+        self.count.unwrap_or_else(|| self.fault().rounds())
     }
 
     /// Requests a second; 0 without a schedule, which no drill allows.
@@ -226,12 +226,12 @@ impl Args {
 
     /// The system; where a gateway is killed there are at least two, and where a venue is wrong enough to outvote it.
     fn config(&self) -> SystemConfig {
-        let least = if self.blow() == FaultKind::KillGateway { 2 } else { 1 };
-        let venues = if self.blow() == FaultKind::Diverge { diverge::VENUES_MIN } else { 1 };
+        let least = if self.fault() == FaultKind::KillGateway { 2 } else { 1 };
+        let venues = if self.fault() == FaultKind::Diverge { diverge::VENUES_MIN } else { 1 };
         let (gateways, venues) = (self.load.gateways.max(least), self.load.venues.max(venues));
         let load = setup::Args { gateways, venues, ..self.load.clone() };
         let config = SystemConfig { quorum: self.quorum, ..load.config() };
-        match (self.blow(), self.load.rate) {
+        match (self.fault(), self.load.rate) {
             // The pace an exchange would set: beyond what any of its sessions needs.
             (FaultKind::Flood, Rate::PerSecond(rate)) if self.minutes.is_none() => SystemConfig {
                 session_rate_max: u32::try_from(2 * rate / u64::from(flood::MEMBERS))
@@ -259,13 +259,13 @@ impl Args {
         if !matches!(self.load.rate, Rate::PerSecond(_)) {
             return wrong("a drill needs a fixed --rate, or gaps mean nothing");
         }
-        if self.minutes.is_some() && self.blow() != FaultKind::Flood {
+        if self.minutes.is_some() && self.fault() != FaultKind::Flood {
             return wrong("--minutes needs the drill `flood`");
         }
-        if self.records.is_some() && self.blow() != FaultKind::KillEverything {
+        if self.records.is_some() && self.fault() != FaultKind::KillEverything {
             return wrong("--records needs the drill `kill-everything`");
         }
-        match self.blow() {
+        match self.fault() {
             FaultKind::KillVenue | FaultKind::StopVenue | FaultKind::SlowVenue if self.load.venues < 2 => {
                 wrong("this drill needs at least two venues, so that one survives")
             }
@@ -282,12 +282,20 @@ impl Args {
     }
 }
 
-/// Runs the drill and prints what it gave.
+/// Runs the drill and prints what it gave, and on standard error that the promise was kept.
 ///
 /// # Errors
 /// If the system fails, or the promise was broken: something was lost, answered or executed twice, or
 /// recorders disagree. How long anything took decides nothing here.
 pub fn run(choice: &Choice) -> LabResult {
+    run_chosen(choice)?;
+    pares_text::aside!(
+        "kept: nothing was lost, answered or executed twice, and all that was compared agrees"
+    );
+    Ok(())
+}
+
+fn run_chosen(choice: &Choice) -> LabResult {
     match &choice.own {
         Some(Own::Wice(args)) => return wice::run(args),
         Some(Own::History(args)) => return wice::history::run(args),

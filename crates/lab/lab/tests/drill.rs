@@ -74,9 +74,9 @@ fn unnoticed(arguments: &str) -> Value {
 
 #[test]
 fn a_killed_stopped_or_slow_venue_costs_nobody_anything() {
-    for blow in ["kill-venue", "stop-venue", "slow-venue"] {
-        let figures = unnoticed(&format!("{blow} --count 2"));
-        assert_eq!((&figures["drill"], &figures["count"]), (&blow.into(), &2.into()));
+    for fault in ["kill-venue", "stop-venue", "slow-venue"] {
+        let figures = unnoticed(&format!("{fault} --count 2"));
+        assert_eq!((&figures["drill"], &figures["count"]), (&fault.into(), &2.into()));
         check(&figures, &[], &["resync_ms"]);
     }
 }

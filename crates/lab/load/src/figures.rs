@@ -119,6 +119,8 @@ impl Figure {
             Self::Fields(fields) => {
                 fields.iter().for_each(|(field, value)| value.tell(&joined(name, field), lines, tables));
             }
+            // As `--seed` takes it.
+            Self::Count(seed) if name.ends_with("seed") => lines.row(vec![name.to_owned(), seed.to_string()]),
             other => lines.row(vec![name.to_owned(), other.word()]),
         }
     }
@@ -132,6 +134,7 @@ impl Figure {
             Self::Negative(number) => format!("-{}", grouped(number.unsigned_abs())),
             Self::Number(number) => decimal(*number),
             Self::Text(text) => text.clone(),
+            Self::List(items) if items.is_empty() => "none".to_owned(),
             Self::List(items) => items.iter().map(Self::word).collect::<Vec<_>>().join(", "),
             Self::Fields(fields) => {
                 let words = fields.iter().map(|(field, value)| format!("{field} {}", value.word()));
@@ -242,6 +245,8 @@ mod tests {
         lost: u64,
         resync_ms: Option<f64>,
         by_cluster: [u64; 2],
+        first_seed: u64,
+        failures: Vec<Fault>,
         commit: Fault,
         faults: Vec<Fault>,
         is_right: bool,
@@ -256,6 +261,8 @@ mod tests {
             lost: 12_345,
             resync_ms: None,
             by_cluster: [1, 2_000],
+            first_seed: 7_000,
+            failures: Vec::new(),
             commit,
             faults,
             is_right: true,
@@ -264,7 +271,7 @@ mod tests {
 
     #[test]
     fn text_and_json_have_the_same_names_in_order() {
-        let wanted = "drill         wice\nlost          12,345\nby cluster    1, 2,000\ncommit fault  none\n\
+        let wanted = "drill         wice\nlost          12,345\nby cluster    1, 2,000\nfirst seed    7000\nfailures      none\ncommit fault  none\n\
                       commit gap ms 1.000\nis right      yes\n";
         let text = figures_text(false, &found());
         let squeeze = |text: &str| {

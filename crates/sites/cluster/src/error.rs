@@ -19,7 +19,7 @@ pub enum JournalError {
     #[error(
         "the cluster's log is damaged: {what}. Do not cut it: a member that forgets its votes can corrupt \
          its cluster's log. Move the whole directory of this site away; other sites will refill it \
-         (docs/operations.md, Sites)"
+         (docs/operations/sites.md)"
     )]
     Damaged {
         /// What is wrong, and where.

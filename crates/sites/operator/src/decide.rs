@@ -162,7 +162,7 @@ fn who_is_left(named: &[u8], reports: &[(SiteId, SiteReport)], lost: ClusterSet)
     }
     let living: Vec<String> = living.iter().map(u8::to_string).collect();
     Err(usage(format!(
-        "no cluster would be left: one of the live clusters ({}) must continue. If another cluster is back, admit it first (`pares site admit`); if all data are lost, restore a backup (docs/operations.md, Backup of sites)",
+        "no cluster would be left: one of the live clusters ({}) must continue. If another cluster is back, admit it first (`pares site admit`); if all data are lost, restore a backup (docs/operations/sites.md, Backup of sites)",
         living.join(" and ")
     )))
 }

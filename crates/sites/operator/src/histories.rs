@@ -20,7 +20,7 @@ pub(crate) fn two(reports: &[(SiteId, SiteReport)]) -> Option<String> {
     });
     let (one, other) = pairs.find(|(one, other)| contradict(one, other))?;
     Some(format!(
-        "two histories: {}; {}. Each has answered clients without the other, and they cannot be merged: stop the clusters of one of them (docs/operations.md, Sites)",
+        "two histories: {}; {}. Each has answered clients without the other, and they cannot be merged: stop the clusters of one of them (docs/operations/sites.md)",
         said(one),
         said(other)
     ))

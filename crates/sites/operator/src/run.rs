@@ -134,7 +134,7 @@ fn told(notice: &Notice) -> String {
         }
         Notice::Differs(site, version) => format!(
             "site {}.{} and this one differ up to version {version}. A site in the minority ends itself; if \
-             none does, there is no majority (docs/operations.md, Sites)",
+             none does, there is no majority (docs/operations/sites.md)",
             site.cluster.0, site.number
         ),
     }

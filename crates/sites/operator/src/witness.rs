@@ -77,7 +77,7 @@ pub fn run(config: &SitesConfig, dir: &Path) -> OperatorResult {
 }
 
 fn none() -> OperatorError {
-    usage("this system has no witness: set `witness` in sites.toml (docs/operations.md, Sites)")
+    usage("this system has no witness: set `witness` in sites.toml (docs/operations/sites.md)")
 }
 
 fn ended(error: &ProcessError) -> OperatorError {

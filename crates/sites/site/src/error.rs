@@ -14,7 +14,7 @@ use crate::config::ConfigError;
 
 /// What helps when what a disk kept is not to be trusted.
 const REFILL: &str =
-    "move the whole directory of this site away; other sites will refill it (docs/operations.md, Sites)";
+    "move the whole directory of this site away; other sites will refill it (docs/operations/sites.md)";
 
 /// Why a site has ended.
 #[derive(Debug, Error)]
@@ -60,7 +60,7 @@ pub enum ProcessError {
     /// A note is written in a form that this release does not know.
     #[error(
         "the file `{note}` has format {found}, but this release reads format {known}: start the release \
-         that wrote it; if this one did, the file is damaged (docs/operations.md, Sites)"
+         that wrote it; if this one did, the file is damaged (docs/operations/sites.md)"
     )]
     Form {
         /// Which.

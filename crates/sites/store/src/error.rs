@@ -19,7 +19,7 @@ pub enum StoreError {
     /// What is on the disk cannot be what was written there.
     #[error(
         "the store is damaged ({0}) and no longer used: move the whole directory of this site away; other \
-         sites will refill it (docs/operations.md, Sites)"
+         sites will refill it (docs/operations/sites.md)"
     )]
     Damaged(String),
     /// A state transfer into the store has begun and not ended.
@@ -39,7 +39,7 @@ pub enum StoreError {
     /// Written in a form that this release does not know.
     #[error(
         "the store has format {found}, but this release reads format {known}: start the release that wrote \
-         it, or replace the store like a damaged one (docs/operations.md, Sites)"
+         it, or replace the store like a damaged one (docs/operations/sites.md)"
     )]
     Form {
         /// The form found.

@@ -71,6 +71,7 @@ impl Minute {
     /// Starts counting answers here: what came before was warming up.
     pub fn begin(&mut self, observed: &Observed) {
         observed.take_recent();
+        observed.forget_latencies();
         self.completed = observed.completed.load(Ordering::Relaxed);
     }
 

@@ -150,7 +150,7 @@ impl Drill {
         let bar = progress::seconds("drilling", args.load.seconds);
         while begun.elapsed() < lasts || MEMBER_SERVERS.iter().any(|server| !self.struck.contains(server)) {
             self.pass(Duration::from_millis(args.every_ms))?;
-            self.blow(self.struck.len() as u64 ^ args.load.seed)?;
+            self.inject(self.struck.len() as u64 ^ args.load.seed)?;
             if begun.elapsed() > lasts / 2 {
                 self.reception.join_late()?;
             }
@@ -169,7 +169,7 @@ impl Drill {
         })
     }
 
-    fn blow(&mut self, which: u64) -> LabResult {
+    fn inject(&mut self, which: u64) -> LabResult {
         let publisher = |id| NodeId::Publisher(PublisherId(id));
         let replayer = |id| NodeId::Replayer(ReplayerId(id));
         let (name, victims) = match which % 9 {

@@ -141,7 +141,7 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// The figures of a finished drill.
-    pub(super) fn new(blow: FaultKind, samples: Samples, observed: &Observed, agreed: Agreement) -> Self {
+    pub(super) fn new(fault: FaultKind, samples: Samples, observed: &Observed, agreed: Agreement) -> Self {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let (completed, rejected) = (load(&observed.completed), load(&observed.rejected));
         let us = |phase, quantile| observed.latencies(phase).value_at_quantile(quantile) as f64 / 1e3;
@@ -150,10 +150,10 @@ impl Figures {
         };
         let restarts = Spread::of(samples.restarts, 1e6);
         let voids = Spread::of(samples.voids, 1e6);
-        let flood = (blow == FaultKind::Flood).then_some(samples.flood);
+        let flood = (fault == FaultKind::Flood).then_some(samples.flood);
         let resyncs = Spread::of(samples.resyncs, 1e3);
         Self {
-            drill: blow.name(),
+            drill: fault.name(),
             count: samples.gaps.len(),
             gaps: Gaps::of(samples.gaps, samples.baseline, samples.moved),
             lost: observed.in_flight(),
@@ -182,7 +182,7 @@ impl Figures {
             flood_rejected: flood.map(|tally| tally.rejected),
             flood_closed: flood.map(|tally| tally.closed),
             found_after_positions: samples.trace.found_after,
-            disputed: (blow == FaultKind::Diverge).then_some(samples.trace.disputed),
+            disputed: (fault == FaultKind::Diverge).then_some(samples.trace.disputed),
             start: None,
         }
     }

@@ -24,7 +24,7 @@ const WARM_UP: Duration = Duration::from_millis(500);
 
 /// A drill under way.
 pub(super) struct Drill {
-    blow: FaultKind,
+    fault: FaultKind,
     pub(super) system: ScratchSystem,
     pub(super) venues: Venues,
     pub(super) killer: Killer,
@@ -40,9 +40,9 @@ impl Drill {
         let system = start(args)?;
         let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.load.rate);
         let (layout, config) = (system.supervisor.layout(), system.supervisor.config());
-        let resume = args.blow().cuts_connections();
+        let resume = args.fault().cuts_connections();
         let members =
-            if args.blow() == FaultKind::Flood { flood::MEMBERS.max(plan.members) } else { plan.members };
+            if args.fault() == FaultKind::Flood { flood::MEMBERS.max(plan.members) } else { plan.members };
         let plan = LoadPlan { seed: args.load.seed, resume, members, ..plan };
         let (venues, records) =
             (Venues::new(layout, config), Records::new(layout, config, LoadNotes::of(&plan)));
@@ -50,7 +50,7 @@ impl Drill {
         let load = Load::start(plan)?;
         let samples = Samples::default();
         let mut drill = Self {
-            blow: args.blow(),
+            fault: args.fault(),
             system,
             venues,
             killer: Killer::default(),
@@ -82,7 +82,7 @@ impl Drill {
     /// The longest gap in a quiet stretch, of the same members as in the fault that follows.
     fn quiet(&mut self, args: &Args, round: u64) -> Result<u64, LabError> {
         self.observed().take_gap_max_ns();
-        match self.blow {
+        match self.fault {
             FaultKind::KillGateway => gateway::quiet(self, self.gateway(round)),
             FaultKind::Flood => self.longest_gap(Duration::from_millis(args.flood_ms)),
             FaultKind::FillDisk | FaultKind::SlowDisk => {
@@ -101,7 +101,7 @@ impl Drill {
     /// Causes the fault, waits until what was hit is back, and gives the longest gap since.
     fn deal(&mut self, args: &Args, round: u64) -> Result<u64, LabError> {
         let recorders = self.system.supervisor.config().recorders;
-        match self.blow {
+        match self.fault {
             FaultKind::KillVenue => venue::kill(self),
             FaultKind::StopVenue => venue::stop(self, Duration::from_millis(args.stop_ms)),
             FaultKind::SlowVenue => venue::slow(self, Duration::from_millis(args.stop_ms)),
@@ -171,17 +171,17 @@ impl Drill {
 
     /// Ends the load, and holds the recorders' logs against each other and against what was answered.
     pub(super) fn finish(self) -> Result<Figures, LabError> {
-        let Self { blow, mut system, mut records, samples, load, .. } = self;
+        let Self { fault, mut system, mut records, samples, load, .. } = self;
         let observed = load.finish()?;
         let agreed = record::agreement(&mut records, &mut system.supervisor, &observed, &samples.trace)?;
-        Ok(Figures::new(blow, samples, &observed, agreed))
+        Ok(Figures::new(fault, samples, &observed, agreed))
     }
 }
 
 /// Starts the system, with the last recorder on a small disk if that is to be filled.
 fn start(args: &Args) -> Result<ScratchSystem, LabError> {
     let (config, dir) = (args.config(), args.load.dir.clone());
-    match args.blow() {
+    match args.fault() {
         FaultKind::FillDisk => {
             let mib = ROUND_MIB.saturating_mul(args.count().saturating_add(1));
             ScratchSystem::start_on_small_disk(&config, dir, RecorderId(config.recorders - 1), mib)

@@ -226,10 +226,10 @@ impl<W: World, A: Application> Cycle<W, A> {
         let cluster = self.site.id().cluster.0;
         let way_out = |when: &str, whose: &str| match self.is_left_behind() {
             true => format!(
-                "The other clusters continued without it: move the directories of all {whose} away; other sites will refill them (docs/operations.md, Sites)"
+                "The other clusters continued without it: move the directories of all {whose} away; other sites will refill them (docs/operations/sites.md)"
             ),
             false => format!(
-                "If {when}, declare it lost (`pares site lost {cluster} --yes`) and move the directories of all {whose} away (docs/operations.md, Sites)"
+                "If {when}, declare it lost (`pares site lost {cluster} --yes`) and move the directories of all {whose} away (docs/operations/sites.md)"
             ),
         };
         let unled = || {

@@ -1,5 +1,6 @@
 //! Events in words, and as JSON.
 
+use pares_text::count;
 use pares_types::{Event, IncomingCause, RestCause, Timestamp};
 use serde_json::{Value, json};
 
@@ -50,8 +51,11 @@ pub fn line(event: &Event) -> String {
             format!("{closing}, {quantity} shares in {trades} trades")
         }
         Event::DayEnded { day, requests, orders, trades, quantity, state_hash } => format!(
-            "day {day} ended: {requests} requests, {orders} orders, {quantity} shares in {trades} trades, \
-             state {state_hash:016x}"
+            "day {day} ended: {}, {}, {} in {}, state {state_hash:016x}",
+            count(requests, "request"),
+            count(orders, "order"),
+            count(quantity, "share"),
+            count(trades, "trade")
         ),
     }
 }

@@ -276,7 +276,7 @@ fn tell(supervisor: &MemberSupervisor) {
     }
     if config.exchange.is_none() {
         pares_text::tell!(
-            "no reports from an exchange: give --exchange, --member and a --key for each server at the first start ([exchange] in member.toml)"
+            "no reports from an exchange: at the first start give --member and a --key for each server beside --exchange ([exchange] in member.toml)"
         );
     }
     pares_text::tell!("anyone who can connect to these addresses can act as any trader: do not expose them");

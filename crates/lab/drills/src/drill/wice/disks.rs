@@ -36,7 +36,7 @@ impl Drill {
 
     /// One site's disk is gone; the operator only starts it.
     fn lose_disk(&mut self, victims: &[SiteId]) -> Result<Times, LabError> {
-        let (quiet, blow) = (self.quiet(), self.now());
+        let (quiet, struck) = (self.quiet(), self.now());
         self.stage.processes.kill_all(victims);
         self.wipe(victims)?;
         let began = self.now();
@@ -44,13 +44,13 @@ impl Drill {
         self.vote(victims, PATIENCE)?;
         let back = self.now() - began;
         std::thread::sleep(self.part);
-        Ok(Times { quiet, blow, end: self.now(), resumed: None, back: Some(back) })
+        Ok(Times { quiet, struck, end: self.now(), resumed: None, back: Some(back) })
     }
 
     /// All disks of the certifier's cluster are gone, and its sites start before the operator has decided anything: they begin nothing.
     fn lose_disks(&mut self, victims: &[SiteId]) -> Result<Times, LabError> {
         let cluster = victims[0].cluster.0;
-        let (quiet, blow) = (self.quiet(), self.now());
+        let (quiet, struck) = (self.quiet(), self.now());
         self.stage.processes.kill_all(victims);
         self.wipe(victims)?;
         self.stage.start_sites(victims)?;
@@ -67,7 +67,7 @@ impl Drill {
         decide::admit(&self.stage.operator, cluster, PATIENCE)?;
         let back = self.now() - began;
         decide::migrate(&self.stage.operator, cluster, PATIENCE)?;
-        Ok(Times { quiet, blow, end, resumed: Some(decided), back: Some(back) })
+        Ok(Times { quiet, struck, end, resumed: Some(decided), back: Some(back) })
     }
 
     /// Waits until these sites have everything, and votes.
@@ -81,7 +81,7 @@ impl Drill {
 
     /// A site starts with another certifier in its configuration: it is refused, by name, and comes back when that is right again.
     fn misconfigure(&mut self, victims: &[SiteId]) -> Result<Times, LabError> {
-        let (quiet, blow) = (self.quiet(), self.now());
+        let (quiet, struck) = (self.quiet(), self.now());
         self.stage.processes.kill_all(victims);
         let file = self.stage.dir().join("sites.toml");
         let io = LabError::io(format!("writing {}", file.display()));
@@ -99,12 +99,12 @@ impl Drill {
         written.and(restored).map_err(io)?;
         self.stage.processes.kill_all(victims);
         let back = self.bring_back(victims)?;
-        Ok(Times { quiet, blow, end: self.now(), resumed: None, back: Some(back) })
+        Ok(Times { quiet, struck, end: self.now(), resumed: None, back: Some(back) })
     }
 
     /// A client without a certificate says that it is a site, at the port for sites of every site.
     fn forge(&mut self, _: &[SiteId]) -> Result<Times, LabError> {
-        let (quiet, blow) = (self.quiet(), self.now());
+        let (quiet, struck) = (self.quiet(), self.now());
         for site in self.stage.all() {
             let place = self.stage.operator.config.place(site).expect("one of its own");
             let mut hello = b"PLNK\x02\x00\x01\x00".to_vec();
@@ -121,7 +121,7 @@ impl Drill {
             self.figures.forged_accepted += u64::from(answered.is_ok_and(|answer| !answer.is_empty()));
         }
         std::thread::sleep(self.part);
-        Ok(Times { quiet, blow, end: self.now(), resumed: None, back: None })
+        Ok(Times { quiet, struck, end: self.now(), resumed: None, back: None })
     }
 
     /// A site whose disk is lost is filled with a state of some size, beside a steady load.
@@ -139,14 +139,14 @@ impl Drill {
         std::thread::sleep(self.part);
         self.stage.processes.kill_all(&[victim]);
         self.wipe(&[victim])?;
-        let blow = self.now();
+        let struck = self.now();
         self.stage.start_sites(&[victim])?;
         self.vote(&[victim], FILL_PATIENCE)?;
         let filled = self.now();
         let told = finish_all(loads);
-        let (quiet_p99_ms, fill_p99_ms) = (p99_ms(&told, quiet, blow), p99_ms(&told, blow, filled));
+        let (quiet_p99_ms, fill_p99_ms) = (p99_ms(&told, quiet, struck), p99_ms(&told, struck, filled));
         let p99_ratio = tenth(fill_p99_ms * 100.0 / quiet_p99_ms) / 100.0;
-        let filled_ms = millis(filled - blow);
+        let filled_ms = millis(filled - struck);
         self.figures.big_state =
             BigState { state_mib: self.state_mib, filled_ms, quiet_p99_ms, fill_p99_ms, p99_ratio };
         self.told.extend(told);

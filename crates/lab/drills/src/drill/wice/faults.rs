@@ -20,7 +20,7 @@ pub(super) const INDECISION: Duration = Duration::from_secs(1);
 /// When things happened.
 pub(super) struct Times {
     pub(super) quiet: Duration,
-    pub(super) blow: Duration,
+    pub(super) struck: Duration,
     pub(super) end: Duration,
     /// The operator's decision, or the healing of a cut.
     pub(super) resumed: Option<Duration>,
@@ -49,11 +49,11 @@ impl Drill {
         &mut self,
         name: &str,
         victims: &[SiteId],
-        blow: impl FnOnce(&mut Self, &[SiteId]) -> Result<Times, LabError>,
+        inject: impl FnOnce(&mut Self, &[SiteId]) -> Result<Times, LabError>,
     ) -> LabResult {
         let all = self.stage.all();
         let loads = self.steady_load(&all)?;
-        let times = blow(self, victims)?;
+        let times = inject(self, victims)?;
         let told = finish_all(loads);
         let others: Vec<&Told> =
             all.iter().zip(&told).filter(|(site, _)| !victims.contains(site)).map(|(_, told)| told).collect();
@@ -65,8 +65,8 @@ impl Drill {
         };
         self.figures.faults.push(Fault {
             fault: name.to_owned(),
-            max_gap_ms: longest(times.blow, times.end),
-            quiet_max_gap_ms: longest(times.quiet, times.blow),
+            max_gap_ms: longest(times.struck, times.end),
+            quiet_max_gap_ms: longest(times.quiet, times.struck),
             resumed_ms: times.resumed.map(first_after),
             back_ms: times.back.map(millis),
         });
@@ -91,30 +91,30 @@ impl Drill {
 
     /// One site dies and is started again.
     fn kill(&mut self, victims: &[SiteId]) -> Result<Times, LabError> {
-        let (quiet, blow) = (self.quiet(), self.now());
+        let (quiet, struck) = (self.quiet(), self.now());
         self.stage.processes.kill_all(victims);
         std::thread::sleep(self.part);
         let end = self.now();
         let back = self.bring_back(victims)?;
-        Ok(Times { quiet, blow, end, resumed: None, back: Some(back) })
+        Ok(Times { quiet, struck, end, resumed: None, back: Some(back) })
     }
 
     /// Nothing passes between the clusters for a while.
     fn cut(&mut self, _: &[SiteId]) -> Result<Times, LabError> {
-        let (quiet, blow) = (self.quiet(), self.now());
+        let (quiet, struck) = (self.quiet(), self.now());
         self.stage.link.black_hole();
         std::thread::sleep(self.part);
         self.stage.link.heal();
         let healed = self.now();
         std::thread::sleep(self.part);
-        Ok(Times { quiet, blow, end: self.now(), resumed: Some(healed), back: None })
+        Ok(Times { quiet, struck, end: self.now(), resumed: Some(healed), back: None })
     }
 
     /// A whole cluster dies, is declared lost, returns, is admitted, and certifies again if it did.
     fn lose(&mut self, victims: &[SiteId], wipe: bool) -> Result<Times, LabError> {
         let cluster = victims[0].cluster.0;
         let certified = self.stage.certifier()?.cluster.0 == cluster;
-        let (quiet, blow) = (self.quiet(), self.now());
+        let (quiet, struck) = (self.quiet(), self.now());
         self.stage.processes.kill_all(victims);
         std::thread::sleep(INDECISION);
         let decided = self.now();
@@ -132,7 +132,7 @@ impl Drill {
             decide::migrate(&self.stage.operator, cluster, PATIENCE)?;
         }
         std::thread::sleep(self.part);
-        Ok(Times { quiet, blow, end, resumed: Some(decided), back: Some(back) })
+        Ok(Times { quiet, struck, end, resumed: Some(decided), back: Some(back) })
     }
 
     pub(super) fn wipe(&self, victims: &[SiteId]) -> LabResult {

@@ -42,7 +42,7 @@ impl HistoryDrill {
         &mut self,
         name: &'static str,
         moves: Where,
-        blow: impl FnOnce(&mut Self) -> LabResult,
+        inject: impl FnOnce(&mut Self) -> LabResult,
     ) -> LabResult {
         let shared = Arc::new(Shared {
             lists: Lists::new(self.figures.scenarios.len()),
@@ -51,7 +51,7 @@ impl HistoryDrill {
         });
         self.found(&shared.lists)?;
         let sessions = self.sessions(moves, &shared)?;
-        let struck = blow(self);
+        let struck = inject(self);
         shared.stop.store(true, Ordering::Relaxed);
         let notes: Vec<Notes> = sessions.into_iter().filter_map(|session| session.join().ok()).collect();
         struck?;
