@@ -139,8 +139,9 @@ impl FixSession {
             let text = format!("MsgSeqNum too low, expecting {expected} but received {number}");
             return self.end(at.now_ns, &text, sink);
         }
-        // It may reach beyond what is known: numbers before its end do not come any more.
-        let fills = message.number(tag::NEW_SEQ_NO).filter(|_| message.msg_type() == b"4");
+        // It may reach into a gap: what it covers does not come any more.
+        let may_fill = self.gap.is_some() && message.msg_type() == b"4";
+        let fills = message.number(tag::NEW_SEQ_NO).filter(|_| may_fill);
         let Some(new) = fills.filter(|new| *new > self.numbers.next_in) else {
             return self.refuse_wrong_origin(at, message, sink);
         };

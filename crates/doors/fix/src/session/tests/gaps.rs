@@ -45,18 +45,20 @@ fn an_order_behind_a_takeover_waits_for_no_heartbeat() {
 #[test]
 fn late_gap_fill_closes_all_that_it_covers() {
     let mut rig = Rig::logged_on();
-    rig.says_as(3, "D", &order("b"));
+    [3, 7].into_iter().for_each(|number| rig.says_as(number, "D", &order("b")));
     rig.says_as(2, "D", &order("a"));
     rig.done();
     rig.says_as(3, "4", &format!("{AGAIN}36=6|123=Y|"));
     rig.says_as(3, "4", &format!("{AGAIN}36=4|123=Y|"));
     rig.says_as(6, "D", &order("c"));
-    assert_eq!(rig.done(), ["order c"]);
+    assert_eq!(rig.done(), ["order c", "order b"]);
+    rig.says_as(3, "4", &format!("{AGAIN}36=20|123=Y|"));
+    assert_eq!(rig.session.numbers().next_in, 8, "nothing is missing");
     rig.says_as(6, "4", "36=9|123=Y|");
-    let text = "58=MsgSeqNum too low, expecting 7 but received 6";
+    let text = "58=MsgSeqNum too low, expecting 8 but received 6";
     assert_eq!(
         rig.done(),
-        [format!("34=3 35=5 {text}"), "disconnect".into()],
+        [format!("34=4 35=5 {text}"), "disconnect".into()],
         "it does not say that it comes again"
     );
 }
