@@ -160,6 +160,11 @@ async fn idempotency_key_executes_once_at_any_front() {
         let answer = web.ask("POST", "/commands/add", &[ann.bearer(), key(bad)], &add).await;
         assert_eq!(answer.told(), (400, "bad-key".into()), "{bad:?}");
     }
+    for second in ["k1", "k2"] {
+        let headers = [ann.bearer(), key("k1"), key(second)];
+        let answer = web.ask("POST", "/commands/add", &headers, &add).await;
+        assert_eq!(answer.told(), (400, "bad-key".into()), "a program on the way may look at the other one");
+    }
     assert_eq!(web.get(&ann, "/account").await.json()["cash"], "5.00");
 }
 
