@@ -211,6 +211,28 @@ pub struct Trade {
     /// The instrument.
     pub instrument: InstrumentId,
     /// The side of the member's order.
+
+    /// Whether it can be the answer to such a request. A name is answered for life by what was first asked for under it, which need not be what
+    /// is asked for now: then nothing of this was done, and no client may be shown that something was.
+    #[must_use]
+    pub fn can_be_of(&self, request: &ClientRequest) -> bool {
+        // What is refused before its order is looked for concerns no order but itself.
+        let (is_own, is_refused) = (self.order.0 == self.request, self.status == Status::Refused);
+        let is_for_all = self.instrument.0 == 0;
+        let is_of_an_order = !is_for_all && !matches!(self.status, Status::MassCancelled | Status::Accepted);
+        match request {
+            ClientRequest::Enter { .. } => is_of_an_order && is_own,
+            ClientRequest::Amend { .. } => is_of_an_order && (is_refused || !is_own),
+            ClientRequest::Cancel { .. } => {
+                is_of_an_order && (is_refused || !is_own && self.status == Status::Cancelled)
+            }
+            ClientRequest::MassCancel { instrument, .. } => {
+                let is_mass = self.status == Status::MassCancelled || is_refused && is_own;
+                is_mass && is_for_all == (instrument.0 == 0)
+            }
+            ClientRequest::Exchange { .. } => true,
+        }
+    }
     pub side: Side,
     /// Whether the member's order was on the book or came in.
     pub role: Role,
@@ -329,4 +351,54 @@ pub struct TradeBusted {
     pub quantity: Quantity,
     /// Its place in the member's stream of the shard, from 1.
     pub number: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GatewayId, NewOrder};
+
+    #[test]
+    fn an_answer_fits_requests_of_its_own_kind_only() {
+        let (client_order_id, target, instrument) = (ClientOrderId(5), ClientOrderId(1), InstrumentId(3));
+        let order = NewOrder::limit(Side::Buy, Price(1), Quantity(1));
+        let requests = [
+            ClientRequest::Enter { client_order_id, instrument, order },
+            ClientRequest::Amend { client_order_id, target, terms: NewTerms::new(Price(1), Quantity(1)) },
+            ClientRequest::Cancel { client_order_id, target },
+            ClientRequest::MassCancel { client_order_id, instrument, side: None },
+            ClientRequest::MassCancel { client_order_id, instrument: InstrumentId(0), side: None },
+        ];
+        let request = RequestId::new(GatewayId(1), 5);
+        let other = OrderId(RequestId::new(GatewayId(1), 1));
+        let cases = [
+            (OrderId(request), 3, Status::Resting, [true, false, false, false, false]),
+            (OrderId(request), 3, Status::Refused, [true, true, true, true, false]),
+            (OrderId(request), 3, Status::MassCancelled, [false, false, false, true, false]),
+            (OrderId(request), 0, Status::MassCancelled, [false, false, false, false, true]),
+            (OrderId(request), 0, Status::Accepted, [false; 5]),
+            (other, 3, Status::Resting, [false, true, false, false, false]),
+            (other, 3, Status::Cancelled, [false, true, true, false, false]),
+            (other, 3, Status::Refused, [false, true, true, false, false]),
+        ];
+        for (order, instrument, status, expected) in cases {
+            let answer = Answer {
+                client_order_id,
+                request,
+                order,
+                shard: ShardId(0),
+                position: Position(9),
+                instrument: InstrumentId(instrument),
+                status,
+                reason: Reason::None,
+                executed: Quantity::ZERO,
+                remaining: Quantity::ZERO,
+                events: 0,
+                repeat: true,
+                number: 0,
+            };
+            let found = requests.map(|request| answer.can_be_of(&request));
+            assert_eq!(found, expected, "{status:?} of {order} in {instrument}");
+        }
+    }
 }
