@@ -72,24 +72,42 @@ pub struct NewTerms {
     pub trigger: Option<Price>,
     /// How long it stays: day, good till cancelled or good till a date.
     pub time_in_force: Option<TimeInForce>,
+    /// Only fewer shares: the order keeps its price and all other terms, and one that has no more shares is left as it is.
+    pub reduces: bool,
 }
 
 impl NewTerms {
     /// A new price and total quantity, all else as it is.
     #[must_use]
     pub const fn new(price: Price, quantity: Quantity) -> Self {
-        Self { price, quantity, display: None, trigger: None, time_in_force: None }
+        Self { price, quantity, display: None, trigger: None, time_in_force: None, reduces: false }
+    }
+
+    /// A smaller total, and nothing else.
+    #[must_use]
+    pub const fn reduction(quantity: Quantity) -> Self {
+        Self { reduces: true, ..Self::new(Price(0), quantity) }
     }
 
     /// These terms for the order `target`, and its owner's name for it.
     #[must_use]
     pub const fn of(self, target: OrderId, target_name: ClientOrderId) -> Amendment {
-        let Self { price, quantity, display, trigger, time_in_force } = self;
-        Amendment { target, target_name, price, quantity, display, trigger, time_in_force }
+        let Self { price, quantity, display, trigger, time_in_force, reduces } = self;
+        Amendment { target, target_name, price, quantity, display, trigger, time_in_force, reduces }
     }
 }
 
 impl ClientRequest {
+    /// Whether it may add to what a member risks. Cancels do not, nor amends that only reduce: no right, limit or rate holds them up.
+    #[must_use]
+    pub const fn adds_risk(&self) -> bool {
+        match self {
+            Self::Enter { .. } => true,
+            Self::Amend { terms, .. } => !terms.reduces,
+            Self::Cancel { .. } | Self::MassCancel { .. } | Self::Exchange { .. } => false,
+        }
+    }
+
     /// The request's own name.
     #[must_use]
     pub fn client_order_id(&self) -> ClientOrderId {
@@ -193,24 +211,6 @@ impl Answer {
     pub const fn is_part(&self) -> bool {
         self.instrument.0 == 0 && self.number != 0
     }
-}
-
-/// One of the member's orders traded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Trade {
-    /// The name of the member's order.
-    pub client_order_id: ClientOrderId,
-    /// The order.
-    pub order: OrderId,
-    /// The total order in which it traded.
-    pub shard: ShardId,
-    /// Where in it.
-    pub position: Position,
-    /// Which event of that position it was, from 0; a [`TradeBusted`] names it by both.
-    pub index: u16,
-    /// The instrument.
-    pub instrument: InstrumentId,
-    /// The side of the member's order.
 
     /// Whether it can be the answer to such a request. A name is answered for life by what was first asked for under it, which need not be what
     /// is asked for now: then nothing of this was done, and no client may be shown that something was.
@@ -233,6 +233,24 @@ pub struct Trade {
             ClientRequest::Exchange { .. } => true,
         }
     }
+}
+
+/// One of the member's orders traded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Trade {
+    /// The name of the member's order.
+    pub client_order_id: ClientOrderId,
+    /// The order.
+    pub order: OrderId,
+    /// The total order in which it traded.
+    pub shard: ShardId,
+    /// Where in it.
+    pub position: Position,
+    /// Which event of that position it was, from 0; a [`TradeBusted`] names it by both.
+    pub index: u16,
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// The side of the member's order.
     pub side: Side,
     /// Whether the member's order was on the book or came in.
     pub role: Role,

