@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use pares_broker::{
-    Asked, AuditPage, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, CommandName, QuoteBrought,
-    StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, answer, audit_page, execute,
+    Asked, AuditPage, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, CommandName, LogDigest,
+    QuoteBrought, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, answer, audit_page, execute,
     number_in_session, tell_log,
 };
 use pares_front::{StandIn, StandInSettings, StandInWords, read_reply, reply_line};
@@ -119,6 +119,7 @@ fn requests() -> Vec<BrokerRequest> {
         (Asked::Lapse { way, user }, None),
         (Asked::Hit, sold),
         (Asked::BeginFront, None),
+        (Asked::KeepHead { user: None, digest: LogDigest([7; 32]), elements: 2 }, None),
     ];
     let numbered = (1..).zip(commands.chain(moments));
     let request = |(count, (asked, quote))| BrokerRequest {
@@ -132,7 +133,7 @@ fn requests() -> Vec<BrokerRequest> {
     numbered.map(request).collect()
 }
 
-fn reads() -> [BrokerRead; 7] {
+fn reads() -> [BrokerRead; 9] {
     let (from, user) = (None, user());
     [
         BrokerRead::Summary { user: user.clone() },
@@ -142,15 +143,19 @@ fn reads() -> [BrokerRead; 7] {
         BrokerRead::Lapsing { from },
         BrokerRead::Newest { user: user.clone(), before: None },
         BrokerRead::Named { user, name: CommandName::new("k").expect("a name") },
+        BrokerRead::Head { digest: LogDigest([7; 32]) },
+        BrokerRead::LatestHead { user: None },
     ]
 }
 
 type Items = BTreeMap<Key, Value>;
 
-/// All commands, without what fires and lapses: the items then, and the replies.
+/// All commands and a head, without what fires and lapses: the items then, and the replies.
 fn ran() -> (Items, Vec<BrokerReply>) {
     let mut items = Items::default();
-    let commands = requests().into_iter().take(COMMANDS.len());
+    let commands = requests()
+        .into_iter()
+        .filter(|request| matches!(request.asked, Asked::Command { .. } | Asked::KeepHead { .. }));
     let replies = commands.map(|request| execute(&request, &mut items).expect("items are whole")).collect();
     (items, replies)
 }

@@ -25,7 +25,7 @@ pub fn loader_lines(bytes: &[u8]) {
             let again = format!("SESSION {session}");
             assert_eq!(LoaderLine::parse(again.as_bytes()), LoaderLine::Session(session), "as written");
         }
-        LoaderLine::Wrong(_) => {
+        LoaderLine::Wrong(..) => {
             let begins = bytes.trim_ascii();
             assert!(begins.starts_with(b"[") || begins.starts_with(b"SESSION"), "anybody may say that");
         }

@@ -7,7 +7,7 @@ use pares_door::FixDoor;
 use pares_fix::writer::soh;
 use pares_port::{DoorAction, DoorConfig, DoorTime, ProtocolDoor, SecretScan, SessionMark, Sink, TapDoor};
 use pares_tap::{Blank, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
-use pares_types::{InstrumentId, MemberId, ShardId, Symbol};
+use pares_types::{GatewayId, InstrumentId, MemberId, ShardId, Symbol};
 use pares_wire::frame::{ClientFrame, decode_gateway};
 
 use pares_random::Random;
@@ -42,8 +42,8 @@ fn converse<'a>(next_in: u64, lines: impl Iterator<Item = &'a [u8]>) {
 
 /// A door's of one shard.
 pub(crate) fn config(instruments: Vec<(InstrumentId, Symbol)>) -> Arc<DoorConfig> {
-    let (comp_id, shards) = ("PARES".into(), vec![ShardId(0)]);
-    Arc::new(DoorConfig { comp_id, instruments, shards, has_market: false, orders_max: 8 })
+    let (comp_id, gateway, shards) = ("PARES".into(), GatewayId(0), vec![ShardId(0)]);
+    Arc::new(DoorConfig { comp_id, gateway, instruments, shards, has_market: false, orders_max: 8 })
 }
 
 /// A door, and the tap of its connection.

@@ -110,6 +110,7 @@ pub fn message_seeds() -> Vec<Vec<u8>> {
         ("2", "7=1|16=0|"),
         ("A", "98=0|108=30|95=3|96=a|b|"),
         ("3", "45=1|"),
+        ("B", "148=x|358=3|359=a|b|no field|"),
     ];
     bodies.map(|(msg_type, body)| format!("{msg_type} {header}{body}").into_bytes()).into()
 }

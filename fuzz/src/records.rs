@@ -100,7 +100,7 @@ pub fn record_seeds() -> Vec<Vec<u8>> {
     let told = vec![(ShardId(0), 5), (ShardId(7), 9)];
     let copied = Some(MemberId(8));
     let mark = SessionMark { member: MemberId(7), session: 1, next_in: 2, out_max: 40, copied, told };
-    let mark = SessionMarkRecord { reign: 3, gateway: GatewayId(1), mark }.bytes();
+    let mark = SessionMarkRecord { reign: 3, gateway: GatewayId(1), logon_ns: 9, mark }.bytes();
     requests.chain(results).chain([chunk, stored.as_bytes().to_vec(), mark]).collect()
 }
 

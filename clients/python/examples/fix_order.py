@@ -1,5 +1,6 @@
 """A FIX client's first minute. Start an exchange (`pares up --fix`, which says where each gateway listens for FIX), let a member in
-(`pares admin member add 7 --shared`), then `python3 examples/fix_order.py 127.0.0.1:PORT pares-data/keys/member-7-1.key [SYMBOL]`.
+(`pares admin member add 7 --shared`), then `python3 examples/fix_order.py 127.0.0.1:PORT pares-data/keys/member-7-1.key [SYMBOL [GATEWAY]]`.
+The Logon names the gateway at that address by its number: 0 is the first.
 
 It logs on with numbers that begin anew, enters an order, cancels it, and logs out. An engine that members use keeps its numbers."""
 
@@ -20,20 +21,25 @@ def now() -> str:
 class Session:
     """Messages out and in, as docs/protocols/fix.md has them."""
 
-    def __init__(self, address: str, key: KeyFile) -> None:
+    def __init__(self, address: str, key: KeyFile, gateway: int) -> None:
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout=10)
         self.lines = self.socket.makefile("rb")
         self.name, self.number = f"M{key.member}-{key.session}", 0
-        sent_at = now()
-        proven = "".join(field + SOH for field in (sent_at, "1", self.name, "PARES"))
-        proof = key.credential.prove(proven.encode()).hex()
-        self.send("A", f"98=0|108=30|141=Y|95={len(proof)}|96={proof}|", sent_at)
+        body = self.body("A", f"57={gateway}|98=0|108=30|141=Y|")
+        # The proof is of all that the Logon says but the lengths, the proof and the sum.
+        proof = key.credential.prove(f"8=FIX.4.4{SOH}{body}".encode()).hex()
+        self.frame(f"{body}95={len(proof)}{SOH}96={proof}{SOH}")
 
-    def send(self, kind: str, fields: str, sent_at: str = "") -> None:
+    def body(self, kind: str, fields: str) -> str:
         self.number += 1
-        head = f"35={kind}|34={self.number}|49={self.name}|52={sent_at or now()}|56=PARES|"
-        body = (head + fields).replace("|", SOH)
+        head = f"35={kind}|34={self.number}|49={self.name}|52={now()}|56=PARES|"
+        return (head + fields).replace("|", SOH)
+
+    def send(self, kind: str, fields: str) -> None:
+        self.frame(self.body(kind, fields))
+
+    def frame(self, body: str) -> None:
         framed = f"8=FIX.4.4{SOH}9={len(body)}{SOH}{body}"
         self.socket.sendall(f"{framed}10={sum(framed.encode()) % 256:03}{SOH}".encode())
 
@@ -61,8 +67,8 @@ class Session:
         return fields
 
 
-def trade(address: str, key: KeyFile, symbol: str) -> None:
-    session = Session(address, key)
+def trade(address: str, key: KeyFile, symbol: str = "ALFA", gateway: str = "0") -> None:
+    session = Session(address, key, int(gateway))
     answer = session.receive()
     if answer["35"] != "A":
         raise ConnectionError(answer.get("58", "the Logon is refused"))
@@ -83,9 +89,9 @@ def trade(address: str, key: KeyFile, symbol: str) -> None:
     print("logged out")
 
 
-if len(sys.argv) not in (3, 4):
-    sys.exit("usage: fix_order.py HOST:PORT KEY [SYMBOL]   such as: fix_order.py 127.0.0.1:7110 pares-data/keys/member-7-1.key ALFA")
+if len(sys.argv) not in (3, 4, 5):
+    sys.exit("usage: fix_order.py HOST:PORT KEY [SYMBOL [GATEWAY]]   such as: fix_order.py 127.0.0.1:7110 pares-data/keys/member-7-1.key ALFA 0")
 try:
-    trade(sys.argv[1], KeyFile.read(sys.argv[2]), sys.argv[3] if len(sys.argv) == 4 else "ALFA")
+    trade(sys.argv[1], KeyFile.read(sys.argv[2]), *sys.argv[3:])
 except (OSError, ValueError) as error:
     sys.exit(f"fix_order.py: {error}")

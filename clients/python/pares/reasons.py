@@ -85,6 +85,7 @@ class Reason(IntEnum):
     REGISTER_FULL = 84
     LAST_OPERATOR = 85
     OVERTAKEN = 86
+    WRONG_CLOCK = 87
     TLS_REQUIRED = 90
     POSITION_LIMIT = 91
 

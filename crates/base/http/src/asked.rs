@@ -3,7 +3,7 @@
 //! A page of another site can be at a name that its owner lets point to this machine: then a browser holds the server here for that site, and shows the page its answers (DNS rebinding). But the browser says by which name it came.
 //! Where TLS ends here there is no such thing: the certificate is of no such name. Where it ends at a proxy, people come by names that only the operator knows: they are held against those that he gave, if he gave any.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, Version, header};
@@ -24,20 +24,29 @@ pub fn refusal(request: &Request, names: Option<&[String]>) -> Option<Problem> {
     // What stands in the request's own line counts more.
     let in_line = request.uri().authority().map(|authority| Ok(authority.as_str()));
     let host = in_line.or(first.map(HeaderValue::to_str))?;
-    let is_ours = host.is_ok_and(|host| names.is_none_or(|names| is_of_here(host, names)));
+    let Some(name) = host.ok().and_then(name_of) else {
+        return Some(Problem::bad("the Host must be a name or an address, and perhaps a port"));
+    };
     let misdirected =
         || Problem::of(StatusCode::MISDIRECTED_REQUEST, "this server does not have that host name");
+    let is_ours = names.is_none_or(|names| is_of_here(name, names));
     (!is_ours).then(|| misdirected().reason("other-host"))
 }
 
-/// Whether a host is this machine, or one of these names; the port says nothing.
-fn is_of_here(host: &str, names: &[String]) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if !port.contains(']') => name,
-        _ => host,
+/// The name or address of a host, without brackets; `None` if what stands behind it is no port.
+fn name_of(host: &str) -> Option<&str> {
+    let (name, behind) = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').filter(|(address, _)| address.parse::<Ipv6Addr>().is_ok())?,
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    let is_loopback = address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    let is_digits = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_port = |port: &str| port.is_empty() || is_digits(port) && port.parse::<u16>().is_ok();
+    (behind.is_empty() || behind.strip_prefix(':').is_some_and(is_port)).then_some(name)
+}
+
+/// Whether a host is this machine, or one of these names.
+fn is_of_here(name: &str, names: &[String]) -> bool {
+    let is_loopback = name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
     is_loopback
         || name.eq_ignore_ascii_case("localhost")
         || names.iter().any(|known| known.eq_ignore_ascii_case(name))
@@ -70,14 +79,39 @@ mod tests {
             "[::1]",
             "[::1]:1",
             "pares.example:1",
+            "localhost:",
+            "localhost:65535",
         ] {
-            assert!(is_of_here(host, &names), "{host}");
+            assert!(name_of(host).is_some_and(|name| is_of_here(name, &names)), "{host}");
         }
         for host in
             ["evil.example", "evil.example:4700", "127.0.0.1.evil.example", "10.0.0.1", "", ":", "[::2]:1"]
         {
-            assert!(!is_of_here(host, &names), "{host}");
+            assert!(name_of(host).is_some_and(|name| !is_of_here(name, &names)), "{host}");
         }
+    }
+
+    #[test]
+    fn what_stands_behind_a_host_is_a_port() {
+        for host in [
+            "localhost:evil.example",
+            "localhost:80:80",
+            "localhost:+80",
+            "localhost:65536",
+            "127.0.0.1:80x",
+            "::1",
+            "::1:80",
+            "[::1",
+            "[::1]80",
+            "[::1]:80x",
+            "[::1]evil.example",
+            "[::1].evil.example:80",
+            "[127.0.0.1]",
+            "[localhost]:80",
+        ] {
+            assert_eq!(name_of(host), None, "{host}");
+        }
+        assert_eq!((name_of("[::1]:80"), name_of("a.b:8")), (Some("::1"), Some("a.b")));
     }
 
     #[test]
@@ -91,6 +125,8 @@ mod tests {
         assert_eq!(refused("/", &["127.0.0.1"]), None);
         assert_eq!(refused("/", &[]), Some(400));
         assert_eq!(refused("/", &["127.0.0.1", "evil"]), Some(400));
+        assert_eq!(refused("/", &["localhost:evil.example"]), Some(400));
+        assert_eq!(refused("/", &["evil.example:80"]), Some(421));
         assert_eq!(refused("http://evil/", &["127.0.0.1"]), Some(421));
         assert_eq!(refused("http://localhost/", &["127.0.0.1"]), None);
     }

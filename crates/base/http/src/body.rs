@@ -8,6 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 
+use crate::headers::only;
 use crate::problem::Problem;
 
 /// The body, if it comes in time and is not too long.
@@ -44,8 +45,7 @@ fn too_large(bytes_max: usize) -> Problem {
 #[must_use]
 pub fn is_kind(headers: &HeaderMap, kind: &str) -> bool {
     let is_plain = headers.get_all(header::CONTENT_ENCODING).iter().all(|encoding| encoding == "identity");
-    let named = headers.get(header::CONTENT_TYPE).and_then(|named| named.to_str().ok());
-    is_plain && named.is_some_and(|named| names(named, kind))
+    is_plain && only(headers, header::CONTENT_TYPE).is_some_and(|named| names(named, kind))
 }
 
 fn names(named: &str, kind: &str) -> bool {

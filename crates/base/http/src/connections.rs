@@ -16,13 +16,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use pares_tls::ServerConfig;
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
 use crate::places::{Places, TakenPlace};
-use crate::stall::Stalling;
+use crate::stall::{Stalling, Through};
 
 /// A connection has so long for a handshake, and for the head of each request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
@@ -158,7 +157,7 @@ async fn connection(
 
 async fn serve<S>((stream, place): (S, Place), from: SocketAddr, router: Router, patience: Duration)
 where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    S: Through,
 {
     let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(CallerNetwork::from(from.ip()));
@@ -227,5 +226,19 @@ mod tests {
             assert_eq!(is_served, is_taken);
             kept.push(stream);
         }
+    }
+
+    #[tokio::test]
+    async fn an_answer_to_an_unread_body_is_not_lost_in_a_reset() {
+        let (any, patience) = (([127, 0, 0, 1], 0).into(), Duration::from_secs(30));
+        let listener = HttpListener::bind(any, WebTransport::Loopback, 4, patience).await.unwrap();
+        let mut stream = TcpStream::connect(listener.address()).await.unwrap();
+        let refuse = async || StatusCode::PAYLOAD_TOO_LARGE;
+        tokio::spawn(listener.serve(Router::new().fallback(refuse)));
+        let head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048576\r\n\r\n";
+        stream.write_all(&[&head[..], &[b'x'; 1 << 20]].concat()).await.expect("the body is read to its end");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.expect("the connection ends, and is not reset");
+        assert!(answer.starts_with(b"HTTP/1.1 413"), "{}", answer.escape_ascii());
     }
 }

@@ -1,5 +1,6 @@
-//! The headers of every answer: who may load it, and what browsers must not do with it.
+//! The headers of every answer: who may load it, and what browsers must not do with it. And one of a request.
 
+use axum::http::header::AsHeaderName;
 use axum::http::{HeaderMap, HeaderValue, header};
 
 const TOLD: [(&str, &str); 6] = [
@@ -14,6 +15,13 @@ const TOLD: [(&str, &str); 6] = [
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
 ];
+
+/// The value of a header that a request bears once. Programs on the way may have looked at either of two: two are none, and so is what is no text.
+#[must_use]
+pub fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none())?.to_str().ok()
+}
 
 /// Adds it. Where callers come by TLS, browsers never come without again.
 pub fn tell(headers: &mut HeaderMap, is_secure: bool) {

@@ -9,14 +9,18 @@
 //! | [`asked`] | requests that every server refuses |
 //! | [`body`] | a body in time, of bounded length |
 //! | [`problem`] | what went wrong, as RFC 9457 says it |
+//! | [`origins`] | pages of other origins that may call |
 //! | [`headers`] | the headers of every answer |
+//! | [`websocket`] | what a client's message is, and how a socket ends |
 //! | [`pages`] | files of the program, and the modules in `pages/` that all pages share |
 
 pub mod asked;
 pub mod body;
 pub mod connections;
 pub mod headers;
+pub mod origins;
 pub mod pages;
 pub mod places;
 pub mod problem;
 mod stall;
+pub mod websocket;

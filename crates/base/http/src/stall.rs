@@ -1,27 +1,42 @@
-//! A stream that a client who does not read cannot keep for ever.
+//! A stream that a client who does not read cannot keep for ever, and whose end takes no last words away.
 //!
 //! A timeout for a whole answer would cut off a long log over a slow line. What counts is whether bytes go at all: a write that waits longer than its patience fails.
+//!
+//! A socket that is closed while bytes of the client are unread resets the connection, and the client loses an answer that it has not read: that its body or message is too long. So the server ends its own
+//! direction first, and reads what still comes, for a while.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
-pub(crate) struct Stalling<S, P> {
-    stream: S,
+/// What comes behind the end is read for so long, and so much of it.
+const LINGER: Duration = Duration::from_secs(2);
+const LINGER_BYTES_MAX: u64 = 4 << 20;
+
+/// What bytes go through.
+pub(crate) trait Through: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Through for S {}
+
+pub(crate) struct Stalling<S: Through, P: Send + 'static> {
+    /// The stream, and its place, which is given back when the stream ends, also if it has become another protocol's meanwhile. Taken when this is dropped.
+    kept: Option<(S, P)>,
     patience: Duration,
-    /// Given back when the stream ends, also if it has become another protocol's meanwhile.
-    _place: P,
     /// Since a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S: Unpin, P> Stalling<S, P> {
+impl<S: Through, P: Send + 'static> Stalling<S, P> {
     pub(crate) fn new(stream: S, patience: Duration, place: P) -> Self {
-        Self { stream, patience, _place: place, waiting: None }
+        Self { kept: Some((stream, place)), patience, waiting: None }
+    }
+
+    fn stream(&mut self) -> Pin<&mut S> {
+        Pin::new(&mut self.kept.as_mut().expect("it is kept until the drop").0)
     }
 
     fn wait<T>(&mut self, context: &mut Context<'_>, tried: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -40,38 +55,58 @@ impl<S: Unpin, P> Stalling<S, P> {
     }
 }
 
-impl<S: AsyncRead + Unpin, P: Unpin> AsyncRead for Stalling<S, P> {
+impl<S: Through, P: Send + Unpin + 'static> AsyncRead for Stalling<S, P> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, to)
+        self.stream().poll_read(context, to)
     }
 }
 
-impl<S: AsyncWrite + Unpin, P: Unpin> AsyncWrite for Stalling<S, P> {
+impl<S: Through, P: Send + Unpin + 'static> AsyncWrite for Stalling<S, P> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let tried = Pin::new(&mut self.stream).poll_write(context, bytes);
+        let tried = self.stream().poll_write(context, bytes);
         self.wait(context, tried)
     }
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let tried = Pin::new(&mut self.stream).poll_flush(context);
+        let tried = self.stream().poll_flush(context);
         self.wait(context, tried)
     }
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let tried = Pin::new(&mut self.stream).poll_shutdown(context);
+        let tried = self.stream().poll_shutdown(context);
         self.wait(context, tried)
     }
 }
 
+impl<S: Through, P: Send + 'static> Drop for Stalling<S, P> {
+    fn drop(&mut self) {
+        // Without a runtime the process ends.
+        if let (Some((stream, place)), Ok(runtime)) = (self.kept.take(), Handle::try_current()) {
+            runtime.spawn(linger(stream, place));
+        }
+    }
+}
+
+/// Ends the stream's own direction, and waits until the client ends the other one.
+async fn linger<S: Through, P>(mut stream: S, place: P) {
+    let ending = async {
+        stream.shutdown().await?;
+        tokio::io::copy(&mut stream.take(LINGER_BYTES_MAX), &mut tokio::io::sink()).await
+    };
+    // Who takes longer loses what he has not read.
+    let _ = timeout(LINGER, ending).await;
+    drop(place);
+}
+
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::io::duplex;
 
     use super::*;
 
@@ -90,5 +125,25 @@ mod tests {
             client.read_exact(&mut part).await.unwrap();
         }
         assert_eq!(writing.await.unwrap(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_dropped_ends_first_and_reads_on_for_a_while() {
+        let (server, client) = duplex(64);
+        let place = std::sync::Arc::new(());
+        let mut server = Stalling::new(server, LINGER, std::sync::Arc::clone(&place));
+        server.write_all(b"too long").await.unwrap();
+        drop(server);
+        let (mut from, mut to) = tokio::io::split(client);
+        to.write_all(&[7; 640]).await.expect("it is read");
+        let mut told = Vec::new();
+        from.read_to_end(&mut told).await.unwrap();
+        assert_eq!((told.as_slice(), std::sync::Arc::strong_count(&place)), (&b"too long"[..], 2));
+        let began = Instant::now();
+        while to.write_all(&[7; 640]).await.is_ok() {
+            sleep(LINGER / 4).await;
+        }
+        assert!(began.elapsed() <= 2 * LINGER, "{:?}", began.elapsed());
+        assert_eq!(std::sync::Arc::strong_count(&place), 1);
     }
 }

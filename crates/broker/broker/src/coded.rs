@@ -1,4 +1,4 @@
-//! Texts as bytes, beside the layouts of [`pares_wice::codec`].
+//! Texts and digests as bytes, beside the layouts of [`pares_wice::codec`].
 
 use pares_wice::codec::{Coded, DecodeError};
 
@@ -13,6 +13,13 @@ pub(crate) struct Text(pub(crate) String);
 pub(crate) fn encode_text(text: &str, to: &mut Vec<u8>) {
     u32::try_from(text.len()).expect("texts are short").encode(to);
     to.extend_from_slice(text.as_bytes());
+}
+
+/// Reads a digest: 32 bytes, as they are.
+pub(crate) fn decode_digest(from: &mut &[u8]) -> Result<[u8; 32], DecodeError> {
+    let (digest, rest) = from.split_first_chunk().ok_or(DecodeError::Length)?;
+    *from = rest;
+    Ok(*digest)
 }
 
 impl Coded for Text {

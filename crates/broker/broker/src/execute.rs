@@ -7,6 +7,7 @@ use pares_wice::Value;
 use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, TradeWay, UserCommand, UserName, Verb, file_name};
 use crate::draft::Draft;
+use crate::heads::{self, LogHead};
 use crate::ledger::{BrokerError, Executed, Ledger};
 use crate::money::CENTS_MAX;
 use crate::names::{FRONT_MAX, is_order};
@@ -49,6 +50,10 @@ pub fn execute<L: Ledger>(request: &BrokerRequest, ledger: &mut L) -> Executed<B
     match &request.asked {
         Asked::Person { asked } => people::execute(asked, request.time_ms, ledger),
         Asked::BeginFront => begin_front(ledger),
+        Asked::KeepHead { user, digest, elements } => {
+            let (user, time_ms) = (user.clone(), request.time_ms);
+            Ok(heads::keep(&LogHead { user, digest: *digest, elements: *elements, time_ms }, ledger))
+        }
         _ if request.number == 0 || !is_order(request.number, request.after) => {
             Err(BrokerError::Order(request.number, request.after))
         }
@@ -87,7 +92,7 @@ fn whose(asked: &Asked) -> Option<&UserName> {
     match asked {
         Asked::Command { command, .. } | Asked::Settle { command, .. } => command.user.as_ref(),
         Asked::Fire { user, .. } | Asked::Lapse { user, .. } => Some(user),
-        Asked::Hit | Asked::BeginFront | Asked::Person { .. } => None,
+        Asked::Hit | Asked::BeginFront | Asked::KeepHead { .. } | Asked::Person { .. } => None,
         Asked::Order { asked } => asked.user(),
     }
 }
@@ -218,7 +223,9 @@ impl<'a, L: Ledger> Turn<'a, L> {
             Asked::Fire { way: TradeWay::Buy, user, symbol } => self.fire_buy(user, *symbol),
             Asked::Fire { way: TradeWay::Sell, user, symbol } => self.fire_sell(user, *symbol),
             Asked::Lapse { way, user } => self.lapse(*way, user),
-            Asked::Hit | Asked::BeginFront | Asked::Person { .. } => Ok(BrokerReply::Unchanged),
+            Asked::Hit | Asked::BeginFront | Asked::KeepHead { .. } | Asked::Person { .. } => {
+                Ok(BrokerReply::Unchanged)
+            }
             Asked::Order { asked } => self.order(asked),
         };
         let answered = match request.asked {

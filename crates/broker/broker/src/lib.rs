@@ -16,6 +16,7 @@
 //! | `people` | who may sign in, and who is signed in |
 //! | `audit`, `xml` | a request's entry in the log, and the log as the course's XML |
 //! | `verify` | the log alone, replayed |
+//! | `heads` | what written logs hash to |
 
 mod audit;
 mod buying;
@@ -23,6 +24,7 @@ mod coded;
 mod command;
 mod draft;
 mod execute;
+mod heads;
 mod lapse;
 mod ledger;
 mod money;
@@ -48,6 +50,7 @@ pub use command::{
     dump_path, file_name,
 };
 pub use execute::execute;
+pub use heads::{LogDigest, LogHead};
 pub use lapse::RELEASED_MAX;
 pub use ledger::{BrokerError, Ledger, Shelf};
 pub use money::{CENTS_MAX, cents_of, dollars};

@@ -5,6 +5,7 @@ use pares_wice::{Key, fields, kinds};
 
 use crate::audit::AuditRecord;
 use crate::command::UserName;
+use crate::heads::{self, LogDigest};
 use crate::ledger::{Found, Shelf};
 use crate::names::CommandName;
 use crate::orders::{self, OrderRead};
@@ -54,6 +55,16 @@ pub enum BrokerRead {
         /// Its sender's name for it.
         name: CommandName,
     },
+    /// The head of a written log that hashes to this: a [`LogHead`](crate::LogHead), if there is one.
+    Head {
+        /// What the log hashes to.
+        digest: LogDigest,
+    },
+    /// The head of the log that was written last: the same.
+    LatestHead {
+        /// Whose; without one, of everything.
+        user: Option<UserName>,
+    },
     /// Of orders on the exchange.
     Order {
         /// What.
@@ -73,6 +84,8 @@ kinds!(BrokerRead, "read" {
     4 => Lapsing { from },
     5 => Newest { user, before },
     6 => Named { user, name },
+    7 => Head { digest },
+    8 => LatestHead { user },
     20 => Order { read },
     10 => Person { read },
 });
@@ -92,6 +105,8 @@ pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Found<Vec<u8>, S> {
         BrokerRead::Order { read } => orders::answer(read, shelf),
         BrokerRead::Newest { user, before } => newest_page(shelf, user, *before).map(|page| page.to_bytes()),
         BrokerRead::Named { user, name } => named(shelf, user, name).map(|found| found.to_bytes()),
+        BrokerRead::Head { digest } => heads::of_digest(shelf, digest).map(|head| head.to_bytes()),
+        BrokerRead::LatestHead { user } => heads::latest(shelf, user.as_ref()).map(|head| head.to_bytes()),
         BrokerRead::Person { read } => people::answer(read, shelf),
     }
 }

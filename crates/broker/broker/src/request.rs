@@ -5,6 +5,7 @@ use pares_wice::{fields, kinds};
 
 use crate::coded::{Text, encode_text};
 use crate::command::{StockSymbol, TradeWay, UserCommand, UserName};
+use crate::heads::LogDigest;
 use crate::names::{CommandName, HitName};
 use crate::orders::OrderAsked;
 use crate::people::PersonAsked;
@@ -88,6 +89,15 @@ pub enum Asked {
     Hit,
     /// Give a front its number.
     BeginFront,
+    /// Keep what a log that was written hashes to.
+    KeepHead {
+        /// Whose log; none: of everything.
+        user: Option<UserName>,
+        /// What it hashes to.
+        digest: LogDigest,
+        /// Elements of the file.
+        elements: u64,
+    },
     /// About orders on the exchange.
     Order {
         /// What.
@@ -107,7 +117,8 @@ impl Asked {
         match self {
             Self::Fire { .. } | Self::Lapse { .. } | Self::Hit => true,
             Self::Order { asked } => asked.is_of_router(),
-            Self::Command { .. } | Self::Settle { .. } | Self::BeginFront | Self::Person { .. } => false,
+            Self::Command { .. } | Self::Settle { .. } => false,
+            Self::BeginFront | Self::KeepHead { .. } | Self::Person { .. } => false,
         }
     }
 
@@ -121,7 +132,7 @@ impl Asked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerRequest {
     /// Positive, as [`number_in_session`](crate::number_in_session) makes it; of a session's commands ascending for each user. It is executed once for each user; that no two
-    /// users have one is the promise of who sends it. Only [`Asked::BeginFront`] goes without: 0.
+    /// users have one is the promise of who sends it. [`Asked::BeginFront`], [`Asked::KeepHead`] and [`Asked::Person`] have none: 0.
     pub number: u64,
     /// The number of the same user's command before in the same session, without which this one is not executed, or that of the session with 0 behind it; 0 if the order does not
     /// matter. So a front may send several, whatever becomes of each.
@@ -151,6 +162,7 @@ kinds!(Asked, "request" {
     4 => Hit,
     5 => BeginFront,
     6 => Settle { command, number },
+    7 => KeepHead { user, digest, elements },
     20 => Order { asked },
     10 => Person { asked },
 });

@@ -14,16 +14,19 @@
 //!   bl user place                          AuditRecord                            request; for nobody its number is its place
 //!   bd desk count                          nothing                                hit that the log has
 //!   bf                                     u64                                    all: the latest front's number
+//!   bv digest user                         LogHead                                log that was written
+//!   bz user                                LogHead                                user, or all: the log that was written last
 //!
 //!   user: length u8, name; way u8; place, session, desk, count: u64, big-endian; symbol: 3 bytes
 //! ```
-//! Every key that a user's commands write begins with him, `bx` ends with him, and `bd` is a hit's, so no two users ever write the same item. A stack's entries are items of their
+//! Every key that a user's commands write begins with him, `bx` and `bv` end with him, and `bd` is a hit's, so no two users ever write the same item. A stack's entries are items of their
 //! own, so that pushing costs the same however many there are; the account says where it begins and ends. `be` and `bx` are there for fronts, which look what is to lapse and to fire.
 
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, KeyRange, Value, fields};
 
 use crate::command::{StockSymbol, TradeWay, UserName};
+use crate::heads::LogDigest;
 use crate::ledger::{BrokerError, Executed, Found, Ledger, Shelf};
 use crate::names::{CommandName, HitName};
 
@@ -180,6 +183,8 @@ const NAME: u8 = b'k';
 const LAPSING: u8 = b'e';
 const HIT: u8 = b'd';
 const FRONT: u8 = b'f';
+const HEAD: u8 = b'v';
+const LATEST_HEAD: u8 = b'z';
 
 pub(crate) fn of_user(kind: u8, user: &str, rest: &[u8]) -> Vec<u8> {
     let length = u8::try_from(user.len()).expect("users' names are short");
@@ -224,6 +229,22 @@ pub(crate) fn hit(name: HitName) -> Key {
 /// The latest front's number.
 pub(crate) fn front() -> Key {
     Key::new(vec![b'b', FRONT])
+}
+
+/// All heads with a digest.
+pub(crate) fn heads_of(digest: &LogDigest) -> KeyRange {
+    KeyRange::prefix(&[&[b'b', HEAD], &digest.0[..]].concat())
+}
+
+/// Without a user: of the log of everything.
+pub(crate) fn head(digest: &LogDigest, user: Option<&UserName>) -> Key {
+    let user = of_user(HEAD, user.map_or("", UserName::as_str), &[]);
+    Key::new([&user[..2], &digest.0, &user[2..]].concat())
+}
+
+/// Without a user: of the log of everything.
+pub(crate) fn latest_head(user: Option<&UserName>) -> Key {
+    Key::new(of_user(LATEST_HEAD, user.map_or("", UserName::as_str), &[]))
 }
 
 pub(crate) fn armed(symbol: StockSymbol, way: TradeWay, user: &UserName) -> Key {

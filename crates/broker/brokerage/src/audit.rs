@@ -1,22 +1,34 @@
-//! `pares broker audit`: a log, replayed alone, or written.
+//! `pares broker audit`: a log, replayed alone and held against its head, or written.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use pares_broker::{AuditReplay, AuditReport, ReplayedAccount, StockQuote};
+use pares_broker::{AuditReplay, AuditReport, BrokerRead, LogDigest, LogHead, ReplayedAccount, StockQuote};
+use pares_keys::{from_hex, to_hex};
+use pares_site::Client;
 use pares_text::grouped;
 use serde::Serialize;
 
 use crate::error::{BrokerageError, BrokerageResult, failed};
 
+mod chain;
 pub mod dump;
+pub mod head;
+
+pub(crate) use chain::LogChain;
 
 /// Arguments of `pares broker audit verify`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
     /// The log, as written by DUMPLOG
     file: PathBuf,
+    /// The head that was noted when the log was written: a file changed since is an error
+    #[arg(long, value_name = "HASH", value_parser = digest)]
+    head: Option<LogDigest>,
+    /// Ask the sites of the broker in this directory whether a log with this head was written
+    #[arg(long, conflicts_with = "head")]
+    dir: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -25,7 +37,44 @@ pub struct Args {
 #[cfg(test)]
 impl Args {
     pub(crate) fn of(file: &Path) -> Self {
-        Self { file: file.to_owned(), json: false }
+        Self { file: file.to_owned(), head: None, dir: None, json: false }
+    }
+}
+
+/// Reads a head.
+fn digest(text: &str) -> Result<LogDigest, String> {
+    from_hex(text).map(LogDigest).ok_or_else(|| "a head has 64 hexadecimal digits".into())
+}
+
+/// What the head of a log was held against, without a difference.
+enum Proof {
+    Nothing,
+    Head,
+    /// Of this log; and of the one of the same user, or of everything, that was written last.
+    Sites(LogHead, Option<LogHead>),
+}
+
+impl Proof {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::Head => "head",
+            Self::Sites(..) => "sites",
+        }
+    }
+
+    fn verdict(&self) -> String {
+        match self {
+            Self::Nothing => "it adds up; not proven: without its head (--head or --dir) a file that was changed consistently, \
+                              cut or emptied adds up too"
+                .into(),
+            Self::Head => "it adds up, and has this head: nothing was changed, added or removed".into(),
+            Self::Sites(head, latest) => {
+                let later = latest.as_ref().filter(|latest| *latest != head).map(head::in_words);
+                let later = later.map_or(String::new(), |later| format!("; a later one is {later}"));
+                format!("it adds up, and nothing was changed, added or removed: {}{later}", head::in_words(head))
+            }
+        }
     }
 }
 
@@ -39,10 +88,14 @@ struct Verified {
     received_cents: i128,
     cash_cents: i128,
     held_cents: i128,
+    head: String,
+    /// `none`, `head` or `sites`: what the head was held against.
+    proof: &'static str,
 }
 
 impl Verified {
-    fn of(report: &AuditReport) -> Self {
+    fn of(log: &ReadLog, proof: &Proof) -> Self {
+        let report = &log.report;
         let sum = |of: &dyn Fn(&ReplayedAccount) -> i128| report.accounts.values().map(of).sum();
         Self {
             elements: report.elements.clone(),
@@ -52,52 +105,111 @@ impl Verified {
             received_cents: sum(&|account| account.received_cents),
             cash_cents: sum(&|account| account.cash_cents),
             held_cents: sum(&|account| account.held_cents()),
+            head: to_hex(&log.chain.head().0),
+            proof: proof.word(),
         }
+    }
+
+    fn print(&self) {
+        for (kind, count) in &self.elements {
+            pares_text::say!("{kind:>20}  {:>12}", grouped(*count));
+        }
+        let cents = |cents: i128| format!("{}.{:02}", cents / 100, (cents % 100).abs());
+        pares_text::say!("{:>20}  {:>12}", "users", self.users);
+        for (what, sum) in [
+            ("added", self.added_cents),
+            ("cash", self.cash_cents),
+            ("held", self.held_cents),
+            ("spent", self.spent_cents),
+            ("received", self.received_cents),
+        ] {
+            pares_text::say!("{what:>20}  {:>12}", cents(sum));
+        }
+        pares_text::say!("{:>20}  {}", "head", self.head);
     }
 }
 
 /// Verifies a log, and says what it holds.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first thing that is wrong; that it has another head, or none that the sites keep.
 pub fn run(args: &Args) -> BrokerageResult {
-    let verified = Verified::of(&replay(&args.file)?);
+    let log = read(&args.file, args.head)?;
+    let proof = match (&args.dir, args.head) {
+        (Some(dir), _) => log.proven_by(&mut head::sites(dir)?)?,
+        (None, Some(head)) => log.proven_by_head(head)?,
+        (None, None) => Proof::Nothing,
+    };
+    let verified = Verified::of(&log, &proof);
     if args.json {
         pares_text::say!("{}", serde_json::to_string(&verified).map_err(failed)?);
-        return Ok(());
+    } else {
+        verified.print();
+        pares_text::say!("{}", proof.verdict());
     }
-    for (kind, count) in &verified.elements {
-        pares_text::say!("{kind:>20}  {:>12}", grouped(*count));
-    }
-    let users = verified.users;
-    let cents = |cents: i128| format!("{}.{:02}", cents / 100, (cents % 100).abs());
-    pares_text::say!("{:>20}  {users:>12}", "users");
-    for (what, sum) in [
-        ("added", verified.added_cents),
-        ("cash", verified.cash_cents),
-        ("held", verified.held_cents),
-        ("spent", verified.spent_cents),
-        ("received", verified.received_cents),
-    ] {
-        pares_text::say!("{what:>20}  {:>12}", cents(sum));
-    }
-    pares_text::say!("it adds up");
     Ok(())
 }
 
+/// A log that adds up.
+pub(crate) struct ReadLog {
+    path: PathBuf,
+    pub(crate) report: AuditReport,
+    pub(crate) chain: LogChain,
+    /// The first elements of it have the head that was looked for.
+    covered: Option<u64>,
+}
+
+impl ReadLog {
+    fn proven_by_head(&self, head: LogDigest) -> BrokerageResult<Proof> {
+        let (path, elements) = (self.path.display(), self.chain.elements());
+        match self.covered {
+            _ if self.chain.head() == head => Ok(Proof::Head),
+            Some(covered) => Err(failed(format!(
+                "{path}: only its first {covered} elements have this head: {} behind them are not proven",
+                elements - covered
+            ))),
+            None => Err(failed(format!(
+                "{path}: its {elements} elements have the head {}, not this one: the file was changed, or is another log",
+                to_hex(&self.chain.head().0)
+            ))),
+        }
+    }
+
+    fn proven_by(&self, sites: &mut Client) -> BrokerageResult<Proof> {
+        let digest = self.chain.head();
+        let Some(kept) = head::kept(sites, &BrokerRead::Head { digest })? else {
+            return Err(failed(format!(
+                "{}: no log with its head {} was written by DUMPLOG or `audit dump`: the file was changed, or is of another broker",
+                self.path.display(),
+                to_hex(&digest.0)
+            )));
+        };
+        let latest = head::kept(sites, &BrokerRead::LatestHead { user: kept.user.clone() })?;
+        Ok(Proof::Sites(kept, latest))
+    }
+}
+
 /// Replays the log at `path`.
-pub(crate) fn replay(path: &Path) -> BrokerageResult<AuditReport> {
+pub(crate) fn replay(path: &Path) -> BrokerageResult<ReadLog> {
+    read(path, None)
+}
+
+/// The same; it also says how many elements have the head that is `sought`.
+fn read(path: &Path, sought: Option<LogDigest>) -> BrokerageResult<ReadLog> {
     let reading = || BrokerageError::io(format!("reading {}", path.display()));
     let mut lines = BufReader::with_capacity(1 << 16, File::open(path).map_err(reading())?);
     let (mut replay, mut line) = (AuditReplay::default(), String::new());
+    let (mut chain, mut covered) = (LogChain::default(), None);
     let wrong = |fault| failed(format!("{}: {fault}", path.display()));
     while lines.read_line(&mut line).map_err(reading())? > 0 {
         replay.line(&line).map_err(wrong)?;
+        chain.line(&line);
+        covered = covered.or_else(|| (sought == Some(chain.head())).then(|| chain.elements()));
         line.clear();
     }
     let report = replay.finish().map_err(wrong)?;
     match report.quoted_twice() {
-        None => Ok(report),
+        None => Ok(ReadLog { path: path.to_owned(), report, chain, covered }),
         Some(StockQuote { symbol, key, .. }) => {
             let log = path.display();
             Err(failed(format!("{log}: contains the quote of {symbol} with the key {key} twice")))
@@ -106,29 +218,4 @@ pub(crate) fn replay(path: &Path) -> BrokerageResult<AuditReport> {
 }
 
 #[cfg(test)]
-mod tests {
-    use pares_broker::{LOG_BEGIN, LOG_END};
-
-    use super::*;
-
-    fn quote(symbol: &str, key: &str) -> String {
-        format!(
-            "<quoteServer>\n<timestamp>1680000000000</timestamp>\n<server>q</server>\n<transactionNum>1</transactionNum>\n\
-             <price>5.00</price>\n<stockSymbol>{symbol}</stockSymbol>\n<username>jo</username>\n\
-             <quoteServerTime>1680000000000</quoteServerTime>\n<cryptokey>{key}</cryptokey>\n</quoteServer>\n"
-        )
-    }
-
-    #[test]
-    fn a_log_in_which_a_quote_stands_twice_is_refused() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let replayed = |quotes: &[String]| {
-            std::fs::write(file.path(), format!("{LOG_BEGIN}{}{LOG_END}", quotes.concat())).unwrap();
-            replay(file.path())
-        };
-        let (first, other) = (quote("S", "k1"), quote("S", "k2"));
-        assert_eq!(replayed(&[first.clone(), other.clone()]).unwrap().quotes.len(), 2);
-        let refused = replayed(&[first.clone(), other, first]).unwrap_err().to_string();
-        assert!(refused.ends_with("contains the quote of S with the key k1 twice"), "{refused}");
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! The log as a file, page by page, while the site continues; and what each user has, to be held against it.
 //!
 //! The first page is read from the latest version, so that the file has everything that was answered before it was asked for; the others from no older one. Each user's entries are
-//! complete and in order up to some moment behind that. The file appears under its name when it is whole.
+//! complete and in order up to some moment behind that. The file appears under its name when it is whole, and the sites keep what it hashes to: so a file that was changed later is known.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -11,15 +11,19 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pares_broker::{AccountSummary, AuditPage, BrokerRead, DUMPS_OF_USERS, UserName, tell_log};
+use pares_broker::{
+    AccountSummary, Asked, AuditPage, BrokerRead, DUMPS_OF_USERS, LogDigest, UserName, tell_log,
+};
 use pares_link::Door;
 use pares_site::Client;
 use pares_text::grouped;
-use pares_wice::Key;
 use pares_wice::codec::Coded as _;
+use pares_wice::{Key, TransactionId};
 
+use crate::audit::LogChain;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::readers::READER;
+use crate::{front, unnumbered};
 
 /// A page that does not come within this is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,6 +35,8 @@ const WAITING_MAX: usize = 16;
 /// Dumps that were commanded: one is written at a time, since each reads as fast as the site allows.
 pub(crate) struct Dumps {
     sites: Vec<Door>,
+    /// Under which the sites have kept the latest head.
+    name: TransactionId,
     waiting: VecDeque<Dump>,
     writing: Option<Writing>,
 }
@@ -39,7 +45,15 @@ pub(crate) struct Dumps {
 struct Writing {
     ticket: u64,
     user: Option<UserName>,
-    thread: JoinHandle<BrokerageResult<u64>>,
+    thread: JoinHandle<BrokerageResult<WrittenLog>>,
+}
+
+/// A log that was written.
+pub(crate) struct WrittenLog {
+    /// Entries of the log.
+    pub(crate) entries: u64,
+    /// What the file hashes to.
+    pub(crate) head: LogDigest,
 }
 
 /// A dump that was commanded.
@@ -53,7 +67,7 @@ struct Dump {
 impl Dumps {
     /// Of what these sites have.
     pub(crate) fn of(sites: Vec<Door>) -> Self {
-        Self { sites, waiting: VecDeque::new(), writing: None }
+        Self { sites, name: unused_name(), waiting: VecDeque::new(), writing: None }
     }
 
     /// Writes the log of a user, or all of it, to `path`, when those before are written; the ticket comes back when it is.
@@ -77,8 +91,8 @@ impl Dumps {
         self.waiting.is_empty() && self.writing.is_none()
     }
 
-    /// Continues them; the ticket of one that is over, and how many entries the file has that is there now, or why there is none.
-    pub(crate) fn progress(&mut self) -> Option<(u64, BrokerageResult<u64>)> {
+    /// Continues them; the ticket of one that is over, and the log that is there now, or why there is none.
+    pub(crate) fn progress(&mut self) -> Option<(u64, BrokerageResult<WrittenLog>)> {
         if let Some(over) = self.writing.take_if(|writing| writing.thread.is_finished()) {
             let panicked = |_| Err(failed("a thread that writes a log has panicked"));
             return Some((over.ticket, over.thread.join().unwrap_or_else(panicked)));
@@ -87,11 +101,12 @@ impl Dumps {
             return None;
         }
         let Dump { ticket, user, path } = self.waiting.pop_front()?;
-        let (sites, of) = (self.sites.clone(), user.clone());
+        self.name.sequence += 1;
+        let (sites, name, of) = (self.sites.clone(), self.name, user.clone());
         let named = std::thread::Builder::new().name("dump".into());
         let dump = move || {
             make_folder_of(&path)?;
-            write(sites, of, &path, said_now_and_then(&path))
+            write(sites, name, of, &path, said_now_and_then(&path))
         };
         match named.spawn(dump) {
             Ok(thread) => self.writing = Some(Writing { ticket, user, thread }),
@@ -118,15 +133,28 @@ pub(crate) fn make_folder_of(path: &Path) -> BrokerageResult {
     made.map_err(BrokerageError::io(format!("writing {}", path.display())))
 }
 
-/// Writes the log of a user, or all of it, to `path`, whose folder is there, and says after each page how many entries there are so far; how many it has.
+/// A name under which the sites have executed nothing, nor anything behind it.
+pub(crate) fn unused_name() -> TransactionId {
+    TransactionId { client: front::drawn_client(), sequence: 1 }
+}
+
+/// Writes the log of a user, or all of it, to `path`, whose folder is there, and says after each page how many entries there are so far. The sites keep its head under
+/// `name`, which was not used.
 pub(crate) fn write(
     sites: Vec<Door>,
+    name: TransactionId,
     user: Option<UserName>,
     path: &Path,
     so_far: impl FnMut(u64),
-) -> BrokerageResult<u64> {
+) -> BrokerageResult<WrittenLog> {
     let part = part_of(path);
-    let written = write_part(sites, user, path, &part, so_far);
+    let whole = write_part(&part, sites.clone(), user.clone(), path, so_far);
+    let written = whole.and_then(|(entries, chain)| {
+        keep(sites, name, user, &chain)?;
+        let renamed = std::fs::rename(&part, path);
+        renamed.map_err(BrokerageError::io(format!("writing {}", path.display())))?;
+        Ok(WrittenLog { entries, head: chain.head() })
+    });
     if written.is_err() {
         // There may be none.
         let _ = std::fs::remove_file(&part);
@@ -169,22 +197,32 @@ pub(crate) fn remove_left_parts(logs: &Path, is_running: impl Fn(u32) -> bool) {
     }
 }
 
+/// How many entries the part has, and what it hashes to.
 fn write_part(
+    part: &Path,
     sites: Vec<Door>,
     user: Option<UserName>,
     path: &Path,
-    part: &Path,
     mut so_far: impl FnMut(u64),
-) -> BrokerageResult<u64> {
+) -> BrokerageResult<(u64, LogChain)> {
     let writing = || BrokerageError::io(format!("writing {}", path.display()));
     let mut file = BufWriter::new(File::create(part).map_err(writing())?);
+    let mut chain = LogChain::default();
     let count = pages(&mut Client::new(READER, 0, sites), user, |text, count| {
         so_far(count);
+        chain.text(text);
         file.write_all(text.as_bytes()).map_err(writing())
     })?;
     let file = file.into_inner().map_err(|error| writing()(error.into_error()))?;
-    file.sync_all().and_then(|()| std::fs::rename(part, path)).map_err(writing())?;
-    Ok(count)
+    file.sync_all().map_err(writing())?;
+    Ok((count, chain))
+}
+
+/// Has the sites keep what a log hashes to: before it has its name, so that each file that has one can be proven.
+fn keep(sites: Vec<Door>, name: TransactionId, user: Option<UserName>, chain: &LogChain) -> BrokerageResult {
+    let asked = Asked::KeepHead { user, digest: chain.head(), elements: chain.elements() };
+    let mut client = Client::new(name.client, name.sequence - 1, sites);
+    client.execute(&unnumbered(asked).to_bytes(), PATIENCE).map(drop).map_err(failed)
 }
 
 fn pages(
@@ -248,7 +286,7 @@ mod tests {
     fn a_log_is_begun_in_no_folder_that_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("gone");
-        assert!(write(Vec::new(), None, &folder.join("log"), |_| ()).is_err());
+        assert!(write(Vec::new(), unused_name(), None, &folder.join("log"), |_| ()).is_err());
         assert!(!folder.exists());
     }
 

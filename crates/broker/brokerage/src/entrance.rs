@@ -24,6 +24,9 @@ pub(crate) struct Entrance {
     /// Additional host name of the pages, such as a proxy's; repeatable
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
+    /// Origin of another server's pages that may call this one, such as https://desk.example; repeatable
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    pub(crate) origins: Vec<String>,
 }
 
 impl Entrance {
@@ -68,6 +71,7 @@ impl Entrance {
         }
         arguments.extend(self.plain_behind_proxy.then(|| "--plain-behind-proxy".into()));
         arguments.extend(self.hosts.iter().flat_map(|host| ["--host".into(), host.into()]));
+        arguments.extend(self.origins.iter().flat_map(|origin| ["--origin".into(), origin.into()]));
         arguments
     }
 }

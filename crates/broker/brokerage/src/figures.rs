@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pares_broker::{AuditReport, dollars};
+use pares_broker::{AuditReport, LogDigest, dollars};
 use pares_front::HIT_MILLS;
+use pares_keys::to_hex;
 use pares_text::{Table, grouped};
 use serde::Serialize;
 
@@ -54,6 +55,7 @@ pub struct DeathFigures {
 /// What the checks of a log came to.
 pub(crate) struct Checked {
     pub(crate) report: AuditReport,
+    pub(crate) head: LogDigest,
     pub(crate) audit_verified: bool,
     pub(crate) conserved: bool,
 }
@@ -113,6 +115,8 @@ pub struct RunFigures {
     /// Where the log was written; none if it is not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_file: Option<PathBuf>,
+    /// The hash of its last element: who notes it finds every later change of the file.
+    pub log_head: String,
     /// Each account is what the log says, and each user's money adds up.
     pub conserved: bool,
     /// What deaths came to, if processes were killed.
@@ -155,6 +159,7 @@ impl RunFigures {
             elements: checked.report.elements,
             audit_verified: checked.audit_verified,
             log_file: None,
+            log_head: to_hex(&checked.head.0),
             conserved: checked.conserved,
             deaths: None,
         }
@@ -197,8 +202,8 @@ impl RunFigures {
     }
 
     fn verified(&self) -> String {
-        let path = self.log_file.as_ref().map_or(String::new(), |path| format!(", {}", path.display()));
-        format!("{}{path}", self.audit_verified)
+        let path = self.log_file.as_ref().map(|path| format!(", {}, head {}", path.display(), self.log_head));
+        format!("{}{}", self.audit_verified, path.unwrap_or_default())
     }
 
     fn last_quote(&self) -> Option<String> {

@@ -33,7 +33,7 @@ use self::clock_said::ClockSaid;
 use self::web::WebCalls;
 use crate::children::sites_of;
 use crate::desk::DeskLinks;
-use crate::dump::{Dumps, is_running, remove_left_parts};
+use crate::dump::{Dumps, WrittenLog, is_running, remove_left_parts};
 use crate::entrance::Entrance;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::floor::{Executing, Floor, Quoting, Told};
@@ -56,7 +56,7 @@ const LOADERS_MAX: usize = 8_192;
 const OPEN_MAX: usize = 32_768;
 /// Dumps of a user, and of everything: one that is written, and one that waits.
 const DUMPS_OF_MAX: usize = 2;
-/// Fronts get their numbers as clients of sites from here on, drawn at random; their users are clients below.
+/// Fronts get their numbers, and have heads of logs kept, as clients of sites from here on, drawn at random; their users are clients below.
 const BEGINNERS: u64 = 1 << 61;
 /// A front that has no number for so long says what it waits for; who finds no site for so long gives up.
 const QUIET: Duration = Duration::from_secs(3);
@@ -153,6 +153,11 @@ pub(crate) fn doors(access: &Access) -> BrokerageResult<Vec<Door>> {
     sites.into_iter().map(|site| access.door(site).map_err(failed)).collect()
 }
 
+/// A client of the sites that is no user, and that no other is.
+pub(crate) fn drawn_client() -> u64 {
+    BEGINNERS + (crate::drawn() % BEGINNERS)
+}
+
 /// See the [module](self).
 struct FrontProcess {
     poll: Poll,
@@ -189,8 +194,7 @@ impl FrontProcess {
         let desks = DeskLinks::new(&args.desks, poll.registry(), DESKS).map_err(watching())?;
         let port = Port::bind(args.loaders, poll.registry(), LOADERS, count_max);
         let port = port.map_err(BrokerageError::io(format!("listening at {}", args.loaders)))?;
-        let beginner = BEGINNERS + (crate::drawn() % BEGINNERS);
-        let mut floor = Floor::new(Executing::Sites(link), Quoting::Desks(desks), beginner);
+        let mut floor = Floor::new(Executing::Sites(link), Quoting::Desks(desks), drawn_client());
         (floor.open_max, floor.dumps_of_max) = (OPEN_MAX, DUMPS_OF_MAX);
         if args.trust_clock {
             floor.front.trust_clock();
@@ -254,7 +258,7 @@ impl FrontProcess {
         self.dumping.insert(told.arrival, told);
     }
 
-    fn dumped(&mut self, ticket: u64, written: BrokerageResult<u64>) {
+    fn dumped(&mut self, ticket: u64, written: BrokerageResult<WrittenLog>) {
         let Some(mut told) = self.dumping.remove(&ticket) else { return };
         if let Err(error) = written {
             pares_text::tell!("a log was not written: {error}");

@@ -111,11 +111,16 @@ enum What {
 
 #[derive(clap::Subcommand)]
 enum Audit {
-    /// Verify a log by replay: one entry for each command, and every cent and share accounted for
-    #[command(after_help = "Exit status: 0 the log is correct; 1 it is not, and standard error says where.")]
+    /// Verify a log by replay: one entry for each command, and every cent and share accounted for. With its head also that the file is unchanged
+    #[command(
+        after_help = "Exit status: 0 the log adds up, and has the head that it is held against; 1 it does not, and standard error says where. \
+                      Without --head or --dir a file that was changed consistently adds up too."
+    )]
     Verify(audit::Args),
     /// Write the log of the running broker: all commands answered so far, and all quotes
     Dump(audit::dump::Args),
+    /// Show the head of the log written last, as the sites keep it: the hash by which a change of the file is found
+    Head(audit::head::Args),
 }
 
 /// Does what was asked.
@@ -127,6 +132,7 @@ pub fn run(args: &Args) -> BrokerageResult {
         What::Run(args) => run::run(args),
         What::Audit { what: Audit::Verify(args) } => audit::run(args),
         What::Audit { what: Audit::Dump(args) } => audit::dump::run(args),
+        What::Audit { what: Audit::Head(args) } => audit::head::run(args),
         What::Person(args) => person::run(args),
         What::Generate(args) => generate::run(args),
         What::Up(args) => up::run(args),
@@ -148,6 +154,12 @@ fn on_loopback(text: &str) -> Result<std::net::SocketAddr, String> {
         .map_err(|_| "an address must be an IP address and a port, such as 127.0.0.1:9080".to_owned())?;
     let why = "this port has neither TLS nor authentication: use loopback (127.0.0.1)";
     if address.ip().is_loopback() { Ok(address) } else { Err(why.into()) }
+}
+
+/// A request now that has no number, and so no place in any user's order.
+fn unnumbered(asked: pares_broker::Asked) -> pares_broker::BrokerRequest {
+    let time_ms = floor::now_ms();
+    pares_broker::BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked }
 }
 
 /// A number drawn at random: no two are alike.

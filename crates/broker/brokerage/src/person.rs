@@ -9,7 +9,7 @@ use std::io::{self, BufRead as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pares_broker::{Asked, BrokerReply, BrokerRequest, PersonAsked, PersonRight, Refusal};
+use pares_broker::{Asked, BrokerReply, PersonAsked, PersonRight, Refusal};
 use pares_operator::init::CLIENT;
 use pares_site::{Access, CallError, Client, SitesConfig};
 use pares_web::{WebSettings, person_of};
@@ -19,6 +19,7 @@ use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex};
 use crate::children::sites_of;
 use crate::error::{BrokerageError, BrokerageResult, failed, usage};
 use crate::front::reached;
+use crate::unnumbered;
 
 /// Sites that say nothing for so long are given up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -139,8 +140,7 @@ fn line() -> BrokerageResult<String> {
 }
 
 fn execute(client: &mut Client, asked: PersonAsked, doors: &str) -> BrokerageResult {
-    let (asked, time_ms) = (Asked::Person { asked }, pares_os::clock::now_ns() / 1_000_000);
-    let request = BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked };
+    let request = unnumbered(Asked::Person { asked });
     let reply = client.execute(&request.to_bytes(), PATIENCE).map_err(|error| match error {
         CallError::Silence(_) => {
             failed(format!("{error} from the sites at {doors}: check that `pares broker up` is running"))

@@ -25,6 +25,7 @@ use pares_os::process::stop_on_signals;
 use pares_site::config::Promise;
 use pares_text::progress;
 
+use crate::audit::ReadLog;
 use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed, usage};
 use crate::figures::{Checked, QuotesSeen, RunFigures};
@@ -338,7 +339,7 @@ impl Running {
 
     fn check(&mut self, server: Option<&QuoteServer>) -> BrokerageResult<Checked> {
         let path = self.whole.as_ref().map(|(path, _)| path.clone()).unwrap_or_default();
-        let report = audit::replay(&path)?;
+        let ReadLog { report, chain, .. } = audit::replay(&path)?;
         let site = self.floor.address()?.into();
         let users: Vec<UserName> = self.floor.users.iter().cloned().collect();
         let found = self.wait_for(std::thread::spawn(move || dump::summaries(vec![site], users)))??;
@@ -350,7 +351,7 @@ impl Running {
             && quotes == desk.hits() - desk.faults()
             && is_genuine;
         let conserved = accounts_off(&found, &report) == 0;
-        Ok(Checked { report, audit_verified, conserved })
+        Ok(Checked { report, head: chain.head(), audit_verified, conserved })
     }
 
     fn figures(

@@ -29,8 +29,8 @@ pub enum LoaderLine {
     Command(WorkloadLine, Option<u64>),
     /// Note hits that no command used, and say when that is done.
     Note,
-    /// It is no command.
-    Wrong(Refusal),
+    /// It is no command: its number, 0 if that cannot be read, and why.
+    Wrong(u64, Refusal),
     /// No loader says this.
     Foreign,
 }
@@ -52,13 +52,13 @@ impl LoaderLine {
         if !line.starts_with(b"[") {
             return Self::Foreign;
         }
-        let (plain, after) = match split_after(line) {
-            Ok(split) => split,
-            Err(refusal) => return Self::Wrong(refusal),
-        };
-        match WorkloadLine::parse(&plain) {
-            Ok(command) => Self::Command(command, after),
-            Err(refusal) => Self::Wrong(refusal),
+        let read = split_after(line).and_then(|(plain, after)| Ok((WorkloadLine::parse(&plain)?, after)));
+        match read {
+            Ok((command, after)) => Self::Command(command, after),
+            Err(refusal) => {
+                let shown = line[1..].split(|byte| matches!(byte, b']' | b'>')).next().and_then(number);
+                Self::Wrong(shown.unwrap_or(0), refusal)
+            }
         }
     }
 }
@@ -136,15 +136,6 @@ mod tests {
         let plain = command("[7] ADD,jo,1.00");
         assert_eq!(parse("[7] ADD,jo,1.00 "), LoaderLine::Command(plain.clone(), None));
         assert_eq!(parse("[7>3] ADD,jo,1.00"), LoaderLine::Command(plain, Some(3)));
-        for (line, refusal) in [
-            ("[7>] ADD,jo,1.00", Refusal::NoNumber),
-            ("[7>3>2] ADD,jo,1.00", Refusal::NoNumber),
-            ("[>3] ADD,jo,1.00", Refusal::NoNumber),
-            ("[1 ADD,jo,1.00", Refusal::NoNumber),
-            ("[1] STEAL,jo", Refusal::UnknownCommand),
-        ] {
-            assert_eq!(parse(line), LoaderLine::Wrong(refusal), "{line}");
-        }
         let sessions =
             ["SESSION", "SESSION x", "SESSION -1", "SESSION +1", "SESSION  1", "SESSION 1,", "SESSIONS 1"];
         let others = [
@@ -157,7 +148,31 @@ mod tests {
         for line in sessions.into_iter().chain(others) {
             assert_eq!(parse(line), LoaderLine::Foreign, "{line}");
         }
-        assert_eq!(LoaderLine::parse(&[b'[', 0xff]), LoaderLine::Wrong(Refusal::NotText));
+    }
+
+    #[test]
+    fn wrong_line_is_refused_under_the_number_that_it_shows() {
+        for (line, number, refusal) in [
+            (&b"[5] FOO,jo"[..], 5, Refusal::UnknownCommand),
+            (b"[5>4] FOO,jo", 5, Refusal::UnknownCommand),
+            (b"[5]", 5, Refusal::UnknownCommand),
+            (b"[5] ADD,j\xff,1.00", 5, Refusal::NotText),
+            (b"[7>] ADD,jo,1.00", 7, Refusal::NoNumber),
+            (b"[7>3>2] ADD,jo,1.00", 7, Refusal::NoNumber),
+            (b"[>3] ADD,jo,1.00", 0, Refusal::NoNumber),
+            (b"[] ADD,jo,1.00", 0, Refusal::NoNumber),
+            (b"[+5] ADD,jo,1.00", 0, Refusal::NoNumber),
+            (b"[99999999999999999999] FOO,jo", 0, Refusal::NoNumber),
+            (b"[1 ADD,jo,1.00", 0, Refusal::NoNumber),
+            (b"[\xff", 0, Refusal::NotText),
+        ] {
+            assert_eq!(
+                LoaderLine::parse(line),
+                LoaderLine::Wrong(number, refusal),
+                "{}",
+                line.escape_ascii()
+            );
+        }
     }
 
     #[test]

@@ -138,8 +138,8 @@ impl Oracle {
                 (command.user.clone(), Some(command.clone()))
             }
             Asked::Fire { user, .. } | Asked::Lapse { user, .. } => (Some(user.clone()), None),
-            // Of people and orders it knows nothing.
-            Asked::Hit | Asked::Person { .. } | Asked::Order { .. } => (None, None),
+            // Of people, orders and files it knows nothing.
+            Asked::Hit | Asked::KeepHead { .. } | Asked::Person { .. } | Asked::Order { .. } => (None, None),
             Asked::BeginFront => {
                 self.fronts += 1;
                 return BrokerReply::FrontNumber { front: self.fronts };
@@ -256,9 +256,8 @@ fn act(
         if now >= quote.server_ms + 60_000 { Err(Refusal::StaleQuote) } else { Ok(quote) }
     };
     match &request.asked {
-        Asked::Hit | Asked::BeginFront | Asked::Person { .. } | Asked::Order { .. } => {
-            Ok(BrokerReply::Unchanged)
-        }
+        Asked::Hit | Asked::BeginFront | Asked::KeepHead { .. } => Ok(BrokerReply::Unchanged),
+        Asked::Person { .. } | Asked::Order { .. } => Ok(BrokerReply::Unchanged),
         Asked::Fire { way, symbol, .. } => {
             let user = user.as_mut().ok_or(Refusal::NoAccount)?;
             let is_armed = match way {

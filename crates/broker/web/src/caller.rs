@@ -11,6 +11,7 @@ use pares_broker::{
     Asked, BrokerRead, PersonAsked, PersonRead, PersonRight, SessionDigest, SessionFound, UserName,
 };
 pub(crate) use pares_http::connections::CallerNetwork;
+use pares_http::headers::only;
 use ring::digest::{SHA256, digest};
 
 use crate::app::Shared;
@@ -107,7 +108,7 @@ fn note_seen(app: &Shared, session: SessionDigest, found: &SessionFound) {
 
 /// The token of `Authorization: Bearer`.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let (scheme, token) = only(headers, header::AUTHORIZATION)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
@@ -125,7 +126,7 @@ fn check_site(parts: &Parts, csrf: &str) -> Answer<()> {
     if parts.method.is_safe() {
         return Ok(());
     }
-    let word = parts.headers.get("x-csrf").and_then(|word| word.to_str().ok()).unwrap_or_default();
+    let word = only(&parts.headers, "x-csrf").unwrap_or_default();
     // Digests, so that how long comparing takes says nothing of the word.
     if digest_of(word) != digest_of(csrf) {
         return refuse("a cookie is not enough: send the session's csrf token in X-CSRF");
@@ -138,7 +139,7 @@ fn check_site(parts: &Parts, csrf: &str) -> Answer<()> {
 
 /// Whether the page that sent this is not one of ours.
 pub(crate) fn is_other_site(headers: &HeaderMap) -> bool {
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let text = |name: &str| headers.contains_key(name).then(|| only(headers, name).unwrap_or_default());
     let fetched = text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
     let origin = text("origin").map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
     fetched || origin.is_some_and(|origin| Some(origin) != text("host"))

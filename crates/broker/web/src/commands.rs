@@ -10,6 +10,7 @@ use pares_broker::{
     Asked, BrokerRead, BrokerReply, CommandName, NamedCommand, PersonRight, Refusal, StockQuote, StockSymbol,
     UserCommand, UserName, Verb, WINDOW_MS, cents_of, dollars, file_name,
 };
+use pares_http::headers::only;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -101,12 +102,16 @@ pub(crate) async fn command(
     Ok(Json(Told { command, outcome: outcome(reply)? }))
 }
 
+const KEY: &str = "idempotency-key";
+
+/// The name that the request gives to what it asks for.
 pub(crate) fn command_name(headers: &HeaderMap) -> Answer<Option<CommandName>> {
-    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
-    let name = key.to_str().ok().and_then(CommandName::new);
-    let wrong =
-        || Problem::bad("an Idempotency-Key must be 1 to 64 visible ASCII characters").reason("bad-key");
-    name.map(Some).ok_or_else(wrong)
+    if !headers.contains_key(KEY) {
+        return Ok(None);
+    }
+    let name = only(headers, KEY).and_then(CommandName::new);
+    let wrong = "a request may have one Idempotency-Key, of 1 to 64 visible ASCII characters";
+    name.map(Some).ok_or_else(|| Problem::bad(wrong).reason("bad-key"))
 }
 
 /// Whether the quote server may be asked for it, where it would be. What was done already under this name needs no quote: the reply.

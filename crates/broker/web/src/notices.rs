@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use pares_broker::{StockQuote, StockSymbol, dollars};
+use pares_http::websocket::{self, Closing};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -71,26 +72,20 @@ pub(crate) async fn notices(
     }
     let upgrade = upgrade.map_err(|_| Problem::bad("this is a WebSocket"))?;
     let place = app.sockets.place(caller.name.as_str()).ok_or_else(|| Problem::too_many(10))?;
-    let upgrade = upgrade.max_message_size(SAID_BYTES_MAX).max_write_buffer_size(256 << 10);
+    let upgrade = websocket::limited(upgrade, SAID_BYTES_MAX).max_write_buffer_size(256 << 10);
     Ok(upgrade.on_upgrade(move |socket| async move {
         let _place = place;
         let quotes = app.front.quotes();
         let mut listener = Listener { app, caller, socket, watched: BTreeSet::new() };
-        if let Err(Closing(Some((code, reason)))) = listener.run(quotes).await {
-            let frame = CloseFrame { code, reason: reason.into() };
-            let _ = listener.socket.send(Message::Close(Some(frame))).await;
+        if let Err(closing) = listener.run(quotes).await {
+            closing.end(&mut listener.socket).await;
         }
     }))
 }
 
-/// Why a socket ends: told to the client, unless it is gone.
-struct Closing(Option<(u16, &'static str)>);
-
-impl From<Problem> for Closing {
-    fn from(_: Problem) -> Self {
-        Self(Some((close_code::AGAIN, "no site answers")))
-    }
-}
+const NO_SITE: Closing = Closing::with(close_code::AGAIN, "no site answers");
+const TOO_SLOW: Closing = Closing::with(close_code::AGAIN, "you read too slowly");
+const FRONT_ENDS: Closing = Closing::with(close_code::AWAY, "the front ends");
 
 struct Listener {
     app: Shared,
@@ -101,7 +96,8 @@ struct Listener {
 
 impl Listener {
     async fn run(&mut self, mut quotes: Receiver<StockQuote>) -> Result<(), Closing> {
-        let (_follow, mut news, next) = follow(&self.app, &self.caller.name).await?;
+        let following = follow(&self.app, &self.caller.name).await;
+        let (_follow, mut news, next) = following.map_err(|_| NO_SITE)?;
         let mut sessions = interval_at(Instant::now() + SESSION_EACH, SESSION_EACH);
         sessions.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -110,8 +106,8 @@ impl Listener {
                 quote = quotes.recv() => self.price(quote).await?,
                 new = news.recv() => self.happened(next, new).await?,
                 _ = sessions.tick() => {
-                    if find(&self.app, self.caller.session).await?.is_none() {
-                        return Err(Closing(Some((close_code::POLICY, "the session has ended"))));
+                    if find(&self.app, self.caller.session).await.map_err(|_| NO_SITE)?.is_none() {
+                        return Err(Closing::with(close_code::POLICY, "the session has ended"));
                     }
                 }
             }
@@ -119,20 +115,13 @@ impl Listener {
     }
 
     async fn hear(&mut self, said: Option<Result<Message, axum::Error>>) -> Result<(), Closing> {
-        let text = match said {
-            Some(Ok(Message::Text(text))) => text,
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
-            Some(Ok(Message::Binary(_))) => {
-                return Err(Closing(Some((close_code::UNSUPPORTED, "text only"))));
-            }
-            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Closing(None)),
-        };
+        let Some(text) = websocket::text(said)? else { return Ok(()) };
         let now_ms = self.app.now_ms();
         if self.app.reads.take(self.caller.name.as_str(), now_ms).is_err() {
-            return Err(Closing(Some((close_code::POLICY, "too many messages"))));
+            return Err(Closing::with(close_code::POLICY, "too many messages"));
         }
         let wrong =
-            || Closing(Some((close_code::POLICY, "expected {\"watch\": [..]} with at most 100 symbols")));
+            || Closing::with(close_code::POLICY, "expected {\"watch\": [..]} with at most 100 symbols");
         self.watched = watched(&text).ok_or_else(wrong)?;
         for symbol in self.watched.clone() {
             if let Some(quote) = self.app.front.quote(symbol) {
@@ -146,19 +135,17 @@ impl Listener {
         match quote {
             Ok(quote) if self.watched.contains(&quote.symbol) => self.tell(&price(&quote)).await,
             Ok(_) => Ok(()),
-            Err(RecvError::Lagged(_)) => Err(Closing(Some((close_code::AGAIN, "you read too slowly")))),
-            Err(RecvError::Closed) => Err(Closing(Some((close_code::AWAY, "the front ends")))),
+            Err(RecvError::Lagged(_)) => Err(TOO_SLOW),
+            Err(RecvError::Closed) => Err(FRONT_ENDS),
         }
     }
 
     /// Tells of an entry of the log that stands behind what was there when the socket came.
     async fn happened(&mut self, next: u64, news: Result<News, RecvError>) -> Result<(), Closing> {
         let entry = match news {
-            Ok(entry) => entry?,
-            Err(RecvError::Lagged(_)) => {
-                return Err(Closing(Some((close_code::AGAIN, "you read too slowly"))));
-            }
-            Err(RecvError::Closed) => return Err(Closing(Some((close_code::AWAY, "the front ends")))),
+            Ok(entry) => entry.map_err(|_| NO_SITE)?,
+            Err(RecvError::Lagged(_)) => return Err(TOO_SLOW),
+            Err(RecvError::Closed) => return Err(FRONT_ENDS),
         };
         if entry.place >= next {
             for notice in news::of(&entry) {
@@ -170,7 +157,7 @@ impl Listener {
 
     async fn tell(&mut self, notice: &Notice) -> Result<(), Closing> {
         let text = serde_json::to_string(notice).expect("a notice is plain");
-        self.socket.send(Message::text(text)).await.map_err(|_| Closing(None))
+        self.socket.send(Message::text(text)).await.map_err(|_| Closing::BY_CLIENT)
     }
 }
 

@@ -8,6 +8,7 @@ use pares_broker::{
     Asked, BrokerRead, BrokerReply, PasswordString, Person, PersonAsked, PersonRead, PersonRight, Refusal,
     SESSION_IDLE_MS, UserName,
 };
+use pares_http::origins;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,7 +17,7 @@ use crate::body::Said;
 use crate::broker::{Broker, Unavailable};
 use crate::caller::{COOKIE, Caller, CallerNetwork, csrf_of, digest_of, is_other_site, network};
 use crate::codes;
-use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
+use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords, opaque};
 use crate::problem::{self, Answer, Problem};
 use crate::settings::WebSettings;
 
@@ -82,6 +83,7 @@ pub(crate) fn person_name(name: &str) -> Option<UserName> {
 }
 
 pub(crate) fn check_password(password: &str) -> Answer<()> {
+    let password = opaque(password);
     if password.chars().count() < PASSWORD_CHARACTERS_MIN || password.len() > PASSWORD_BYTES_MAX {
         return Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, PASSWORD_FORM).reason("bad-password"));
     }
@@ -110,7 +112,7 @@ pub(crate) async fn sign_up(
 
 /// Who has no session comes from no other site's page, and not too often.
 fn admit(app: &App, peer: Option<Extension<CallerNetwork>>, headers: &HeaderMap) -> Answer<()> {
-    if is_other_site(headers) {
+    if is_other_site(headers) && !origins::is_named(headers, &app.settings.origins) {
         return Err(Problem::forbidden("requests from other origins are refused").reason("cross-site"));
     }
     app.sign_ins.take(&network(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)

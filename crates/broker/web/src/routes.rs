@@ -1,11 +1,12 @@
 //! Which path is served by what, and what every answer has.
 
 use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
-use pares_http::{asked, headers};
+use pares_http::{asked, headers, origins};
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
@@ -24,6 +25,10 @@ use crate::{
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Pares broker", version = "1"),
+    servers(
+        (url = "/", description = "the server that this document came from"),
+        (url = "http://127.0.0.1:8080", description = "where `pares broker up` serves its pages if nothing else is said")
+    ),
     paths(
         people::sign_up,
         people::sign_in,
@@ -161,10 +166,14 @@ async fn not_kept(mut response: Response) -> Response {
 /// What browsers receive with every answer.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let names = app.looks_at_host.then_some(app.settings.hosts.as_slice());
+    let origins = &app.settings.origins;
+    let origin = origins::named(request.headers(), origins);
     let mut response = match asked::refusal(&request, names) {
         Some(problem) => not_kept(problem.into_response()).await,
+        None if origins::is_preflight(&request, origins) => StatusCode::NO_CONTENT.into_response(),
         None => next.run(request).await.into_response(),
     };
     headers::tell(response.headers_mut(), app.is_secure);
+    origins::tell(response.headers_mut(), origin.as_ref(), origins);
     response
 }

@@ -40,6 +40,8 @@ pub struct WebSettings {
     pub connections_max: usize,
     /// Names besides those of this machine itself that a server is asked by whose TLS does not end here; behind a proxy any, if there are none.
     pub hosts: Vec<String>,
+    /// [Origins](pares_http::origins) of other servers' pages that may call, with a bearer token.
+    pub origins: Vec<String>,
     /// The time.
     pub clock: WebClock,
 }
@@ -58,6 +60,7 @@ impl Default for WebSettings {
             patience: Duration::from_secs(15),
             connections_max: 1_024,
             hosts: Vec::new(),
+            origins: Vec::new(),
             clock: Arc::new(|| pares_os::clock::now_ns() / 1_000_000),
         }
     }

@@ -22,7 +22,7 @@ use crate::people::{done, names};
 use crate::problem::{Answer, Problem};
 
 /// The log of all users.
-#[utoipa::path(get, path = "/api/v1/supervisor/log", responses((status = 200, description = "the answer", body = String, content_type = "application/xml"),
+#[utoipa::path(get, path = "/api/v1/supervisor/log", operation_id = "log_of_all", responses((status = 200, description = "the answer", body = String, content_type = "application/xml"),
     (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn log(State(app): State<Shared>, caller: Caller) -> Answer<Response> {
     caller.with(PersonRight::Supervisor)?;

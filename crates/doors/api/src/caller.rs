@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
+use pares_http::headers::only;
 use pares_http::problem::Problem;
 use pares_types::Answer;
 use serde::Serialize;
@@ -19,20 +20,14 @@ use crate::spoken::Spoken;
 /// What a path answers.
 pub(crate) type Answered = Result<Response, Problem>;
 
-/// The only one that is named.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    let mut named = headers.get_all(name).iter();
-    named.next().filter(|_| named.next().is_none())?.to_str().ok()
-}
-
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = only(headers, &header::AUTHORIZATION)?.split_once(' ')?;
+    let (scheme, token) = only(headers, header::AUTHORIZATION)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
 /// A script in a browser cannot say `Authorization` for a socket, but which protocols it speaks.
 fn bearer_of_socket(headers: &HeaderMap) -> Option<&str> {
-    let spoken = only(headers, &header::SEC_WEBSOCKET_PROTOCOL)?;
+    let spoken = only(headers, header::SEC_WEBSOCKET_PROTOCOL)?;
     spoken.split(',').find_map(|protocol| protocol.trim().strip_prefix("bearer."))
 }
 

@@ -119,6 +119,7 @@ impl TermsForm {
                 self.time_in_force.as_deref(),
                 self.until_ns.as_deref(),
             )?,
+            reduces: false,
         })
     }
 }

@@ -1,12 +1,13 @@
 //! Which path is served by what, and what every answer has.
 
 use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
 use pares_http::problem::Problem;
-use pares_http::{asked, headers};
+use pares_http::{asked, headers, origins};
 use utoipa::openapi::path::PathItem;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Content, Ref, ResponseBuilder};
@@ -22,6 +23,10 @@ use crate::{
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Pares exchange", version = "1", description = "docs/protocols/http.md says what a document of fields cannot."),
+    servers(
+        (url = "/", description = "the server that this document came from"),
+        (url = "http://127.0.0.1:8420", description = "where `pares web` listens if nothing else is said")
+    ),
     components(schemas(Problem)),
     paths(
         sign_on::begin,
@@ -169,12 +174,15 @@ async fn not_kept(mut response: Response) -> Response {
 
 /// What no request may be, and what every answer tells browsers.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
-    let wanted = spoken::wanted(request.headers());
+    let (wanted, origins) = (spoken::wanted(request.headers()), &app.settings.origins);
+    let origin = origins::named(request.headers(), origins);
     let response = match asked::refusal(&request, app.names()) {
         Some(problem) => not_kept(problem.into_response()).await,
+        None if origins::is_preflight(&request, origins) => StatusCode::NO_CONTENT.into_response(),
         None => next.run(request).await,
     };
     let mut response = spoken::problem_in(wanted, response);
     headers::tell(response.headers_mut(), app.is_secure);
+    origins::tell(response.headers_mut(), origin.as_ref(), origins);
     response
 }

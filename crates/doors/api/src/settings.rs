@@ -30,6 +30,8 @@ pub struct ApiSettings {
     pub sessions_max: usize,
     /// Names besides those of this machine by which requests may come.
     pub hosts: Vec<String>,
+    /// [Origins](pares_http::origins) of other servers' pages that may call.
+    pub origins: Vec<String>,
 }
 
 impl ApiSettings {
@@ -45,6 +47,7 @@ impl ApiSettings {
             connections_max: 4_096,
             sessions_max: 1_024,
             hosts: Vec::new(),
+            origins: Vec::new(),
         }
     }
 }

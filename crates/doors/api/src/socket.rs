@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use futures_util::SinkExt as _;
 use pares_http::problem::Problem;
+use pares_http::websocket::{self, Closing};
 use pares_types::ShardId;
 use serde::Serialize;
 use tokio::time::interval;
@@ -27,8 +28,6 @@ use crate::wishes::{Wished, read};
 
 /// Longest message of a client, bytes.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
-/// Read of a client at a time: it says little.
-const READ_BYTES: usize = 4 << 10;
 const TOO_SLOW: &str = "you read too slowly";
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// The protocol, for those who have to name it: a browser also says its token so.
@@ -48,15 +47,8 @@ pub(crate) enum Told {
     Heartbeat { count: u64 },
 }
 
-/// Why a socket ends: told to the client, unless it is gone.
-struct Closing(Option<(u16, &'static str)>);
-
-const fn closing(code: u16, reason: &'static str) -> Closing {
-    Closing(Some((code, reason)))
-}
-
 /// The same whatever it was that found it out.
-const SESSION_ENDED: Closing = closing(close_code::POLICY, "sign_on_again");
+const SESSION_ENDED: Closing = Closing::with(close_code::POLICY, "sign_on_again");
 
 /// Opens a socket.
 #[utoipa::path(get, path = "/v1/socket", tag = "socket", responses(
@@ -67,9 +59,7 @@ pub(crate) async fn socket(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Answered {
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
-    let upgrade = upgrade.protocols([PROTOCOL]);
-    let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
-    let upgrade = upgrade.read_buffer_size(READ_BYTES);
+    let upgrade = websocket::limited(upgrade.protocols([PROTOCOL]), MESSAGE_BYTES_MAX);
     Ok(upgrade.on_upgrade(async move |socket| {
         let mut listener = Listener {
             app,
@@ -80,9 +70,8 @@ pub(crate) async fn socket(
             ahead: BTreeMap::new(),
             watching: Watching::default(),
         };
-        if let Err(Closing(Some((code, reason)))) = listener.run().await {
-            let frame = CloseFrame { code, reason: reason.into() };
-            let _ = listener.socket.send(Message::Close(Some(frame))).await;
+        if let Err(closing) = listener.run().await {
+            closing.end(&mut listener.socket).await;
         }
     }))
 }
@@ -122,15 +111,9 @@ impl Listener {
     }
 
     async fn hear(&mut self, said: Option<Result<Message, axum::Error>>) -> Result<(), Closing> {
-        let text = match said {
-            Some(Ok(Message::Text(text))) => text,
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
-            Some(Ok(Message::Binary(_))) => return Err(closing(close_code::UNSUPPORTED, "text only")),
-            Some(Ok(Message::Close(_))) | None => return Err(Closing(None)),
-            Some(Err(_)) => return Err(closing(close_code::PROTOCOL, "the message is invalid or too long")),
-        };
+        let Some(text) = websocket::text(said)? else { return Ok(()) };
         self.session.note_used();
-        match read(text.as_bytes()).map_err(|why| closing(close_code::POLICY, why))? {
+        match read(text.as_bytes()).map_err(|why| Closing::with(close_code::POLICY, why))? {
             Wished::Orders(from) => self.follow(from).await,
             Wished::Market(watched, after) => {
                 let market = self.app.settings.market.as_deref();
@@ -157,14 +140,14 @@ impl Listener {
         if self.session.has_ended() {
             SESSION_ENDED
         } else {
-            closing(close_code::AGAIN, "no gateway answers")
+            Closing::with(close_code::AGAIN, "no gateway answers")
         }
     }
 
     /// Begins to send the member's stream. A socket follows it once; again only if it follows no shard.
     async fn follow(&mut self, from: Option<Vec<(ShardId, u64)>>) -> Result<(), Closing> {
         if !self.following.is_empty() {
-            return Err(closing(close_code::POLICY, "orders are already subscribed"));
+            return Err(Closing::with(close_code::POLICY, "orders are already subscribed"));
         }
         let from = match from {
             Some(from) => from,
@@ -178,13 +161,14 @@ impl Listener {
     /// Tells what changed in the market, of all that the client watches, however much lies between.
     async fn look_at_market(&mut self) -> Result<(), Closing> {
         let Some(market) = &self.app.settings.market else { return Ok(()) };
-        let texts = self.watching.look(market).map_err(|TooSlow| closing(close_code::AGAIN, TOO_SLOW))?;
+        let texts =
+            self.watching.look(market).map_err(|TooSlow| Closing::with(close_code::AGAIN, TOO_SLOW))?;
         self.tell_texts(texts).await
     }
 
     /// Tells all of it by one write.
     async fn tell_texts(&mut self, texts: Vec<Utf8Bytes>) -> Result<(), Closing> {
-        let lost = |_| Closing(None);
+        let lost = |_| Closing::BY_CLIENT;
         for text in texts {
             self.socket.feed(Message::Text(text)).await.map_err(lost)?;
         }
@@ -243,7 +227,7 @@ impl Listener {
     }
 
     async fn tell_text(&mut self, text: String) -> Result<(), Closing> {
-        self.socket.send(Message::text(text)).await.map_err(|_| Closing(None))
+        self.socket.send(Message::text(text)).await.map_err(|_| Closing::BY_CLIENT)
     }
 }
 

@@ -10,6 +10,12 @@ fn the_published_documents_are_those_that_are_served() {
         .assert_eq(&pares_api::asyncapi());
 }
 
+#[test]
+fn the_document_says_where_its_server_is() {
+    let document: serde_json::Value = serde_json::from_str(&pares_api::document()).unwrap();
+    assert_eq!(document["servers"][0]["url"], "/");
+}
+
 /// Generators of clients make a function of each, and let one of two that are named alike be lost.
 #[test]
 fn no_two_operations_are_named_alike() {

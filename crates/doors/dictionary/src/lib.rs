@@ -7,7 +7,8 @@
 //! | `version V` | the BeginString |
 //! | `tags N` | the standard defines tags up to N; a field beyond is the exchange's own, from 20001 on |
 //! | `types T ...` | the standard's message types, also those that are not served |
-//! | `field TAG NAME FORM VALUE ...` | a field, and its values if only some are allowed; behind `DATA` the tag of its length |
+//! | `field TAG NAME FORM VALUE ...` | a field, and its values if only some are allowed |
+//! | `data LENGTH:TAG ...` | fields of the standard that may contain any byte, also those that are not served, and before each the field that says how long it is |
 //! | `group COUNT TAG ...` | a repeating group by the tag of its count; its first tag begins an entry; of `A\|B` whichever begins the first entry |
 //! | `header TAG ...`, `trailer TAG ...` | fields of every message |
 //! | `message TYPE NAME TAG ...` | a message, its name for people, and the fields of its body; `*` marks what is required, here and in the header |
@@ -83,6 +84,7 @@ fn dictionary(name: &str, source: &Source, code: &mut String) {
         ("types", format!("&{:?}", source.types)),
         ("places", format!("&{:?}", source.places(0..=source.tags_max))),
         ("own", format!("&{:?}", source.own())),
+        ("data", format!("&{:?}", source.data.iter().collect::<Vec<_>>())),
         ("fields", format!("&[{}]", source.field_rules().join(", "))),
         ("groups", format!("&[{}]", source.group_rules().join(", "))),
         ("messages", format!("&[{}]", source.message_rules().join(", "))),
@@ -125,11 +127,8 @@ impl Source {
 
     fn field_rules(&self) -> Vec<String> {
         // Place 0 is that of no field.
-        let none = rule(self, 0, "Text", (String::from("Values::Any"), 0));
-        let fields = self.fields.iter().map(|(tag, field)| {
-            let length = field.length.map_or(0, |length| self.place(length));
-            rule(self, *tag, field.form, (values(field), length))
-        });
+        let none = rule(self, 0, "Text", "Values::Any");
+        let fields = self.fields.iter().map(|(tag, field)| rule(self, *tag, field.form, &values(field)));
         std::iter::once(none).chain(fields).collect()
     }
 
@@ -172,7 +171,7 @@ impl Source {
     }
 }
 
-fn rule(source: &Source, tag: u16, form: &str, (values, length): (String, usize)) -> String {
+fn rule(source: &Source, tag: u16, form: &str, values: &str) -> String {
     let group = source.groups.keys().position(|count| *count == tag).map_or(0, |at| at + 1);
     let within = |tags: &[(u16, bool)]| tags.iter().any(|(other, _)| *other == tag);
     let section = match () {
@@ -181,7 +180,7 @@ fn rule(source: &Source, tag: u16, form: &str, (values, length): (String, usize)
         () => "Body",
     };
     format!(
-        "FieldRule {{ tag: {tag}, form: Form::{form}, values: {values}, section: Section::{section}, group: {group}, length: {length} }}"
+        "FieldRule {{ tag: {tag}, form: Form::{form}, values: {values}, section: Section::{section}, group: {group} }}"
     )
 }
 

@@ -26,14 +26,14 @@ const FORMS: [(&str, &str); 14] = [
     ("WORDS", "Letters"),
     ("UTCTIMESTAMP", "Timestamp"),
     ("LOCALMKTDATE", "Date"),
-    (DATA, "Data"),
+    DATA,
 ];
 /// Fields of which one begins the entries of a group.
 const FIRSTS_MAX: usize = 2;
 /// The form of a field that counts the entries of a group.
 const COUNT: &str = "NUMINGROUP";
-/// The form of a field whose length another one says.
-const DATA: &str = "DATA";
+/// The form of a field whose length another one says, and what the tables call it.
+const DATA: (&str, &str) = ("DATA", "Data");
 
 /// A dictionary.
 #[derive(Default)]
@@ -43,6 +43,8 @@ pub(super) struct Source {
     pub(super) types: Vec<String>,
     pub(super) fields: BTreeMap<u16, Field>,
     pub(super) groups: BTreeMap<u16, Group>,
+    /// By the tag of data the tag of their length: all of the version, also those that are not served.
+    pub(super) data: BTreeMap<u16, u16>,
     pub(super) header: Vec<(u16, bool)>,
     pub(super) trailer: Vec<(u16, bool)>,
     pub(super) messages: Vec<Body>,
@@ -53,8 +55,6 @@ pub(super) struct Field {
     /// What the tables call it.
     pub(super) form: &'static str,
     pub(super) values: Vec<String>,
-    /// Of data: the tag of its length.
-    pub(super) length: Option<u16>,
     is_count: bool,
 }
 
@@ -96,6 +96,7 @@ impl Source {
             ["group", count, firsts, ref others @ ..] => {
                 self.take_group(count, firsts, others)?;
             }
+            ["data", ref pairs @ ..] => pairs.iter().try_for_each(|pair| self.take_data(pair))?,
             ["header", ref tags @ ..] => self.header = starred(tags)?,
             ["trailer", ref tags @ ..] => self.trailer = starred(tags)?,
             ["message", kind, _, ref tags @ ..] => {
@@ -120,6 +121,13 @@ impl Source {
         before.map_or(Ok(()), |_| Err(format!("group {count} stands twice")))
     }
 
+    /// Takes `LENGTH:DATA`.
+    fn take_data(&mut self, pair: &str) -> Result<(), String> {
+        let (length, data) = pair.split_once(':').ok_or_else(|| format!("{pair}: not a pair of tags"))?;
+        let before = self.data.insert(number(data)?, number(length)?);
+        before.map_or(Ok(()), |_| Err(format!("data {data} stand twice")))
+    }
+
     /// What no line says by itself.
     fn check(&self) -> Result<(), String> {
         if self.version.is_empty() || self.fields.is_empty() || self.messages.is_empty() {
@@ -134,7 +142,7 @@ impl Source {
         }
         self.are_fields(FRAMED.iter(), "a frame")?;
         self.check_groups()?;
-        self.check_lengths()?;
+        self.check_data()?;
         self.check_sections()
     }
 
@@ -163,10 +171,15 @@ impl Source {
             .try_for_each(|tag| self.check_depth(*tag, &around))
     }
 
-    fn check_lengths(&self) -> Result<(), String> {
-        self.fields
-            .iter()
-            .try_for_each(|(tag, field)| self.are_fields(field.length.iter(), &format!("field {tag}")))
+    /// All data have a length, and it is served where they are.
+    fn check_data(&self) -> Result<(), String> {
+        for (tag, _) in self.fields.iter().filter(|(_, field)| field.form == DATA.1) {
+            let length = self.data.get(tag).ok_or_else(|| format!("field {tag}: no line says its length"))?;
+            self.are_fields([*length].iter(), &format!("data {tag}"))?;
+        }
+        let is_other = |tag: &&u16| self.fields.get(*tag).is_some_and(|field| field.form != DATA.1);
+        let other = self.data.keys().find(is_other);
+        other.map_or(Ok(()), |tag| Err(format!("data {tag}: the field has another form")))
     }
 
     /// Header, trailer and messages name fields that are there, each once; and each field stands somewhere.
@@ -204,14 +217,8 @@ impl Field {
     fn of(name: &str, form: &str, values: &[&str]) -> Result<Self, String> {
         let known = FORMS.iter().find(|(known, _)| *known == form);
         let (_, table) = known.ok_or_else(|| format!("{form}: no such form"))?;
-        let length = match (form, values) {
-            (DATA, [length]) => Some(number(length)?),
-            (DATA, _) => return Err(format!("{name}: data need the tag of their length")),
-            _ => None,
-        };
-        let values = if length.is_some() { &[] } else { values };
         let values = values.iter().map(|&value| value.to_owned()).collect();
-        Ok(Self { name: name.into(), form: table, values, length, is_count: form == COUNT })
+        Ok(Self { name: name.into(), form: table, values, is_count: form == COUNT })
     }
 }
 

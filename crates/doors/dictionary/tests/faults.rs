@@ -45,8 +45,15 @@ fn a_group_that_may_begin_with_a_third_field_is_refused() {
 fn an_unknown_type_is_refused() {
     assert_eq!(refused("Symbol CHAR A B", "Symbol TEXT"), "own.txt: line 10: TEXT: no such form");
     assert_eq!(refused("types 0 V", "types 0"), "own.txt: message V: not among the types");
-    assert_eq!(refused("DATA 93", "DATA"), "own.txt: line 8: Signature: data need the tag of their length");
-    assert_eq!(refused("DATA 93", "DATA 94"), "own.txt: field 89: 94 is no field");
+}
+
+#[test]
+fn data_without_a_length_are_refused() {
+    assert_eq!(refused("data 93:89 348:349", ""), "own.txt: field 89: no line says its length");
+    assert_eq!(refused("data 93:89", "data 94:89"), "own.txt: data 89: 94 is no field");
+    assert_eq!(refused("348:349", "348:89"), "own.txt: line 15: data 89 stand twice");
+    assert_eq!(refused("348:349", "349"), "own.txt: line 15: 349: not a pair of tags");
+    assert_eq!(refused("348:349", "8:336"), "own.txt: data 336: the field has another form");
 }
 
 #[test]

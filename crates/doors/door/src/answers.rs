@@ -1,21 +1,15 @@
 //! The answers to requests, each with what happened at its position: first what became of the request, then what came of it.
 
-use std::borrow::Cow;
-
-use pares_types::{Answer, CancelCause, ClientOrderId, InstrumentId, Quantity, Reason, Reply, Side, Status};
+use pares_types::{Answer, CancelCause, ClientOrderId, OrderKey, Quantity, Reason, Reply, Side, Status};
 
 use crate::codes;
 use crate::desk::Desk;
-use crate::orders::Known;
+use crate::orders::{Known, Standing};
 use crate::outbound::{CancelReject, Execution, MassReport, Told};
 use crate::pending::{Asked, Change, Mass, What};
+use crate::refusals::MASS_OTHER;
 use crate::reports::order_of;
 use crate::types::{ExecId, ExecKind, Heard, Name, Version, status};
-
-/// MassCancelRejectReason: anything else.
-const MASS_OTHER: u8 = 99;
-/// What is asked for has a name that stands for something else.
-const NAME_USED: &str = "duplicate_request: that name was used for a different request";
 
 /// The answer to a change, and what is known of the question.
 struct Changed<'a> {
@@ -44,13 +38,9 @@ impl Changed<'_> {
         Known { order: Some(self.answer.order), side, ..order }
     }
 
-    /// Whether the order has ended by it, at its owner's wish.
-    fn is_cancel(&self, held: &[Heard]) -> bool {
-        let was_cancelled = held.iter().any(|heard| is_cancel(heard, self.answer));
-        let is_cancel = self.question.is_some_and(|question| question.terms.is_none());
-        // An amend to what is executed already ends the order too.
-        let has_ended = self.answer.status == Status::Cancelled && self.answer.reason == Reason::Requested;
-        was_cancelled || is_cancel || has_ended
+    /// Whether the order has ended by it, at its owner's wish: by a cancel, or an amend to what is executed already.
+    fn is_cancel(&self) -> bool {
+        self.answer.status == Status::Cancelled && self.answer.reason == Reason::Requested
     }
 }
 
@@ -59,13 +49,26 @@ impl Desk {
     pub(crate) fn on_answer(&mut self, answer: &Answer, is_new: bool, held: &[Heard]) {
         let asked = self.asked.remove(&answer.client_order_id);
         self.end_amending(asked);
+        match asked {
+            Some(other) if !self.is_answer_to(answer, &other) => {
+                self.tell_name_used(answer.client_order_id, other.what);
+                // A repeat is the asker's alone; any other is news to the member.
+                match is_repeat(answer) {
+                    true => held.iter().for_each(|heard| self.on_event(heard)),
+                    false => self.tell_answer(answer, None, is_new, held),
+                }
+            }
+            asked => self.tell_answer(answer, asked, is_new, held),
+        }
+    }
+
+    fn tell_answer(&mut self, answer: &Answer, asked: Option<Asked>, is_new: bool, held: &[Heard]) {
         match asked.map(|asked| asked.what) {
             // The stream does not tell how many a mass cancel of everything has cancelled.
             Some(What::Mass(mass)) => self.on_mass_answer(answer, mass),
             _ if is_repeat(answer) && asked.is_some_and(|asked| asked.is_duplicate) => {
                 self.forget_unanswered(answer.client_order_id);
             }
-            Some(what) if answer.instrument.0 == 0 => self.tell_name_used(answer, what),
             _ if answer.instrument.0 == 0 => {}
             // FIX 4.2 has no such report.
             _ if answer.status == Status::MassCancelled && self.version == Version::Fix42 => {}
@@ -81,7 +84,7 @@ impl Desk {
             what => {
                 let question =
                     what.and_then(|what| if let What::Change(change) = what { Some(change) } else { None });
-                let known = self.orders.by_id(answer.order).copied();
+                let known = self.orders.by_key(OrderKey::Id(answer.order)).copied();
                 let is_possible_resend = self.is_possible_resend(answer);
                 return self
                     .on_changed(&Changed { answer, question, known, is_new, is_possible_resend }, held);
@@ -90,11 +93,25 @@ impl Desk {
         held.iter().for_each(|heard| self.on_event(heard));
     }
 
+    /// Whether an answer is one to what was asked: its name may stand for another request, of another time, session or protocol.
+    fn is_answer_to(&self, answer: &Answer, asked: &Asked) -> bool {
+        let is_about = match asked.what {
+            What::Enter => true,
+            What::Change(change) => {
+                let standing = self.orders.standing(OrderKey::Name(change.entry));
+                let id = standing.and_then(|standing| standing.order);
+                answer.order.0 == answer.request || id.is_none_or(|id| id == answer.order)
+            }
+            What::Mass(mass) => mass.instrument.is_none_or(|instrument| instrument == answer.instrument),
+        };
+        is_about && answer.can_be_of(&asked.request)
+    }
+
     fn is_possible_resend(&self, answer: &Answer) -> bool {
         is_repeat(answer) || self.streams.is_told_again(answer.shard)
     }
 
-    fn end_amending(&mut self, asked: Option<Asked>) {
+    pub(crate) fn end_amending(&mut self, asked: Option<Asked>) {
         if let Some(Asked { what: What::Change(change), .. }) = asked
             && let Some(order) = self.orders.get_mut(change.entry).filter(|_| change.terms.is_some())
         {
@@ -103,7 +120,7 @@ impl Desk {
     }
 
     /// Forgets an order that was asked for and is not what its name stands for.
-    fn forget_unanswered(&mut self, entry: ClientOrderId) {
+    pub(crate) fn forget_unanswered(&mut self, entry: ClientOrderId) {
         if self.orders.get(entry).is_some_and(|order| !order.is_answered && order.order.is_none()) {
             self.orders.remove(entry);
         }
@@ -118,6 +135,10 @@ impl Desk {
         }
         order.order = Some(answer.order);
         if answer.status == Status::Refused {
+            // What nothing was counted for stands behind another answer, perhaps of an order that lives.
+            if answer.number > 0 {
+                self.orders.end(&order, status::REJECTED);
+            }
             self.forget_unanswered(answer.client_order_id);
             self.tell_refused_order(answer, &order);
             return held.iter().for_each(|heard| self.on_event(heard));
@@ -175,7 +196,7 @@ impl Desk {
             return held.iter().for_each(|heard| self.on_event(heard));
         }
         let order = change.order(held);
-        if change.is_cancel(held) {
+        if change.is_cancel() {
             self.on_canceled(change, order, held)
         } else {
             self.on_replaced(change, order, held)
@@ -183,7 +204,7 @@ impl Desk {
     }
 
     fn tell_refused_change(&mut self, change: &Changed<'_>) {
-        let Changed { answer, question, known, is_possible_resend, .. } = *change;
+        let Changed { answer, question, is_possible_resend, .. } = *change;
         let responds_to = question.map_or_else(|| codes::responds_to(answer.reason), Change::responds_to);
         self.told.push(Told::CancelReject(CancelReject {
             original: change.original(),
@@ -191,8 +212,24 @@ impl Desk {
             reason: codes::cancel_reject(answer.reason),
             text: codes::text(answer.reason),
             is_possible_resend,
-            ..CancelReject::of(known.as_ref(), Name::Of(answer.client_order_id))
+            ..CancelReject::of(self.standing_of(change), Name::Of(answer.client_order_id))
         }));
+    }
+
+    /// How the order stands whose change is refused.
+    fn standing_of(&self, change: &Changed<'_>) -> Option<Standing> {
+        let Changed { answer, question, .. } = *change;
+        if answer.order.0 == answer.request {
+            // It was not looked for.
+            return self.orders.standing(OrderKey::Name(question?.entry));
+        }
+        let status = match answer.reason {
+            Reason::UnknownOrder => status::DONE,
+            _ if answer.executed.is_zero() => status::NEW,
+            _ => status::PARTIAL,
+        };
+        let answered = Standing { order: Some(answer.order), status };
+        Some(self.orders.standing(OrderKey::Id(answer.order)).unwrap_or(answered))
     }
 
     fn on_canceled(&mut self, change: &Changed<'_>, order: Known, held: &[Heard]) {
@@ -208,7 +245,7 @@ impl Desk {
         };
         self.told.push(Told::Execution(Box::new(execution)));
         if change.is_new {
-            self.orders.remove(order.entry);
+            self.orders.end(&order, status::CANCELED);
         }
         self.tell_held(held, order, |reply| !matches!(reply, Reply::Cancelled(_)));
     }
@@ -248,74 +285,20 @@ impl Desk {
     }
 
     fn on_mass_answer(&mut self, answer: &Answer, mass: Mass) {
-        let (result, text) = match answer.status {
-            Status::MassCancelled => (Ok(answer.executed.0), codes::text(answer.reason)),
-            Status::Refused => (Err(MASS_OTHER), codes::text(answer.reason)),
-            _ => (Err(MASS_OTHER), NAME_USED.into()),
-        };
+        let is_refused = answer.status == Status::Refused;
+        let result = if is_refused { Err(MASS_OTHER) } else { Ok(answer.executed.0) };
         self.told.push(Told::MassReport(MassReport {
             order: Some(answer.order),
-            text,
+            text: codes::text(answer.reason),
             is_possible_resend: self.is_possible_resend(answer),
             ..MassReport::of(mass, Name::Of(answer.client_order_id), result)
         }));
-    }
-
-    /// An order or a change was asked for under the name of a mass cancel.
-    fn tell_name_used(&mut self, answer: &Answer, what: What) {
-        self.asked.insert(answer.client_order_id, Asked { what, is_duplicate: false });
-        self.on_rejected_with(answer.client_order_id, Reason::DuplicateRequest, NAME_USED.into());
-    }
-
-    /// The gateway did not take a request in.
-    pub(crate) fn on_rejected(&mut self, name: ClientOrderId, reason: Reason) {
-        self.on_rejected_with(name, reason, codes::text(reason));
-    }
-
-    fn on_rejected_with(&mut self, name: ClientOrderId, reason: Reason, text: Cow<'static, str>) {
-        let Some(asked) = self.asked.remove(&name) else { return };
-        self.end_amending(Some(asked));
-        let told = match asked.what {
-            What::Enter => self.rejected_order(name, reason, text),
-            What::Mass(mass) => {
-                Told::MassReport(MassReport { text, ..MassReport::of(mass, Name::Of(name), Err(MASS_OTHER)) })
-            }
-            What::Change(change) => Told::CancelReject(CancelReject {
-                original: Some(Name::Of(change.original)),
-                responds_to: change.responds_to(),
-                reason: codes::cancel_reject(reason),
-                text,
-                ..CancelReject::of(self.orders.get(change.entry), Name::Of(name))
-            }),
-        };
-        self.told.push(told);
-    }
-
-    fn rejected_order(&mut self, name: ClientOrderId, reason: Reason, text: Cow<'static, str>) -> Told {
-        let order = self.known(name, InstrumentId(0));
-        self.forget_unanswered(name);
-        let id = self.blank(ExecKind::Rejected, status::REJECTED).id;
-        Told::Execution(Box::new(Execution {
-            order: None,
-            name: Some(Name::Of(name)),
-            leaves: Quantity::ZERO,
-            executed: Quantity::ZERO,
-            rejected: Some(codes::order_reject(reason, self.version)),
-            text,
-            ..Execution::of_order(ExecKind::Rejected, status::REJECTED, id, &order)
-        }))
     }
 }
 
 /// Whether it repeats what the stream tells, or has told.
 fn is_repeat(answer: &Answer) -> bool {
     answer.number == 0 && answer.repeat
-}
-
-/// Whether something is the cancel that is answered.
-fn is_cancel(heard: &Heard, answer: &Answer) -> bool {
-    let Reply::Cancelled(one) = heard.reply else { return false };
-    one.order == answer.order && one.cause == CancelCause::Requested
 }
 
 /// The name of the order that is answered, if something is about it.

@@ -2,7 +2,7 @@
 
 use pares_types::Quantity;
 
-use crate::orders::Known;
+use crate::orders::{Known, Standing};
 use crate::outbound::{CancelReject, Execution, MassReport};
 use crate::pending::Mass;
 use crate::types::{ExecId, ExecKind, Name, Question, status};
@@ -51,13 +51,15 @@ impl Execution {
 }
 
 impl CancelReject {
-    /// A refusal to change an order.
-    pub(crate) fn of(known: Option<&Known>, name: Name) -> Self {
+    /// A refusal to change an order, which stands so; `None`: there is none.
+    pub(crate) fn of(standing: Option<Standing>, name: Name) -> Self {
+        let Standing { order, status } =
+            standing.unwrap_or(Standing { order: None, status: status::REJECTED });
         Self {
-            order: known.and_then(|order| order.order),
+            order,
             name,
             original: None,
-            status: known.map_or(status::REJECTED, Known::status),
+            status,
             responds_to: b'1',
             reason: 0,
             text: "".into(),

@@ -15,10 +15,9 @@ use pares_fix::parser::FixParser;
 use pares_port::{
     DoorAction, DoorConfig, DoorTime, MarketSubscription, MarketView, ProtocolDoor, SessionMark, Sink,
 };
-use pares_types::{InstrumentId, MemberId, Reply};
+use pares_types::{InstrumentId, MemberId, Reason, Reply};
 use pares_wire::frame::GatewayFrame;
 
-use crate::codes;
 use crate::line::Line;
 use crate::logon::{Caller, Joining};
 use crate::types::Owner;
@@ -97,7 +96,11 @@ impl FixDoor {
 
     fn on_message(&mut self, at: DoorTime, frame: &FixFrame<'_>, sink: Sink<'_>) {
         match &mut self.stage {
-            Stage::Calling => match Caller::of(&self.config, at, &mut self.parser, frame) {
+            Stage::Calling => match Caller::of(&self.config, &mut self.parser, frame) {
+                Some(caller) if caller.has_wrong_clock(at) => {
+                    caller.refuse_for(at, Reason::WrongClock, sink);
+                    self.close(sink);
+                }
                 Some(caller) => {
                     sink(DoorAction::LogOn { sign_on: caller.sign_on(), proof: caller.proof.as_ref() });
                     self.stage = Stage::SigningOn(Box::new(caller));
@@ -126,7 +129,7 @@ impl FixDoor {
                 sink(DoorAction::Claim { member, session });
             }
             (Stage::SigningOn(caller), GatewayFrame::Reply(Reply::Rejected { reason, .. })) => {
-                caller.refuse(at, &codes::text(*reason), sink);
+                caller.refuse_for(at, *reason, sink);
                 self.close(sink);
             }
             (before, _) => self.stage = before,
@@ -168,9 +171,13 @@ impl FixDoor {
     /// Refuses whose Logon is not taken. That leaves no mark: the session stays where it was, and so does its other connection.
     fn refuse(&mut self, at: DoorTime, logon: &[u8], line: &Line, sink: Sink<'_>) {
         if let (Cut::Whole(frame), _) = cut(logon)
-            && let Some(caller) = Caller::of(&self.config, at, &mut self.parser, &frame)
+            && let Some(caller) = Caller::of(&self.config, &mut self.parser, &frame)
         {
-            caller.refuse(at, &line.refusal(), sink);
+            match line.refusal() {
+                Some(text) => caller.refuse(at, &text, sink),
+                // The session layer says nothing to a peer whose time has become wrong.
+                None => caller.refuse_for(at, Reason::WrongClock, sink),
+            }
         }
         self.close(sink);
     }

@@ -17,10 +17,10 @@
 //! | `logon` | from the first message to the answer to the Logon |
 //! | `streams`, `kept` | what the member was sent, and what can be sent again |
 //! | `desk`, `requests`, `request`, `pending` | the application: messages become frames; what waits for its answer |
-//! | `reports`, `answers`, `statuses`, `securities`, `securities_told`, `outbound`, `types` | frames become messages |
+//! | `reports`, `answers`, `refusals`, `statuses`, `securities`, `securities_told`, `outbound`, `types` | frames become messages |
 //! | `market`, `market_told` | what the session has asked of the market, and was sent last; the messages |
 //! | `trades`, `trades_told` | what the session has asked of its trades; the messages |
-//! | `orders`, `instruments`, `codes`, `decimal` | what it knows, and how the two say the same |
+//! | `orders`, `ended`, `instruments`, `codes`, `decimal` | what it knows, and how the two say the same |
 
 mod answers;
 mod blank;
@@ -28,6 +28,7 @@ mod codes;
 mod decimal;
 mod desk;
 mod door;
+mod ended;
 mod instruments;
 mod kept;
 mod line;
@@ -37,6 +38,7 @@ mod market_told;
 mod orders;
 mod outbound;
 mod pending;
+mod refusals;
 mod reports;
 mod request;
 mod requests;

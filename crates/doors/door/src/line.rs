@@ -22,8 +22,6 @@ const AHEAD: u64 = 1_024;
 const RESEND_BYTES: usize = 8 << 10;
 /// How the TestRequests that follow marks begin; a number follows.
 const TEST: &[u8] = b"TOLD-";
-/// Why a Logon is refused that the session layer answers by closing.
-const WRONG_TIME: &[u8] = b"SendingTime (52) differs by more than two minutes from this server's clock";
 
 /// What the session layer wants done.
 #[derive(Debug, Default)]
@@ -119,12 +117,11 @@ impl Line {
         self.test_if_told(at);
     }
 
-    /// Why the peer was refused, if it was: the text of the Logout that is to be sent.
-    pub(crate) fn refusal(&self) -> String {
-        let fields = self.output.bytes.split(|byte| *byte == pares_fix::SOH);
-        // The session layer says nothing to a peer whose time is wrong.
-        let text = fields.rev().find_map(|field| field.strip_prefix(b"58=")).unwrap_or(WRONG_TIME);
-        String::from_utf8_lossy(text).into_owned()
+    /// Why the peer was refused, if it is said: the text of the Logout that is to be sent.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let mut fields = self.output.bytes.rsplit(|byte| *byte == pares_fix::SOH);
+        let text = fields.find_map(|field| field.strip_prefix(b"58="))?;
+        Some(String::from_utf8_lossy(text).into_owned())
     }
 
     /// Ends the session with a Logout that says why, also if the peer is not logged on yet.

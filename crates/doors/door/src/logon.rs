@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use pares_fix::SOH;
 use pares_fix::dictionary::{FIX42, FIX44, tag};
 use pares_fix::framing::{FixFrame, NUMBER_MAX};
 use pares_fix::message::FixMessage;
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixNumbers, FixSession, FixSettings};
+use pares_fix::time::stamp;
 use pares_fix::writer::FixWriter;
 use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, SessionMark, Sink};
-use pares_types::{List, ListEnd, ListRequest, MemberId, Reason, Reply};
+use pares_types::{GatewayId, List, ListEnd, ListRequest, MemberId, Reason, Reply};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SIGN_ON_RESUMES, SignOn};
 
 use crate::codes;
@@ -35,23 +35,46 @@ pub(crate) struct Caller {
     settings: FixSettings,
     /// Numbers begin again at 1.
     is_anew: bool,
-    /// That it is the member, if it says so.
+    /// That it is the member, if it says so to this gateway.
     pub(crate) proof: Option<LogonProof>,
+    /// SendingTime, nanoseconds since 1970.
+    sent_ns: u64,
+    gateway: GatewayId,
     logon: Vec<u8>,
 }
 
 impl Caller {
     /// The caller by his first message; `None` if that is no Logon of a member to this exchange.
-    pub(crate) fn of(
-        config: &DoorConfig,
-        at: DoorTime,
-        parser: &mut FixParser,
-        frame: &FixFrame<'_>,
-    ) -> Option<Self> {
+    pub(crate) fn of(config: &DoorConfig, parser: &mut FixParser, frame: &FixFrame<'_>) -> Option<Self> {
         let (message, settings) = read_logon(parser, frame)?;
         let owner = owner(&settings.peer_comp_id).filter(|_| settings.own_comp_id == config.comp_id)?;
-        let (is_anew, proof) = (message.flag(tag::RESET_SEQ_NUM_FLAG), proof(at, &message));
-        Some(Self { owner, settings, is_anew, proof, logon: frame.bytes.to_vec() })
+        let (gateway, sent_ns) = (config.gateway, message.time_ns(tag::SENDING_TIME)?);
+        let (is_anew, proof) = (message.flag(tag::RESET_SEQ_NUM_FLAG), proof(gateway, sent_ns, &message));
+        Some(Self { owner, settings, is_anew, proof, sent_ns, gateway, logon: frame.bytes.to_vec() })
+    }
+
+    /// Whether it calls by a clock that differs too much from this one: who has written an old Logon down, too.
+    pub(crate) fn has_wrong_clock(&self, at: DoorTime) -> bool {
+        self.sent_ns.abs_diff(at.utc_ns) > TIME_TOLERANCE_NS
+    }
+
+    /// Tells why the gateway does not sign it on, and what to look at.
+    pub(crate) fn refuse_for(&self, at: DoorTime, reason: Reason, sink: Sink<'_>) {
+        let text = codes::text(reason);
+        let hint = match reason {
+            Reason::WrongClock => {
+                let [theirs, ours] = [self.sent_ns, at.utc_ns].map(stamp);
+                let [theirs, ours] = [theirs, ours].map(|time| String::from_utf8_lossy(&time).into_owned());
+                format!(" SendingTime (52) is {theirs}, this gateway's clock says {ours}")
+            }
+            Reason::WrongKey => format!(
+                " TargetSubID (57) must be {}, the number of this gateway, and RawData (96) the proof of all \
+                 fields but 9, 10, 95 and 96",
+                self.gateway
+            ),
+            _ => String::new(),
+        };
+        self.refuse(at, &format!("{text}{hint}"), sink);
     }
 
     pub(crate) fn sign_on(&self) -> SignOn {
@@ -78,20 +101,12 @@ impl Caller {
     }
 }
 
-/// What a Logon proves, if its time is right: who has written an old one down proves nothing.
-fn proof(at: DoorTime, logon: &FixMessage<'_>) -> Option<LogonProof> {
-    let time_ns = logon.time_ns(tag::SENDING_TIME)?;
-    let proof = from_hex(logon.text(tag::RAW_DATA)?)?;
-    let mut message = Vec::new();
-    for tag in [tag::SENDING_TIME, tag::MSG_SEQ_NUM, tag::SENDER_COMP_ID, tag::TARGET_COMP_ID] {
-        message.extend_from_slice(logon.text(tag)?);
-        message.push(SOH);
-    }
-    (time_ns.abs_diff(at.utc_ns) <= TIME_TOLERANCE_NS).then_some(LogonProof::Signed {
-        message,
-        proof,
-        time_ns,
-    })
+/// What a Logon proves to that gateway: all that it says, so that nothing can be added to it, and nowhere else.
+fn proof(gateway: GatewayId, time_ns: u64, logon: &FixMessage<'_>) -> Option<LogonProof> {
+    let is_ours = logon.text(tag::TARGET_SUB_ID) == Some(gateway.to_string().as_bytes());
+    let proof = from_hex(logon.text(tag::RAW_DATA).filter(|_| is_ours)?)?;
+    let message = logon.proven_form([tag::RAW_DATA_LENGTH, tag::RAW_DATA]);
+    Some(LogonProof::Signed { message, proof, time_ns })
 }
 
 fn from_hex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {

@@ -1,9 +1,12 @@
-//! What a door knows of its member's orders that live.
+//! What a door knows of its member's orders.
 
 use std::collections::BTreeMap;
 
-use pares_types::{ClientOrderId, InstrumentId, OrderId, OrderState, OrderStatus, Position, Quantity, Side};
+use pares_types::{
+    ClientOrderId, InstrumentId, OrderId, OrderKey, OrderState, OrderStatus, Position, Quantity, Side,
+};
 
+use crate::ended::{Ended, EndedOrders};
 use crate::types::Terms;
 
 /// An order.
@@ -64,13 +67,21 @@ impl Known {
     }
 }
 
-/// Orders that live, by the names under which they were entered.
+/// How an order stands: its id, and OrdStatus (39).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) order: Option<OrderId>,
+    pub(crate) status: u8,
+}
+
+/// Orders that live, by the names under which they were entered, and the latest that have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     known: BTreeMap<ClientOrderId, Known>,
     /// From the newest name to the first, of those that have two.
     renamed: BTreeMap<ClientOrderId, ClientOrderId>,
     by_id: BTreeMap<OrderId, ClientOrderId>,
+    ended: EndedOrders,
     max: usize,
 }
 
@@ -87,13 +98,26 @@ impl Orders {
         self.known.get_mut(&entry)
     }
 
-    /// The order of a name, its first one or the newest.
-    pub(crate) fn by_name(&self, name: ClientOrderId) -> Option<&Known> {
-        self.known.get(&name).or_else(|| self.known.get(self.renamed.get(&name)?))
+    /// The order of a name, its first one or the newest, or of an id.
+    pub(crate) fn by_key(&self, key: OrderKey) -> Option<&Known> {
+        let entry = match key {
+            OrderKey::Name(name) => self.renamed.get(&name).copied().unwrap_or(name),
+            OrderKey::Id(order) => *self.by_id.get(&order)?,
+        };
+        self.known.get(&entry)
     }
 
-    pub(crate) fn by_id(&self, order: OrderId) -> Option<&Known> {
-        self.known.get(self.by_id.get(&order)?)
+    /// The newest name and the first one of an order that lives or has ended.
+    pub(crate) fn names_of(&self, key: OrderKey) -> Option<(ClientOrderId, ClientOrderId)> {
+        let living = self.by_key(key).map(|order| (order.newest, order.entry));
+        living.or_else(|| self.ended.get(key).map(|order| (order.newest, order.entry)))
+    }
+
+    /// How an order stands that lives or has ended.
+    pub(crate) fn standing(&self, key: OrderKey) -> Option<Standing> {
+        let living = self.by_key(key).map(|order| Standing { order: order.order, status: order.status() });
+        let ended = || self.ended.get(key).map(|one| Standing { order: one.order, status: one.status });
+        living.or_else(ended)
     }
 
     /// Remembers how an order is now. Beyond the most that are remembered it is not.
@@ -114,10 +138,20 @@ impl Orders {
         self.known.insert(order.entry, order);
     }
 
+    /// Forgets an order that has ended, but for how it did.
+    pub(crate) fn end(&mut self, order: &Known, status: u8) {
+        let Known { entry, newest, order, .. } = *order;
+        self.ended.put(Ended { entry, newest, order, status });
+        self.remove(entry);
+    }
+
     /// Forgets an order.
     pub(crate) fn remove(&mut self, entry: ClientOrderId) {
         let Some(order) = self.known.remove(&entry) else { return };
-        self.renamed.remove(&order.newest);
+        // One that is refused since another order has its name leaves that as it is.
+        if order.newest != entry {
+            self.renamed.remove(&order.newest);
+        }
         if let Some(id) = order.order {
             self.by_id.remove(&id);
         }
@@ -141,8 +175,9 @@ mod tests {
             orders.put(Known { newest: ClientOrderId(200 + name), ..known });
         }
         assert_eq!((orders.known.len(), orders.renamed.len(), orders.by_id.len()), (10, 10, 10));
-        assert!(orders.by_name(ClientOrderId(101)).is_none(), "a name that was replaced");
-        assert_eq!(orders.by_name(ClientOrderId(201)), orders.get(ClientOrderId(1)));
+        let by_name = |name| orders.by_key(OrderKey::Name(ClientOrderId(name)));
+        assert!(by_name(101).is_none(), "a name that was replaced");
+        assert_eq!(by_name(201), orders.get(ClientOrderId(1)));
         (1..=50).for_each(|name| orders.remove(ClientOrderId(name)));
         assert_eq!((orders.known.len(), orders.renamed.len(), orders.by_id.len()), (0, 0, 0));
     }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pares_types::{ClientOrderId, InstrumentId, ListRequest, OrderKey, OrderStatus, ShardId, Side};
+use pares_types::{
+    ClientOrderId, ClientRequest, InstrumentId, ListRequest, OrderKey, OrderStatus, ShardId, Side,
+};
 
 use crate::securities_told::Security;
 use crate::trades_told::TradeReport;
@@ -12,6 +14,7 @@ use crate::types::{Name, Question, Terms};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) what: What,
+    pub(crate) request: ClientRequest,
     /// It may be a duplicate, and its sender does not ask: if it was answered before, the sender has the answer.
     pub(crate) is_duplicate: bool,
 }
@@ -21,6 +24,18 @@ pub(crate) enum What {
     Enter,
     Change(Change),
     Mass(Mass),
+}
+
+impl What {
+    /// Whether the answer to one is an answer to the other, too.
+    pub(crate) fn is_alike(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Enter, Self::Enter) => true,
+            (Self::Change(one), Self::Change(other)) => (one.entry, one.terms) == (other.entry, other.terms),
+            (Self::Mass(one), Self::Mass(other)) => one == other,
+            _ => false,
+        }
+    }
 }
 
 /// A replacement or a cancel.
@@ -42,7 +57,7 @@ impl Change {
 }
 
 /// A cancel of all orders.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mass {
     /// MassCancelRequestType.
     pub(crate) asked: u8,

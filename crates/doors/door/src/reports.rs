@@ -157,7 +157,7 @@ impl Desk {
             let has_ended = matches!(execution.status, status::FILLED | status::CANCELED | status::EXPIRED);
             match reply {
                 Reply::Busted(_) => {}
-                _ if has_ended => self.orders.remove(order.entry),
+                _ if has_ended => self.orders.end(order, execution.status),
                 _ if self.orders.get(order.entry).is_some() => self.orders.put(*order),
                 _ => {}
             }

@@ -21,6 +21,7 @@ const DAY_NS: u64 = 86_400 * 1_000_000_000;
 /// OrdRejReason (103) of what a door refuses by itself.
 mod reject {
     pub(super) const UNKNOWN_SYMBOL: u8 = 1;
+    pub(super) const NAME_USED: u8 = 6;
     pub(super) const UNSUPPORTED: u8 = 11;
     pub(super) const QUANTITY: u8 = 13;
     pub(super) const OTHER: u8 = 99;
@@ -37,6 +38,15 @@ pub(crate) struct Refusal {
 impl Refusal {
     pub(crate) fn other(text: impl Into<Cow<'static, str>>) -> Self {
         Self { code: reject::OTHER, text: text.into() }
+    }
+
+    pub(crate) fn name_used() -> Self {
+        Self { code: reject::NAME_USED, text: "another request with that name is unanswered".into() }
+    }
+
+    /// CxlRejReason (102), where a change is refused for it.
+    pub(crate) fn of_change(&self) -> u8 {
+        if self.code == reject::NAME_USED { self.code } else { reject::OTHER }
     }
 
     fn unsupported(text: impl Into<Cow<'static, str>>) -> Self {

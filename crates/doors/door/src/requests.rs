@@ -10,13 +10,12 @@ use crate::desk::Desk;
 use crate::orders::Known;
 use crate::outbound::{CancelReject, Execution, MassReport, Told};
 use crate::pending::{Asked, Change, Found, Mass, StatusAsked, What};
+use crate::refusals::MASS_OTHER;
 use crate::request::{Asking, Refusal, client_order_id, name};
 use crate::types::{ExecId, ExecKind, Question, status};
 
 /// Requests that wait for their answers; a gateway lets a session have fewer.
 const ASKED_MAX: usize = 1 << 16;
-/// CxlRejReason and MassCancelRejectReason: anything else.
-const OTHER: u8 = 99;
 /// CxlRejReason: no such order.
 const UNKNOWN_ORDER: u8 = 1;
 /// MassCancelRejectReason: not supported; no such instrument.
@@ -46,18 +45,16 @@ impl Desk {
     /// Asks for it, and remembers that it was asked for.
     fn ask(&mut self, message: &FixMessage<'_>, what: What, request: ClientRequest) {
         let is_duplicate = message.flag(tag::POSS_DUP_FLAG) && !message.flag(tag::POSS_RESEND);
-        self.asked.insert(request.client_order_id(), Asked { what, is_duplicate });
+        self.asked.insert(request.client_order_id(), Asked { what, request, is_duplicate });
         self.asks.push(ClientFrame::Request(request));
     }
 
-    /// Whether something of that kind may be asked under the name: another question of that name that waits would lose its answer. A copy's would be
+    /// Whether that may be asked under the name: another question of that name that waits would lose its answer. A copy's would be
     /// taken for the other member's, whose names it receives.
-    fn may_ask(&self, name: ClientOrderId, is_alike: impl Fn(&What) -> bool) -> Result<(), Refusal> {
+    fn may_ask(&self, name: ClientOrderId, what: What) -> Result<(), Refusal> {
         match self.asked.get(&name) {
             _ if self.is_copy => Err(Refusal::other(codes::text(Reason::NoRight))),
-            Some(asked) if !is_alike(&asked.what) => {
-                Err(Refusal::other("another request with that name is unanswered"))
-            }
+            Some(asked) if !asked.what.is_alike(what) => Err(Refusal::name_used()),
             None if self.asked.len() >= ASKED_MAX => Err(Refusal::other("too many unanswered requests")),
             _ => Ok(()),
         }
@@ -79,7 +76,7 @@ impl Desk {
     fn new_order(&self, message: &FixMessage<'_>) -> Result<(ClientRequest, Known), Refusal> {
         let asking = Asking { message, instruments: &self.instruments };
         let (client_order_id, instrument) = (asking.own_name()?, asking.instrument()?);
-        self.may_ask(client_order_id, |what| matches!(what, What::Enter))?;
+        self.may_ask(client_order_id, What::Enter)?;
         let (order, terms) = asking.order()?;
         let known = Known {
             side: Some(order.side),
@@ -130,28 +127,30 @@ impl Desk {
     }
 
     fn change(&self, message: &FixMessage<'_>) -> Result<(Change, ClientRequest), (u8, String)> {
-        let other = |refusal: Refusal| (OTHER, refusal.text.into_owned());
+        let refused = |refusal: Refusal| (refusal.of_change(), refusal.text.into_owned());
         let asking = Asking { message, instruments: &self.instruments };
-        let client_order_id = asking.own_name().map_err(other)?;
-        self.may_ask(client_order_id, |what| matches!(what, What::Change(_))).map_err(other)?;
+        let client_order_id = asking.own_name().map_err(refused)?;
         let (original, target) = self.target(message)?;
-        if message.msg_type() == b"F" {
-            let change = Change { entry: target, original, terms: None };
-            return Ok((change, ClientRequest::Cancel { client_order_id, target }));
-        }
-        let now = self.orders.get(target).and_then(|order| order.terms);
-        let (new, terms) = asking.new_terms(now).map_err(other)?;
-        let change = Change { entry: target, original, terms: Some(terms) };
-        Ok((change, ClientRequest::Amend { client_order_id, target, terms: new }))
+        let (terms, request) = if message.msg_type() == b"F" {
+            (None, ClientRequest::Cancel { client_order_id, target })
+        } else {
+            let now = self.orders.get(target).and_then(|order| order.terms);
+            let (new, terms) = asking.new_terms(now).map_err(refused)?;
+            (Some(terms), ClientRequest::Amend { client_order_id, target, terms: new })
+        };
+        let change = Change { entry: target, original, terms };
+        self.may_ask(client_order_id, What::Change(change)).map_err(refused)?;
+        Ok((change, request))
     }
 
     /// The order that a message is about: its name there, and its first name. By its id, if that is given and known; otherwise by any of its names.
     fn target(&self, message: &FixMessage<'_>) -> Result<(ClientOrderId, ClientOrderId), (u8, String)> {
         let original = message.text(tag::ORIG_CL_ORD_ID).and_then(client_order_id);
-        let by_id = message.text(tag::ORDER_ID).and_then(order_id).and_then(|id| self.orders.by_id(id));
-        let by_name = || self.orders.by_name(original?);
+        let by_id = message.text(tag::ORDER_ID).and_then(order_id).map(OrderKey::Id);
+        let by_id = by_id.and_then(|key| self.orders.names_of(key));
+        let by_name = || self.orders.names_of(OrderKey::Name(original?));
         match (by_id.or_else(by_name), original) {
-            (Some(order), original) => Ok((original.unwrap_or(order.newest), order.entry)),
+            (Some((newest, entry)), original) => Ok((original.unwrap_or(newest), entry)),
             // It may be one that this door has not heard of: the gateway knows.
             (None, Some(original)) => Ok((original, original)),
             (None, None) => Err((UNKNOWN_ORDER, "OrigClOrdID (41) names no order".into())),
@@ -159,13 +158,14 @@ impl Desk {
     }
 
     fn refuse_change(&mut self, message: &FixMessage<'_>, reason: u8, text: String) {
-        let known = self.target(message).ok().and_then(|(_, entry)| self.orders.get(entry));
+        let target = self.target(message).ok();
+        let standing = target.and_then(|(_, entry)| self.orders.standing(OrderKey::Name(entry)));
         self.told.push(Told::CancelReject(CancelReject {
             original: Some(name(message, tag::ORIG_CL_ORD_ID)),
             responds_to: if message.msg_type() == b"F" { b'1' } else { b'2' },
             reason,
             text: text.into(),
-            ..CancelReject::of(known, name(message, tag::CL_ORD_ID))
+            ..CancelReject::of(standing, name(message, tag::CL_ORD_ID))
         }));
     }
 
@@ -186,7 +186,7 @@ impl Desk {
 
     fn mass_cancel(&self, message: &FixMessage<'_>) -> Result<(Mass, ClientOrderId), (u8, Refusal)> {
         let asking = Asking { message, instruments: &self.instruments };
-        let other = |refusal| (OTHER, refusal);
+        let other = |refusal| (MASS_OTHER, refusal);
         let instrument = match mass_type(message) {
             b'1' => Some(asking.instrument().map_err(|refusal| (MASS_UNKNOWN_INSTRUMENT, refusal))?),
             b'7' => None,
@@ -199,15 +199,18 @@ impl Desk {
         };
         let side = message.text(tag::SIDE).map(|_| asking.side()).transpose().map_err(other)?;
         let name = asking.own_name().map_err(other)?;
-        self.may_ask(name, |what| matches!(what, What::Mass(_))).map_err(other)?;
-        Ok((Mass { asked: mass_type(message), instrument, side }, name))
+        let mass = Mass { asked: mass_type(message), instrument, side };
+        self.may_ask(name, What::Mass(mass)).map_err(other)?;
+        Ok((mass, name))
     }
 
     fn on_status_question(&mut self, message: &FixMessage<'_>) {
         let own = message.text(tag::CL_ORD_ID).and_then(client_order_id);
         let by_id = message.text(tag::ORDER_ID).and_then(order_id).map(OrderKey::Id);
-        let by_name =
-            || own.map(|own| OrderKey::Name(self.orders.by_name(own).map_or(own, |order| order.entry)));
+        let by_name = || {
+            let own = OrderKey::Name(own?);
+            Some(self.orders.names_of(own).map_or(own, |(_, entry)| OrderKey::Name(entry)))
+        };
         let status_id = message.text(tag::ORD_STATUS_REQ_ID).map(<[u8]>::to_vec);
         let question = Question { status_id, mass: None };
         let name = name(message, tag::CL_ORD_ID);

@@ -16,6 +16,8 @@ pub struct FixDictionary {
     places: &'static [u8],
     /// Places of the exchange's own tags, which no standard has.
     own: &'static [u8],
+    /// Tags of data, and of the field before each that says how long it is; also of those that are not served.
+    data: &'static [(u16, u16)],
     fields: &'static [FieldRule],
     groups: &'static [GroupRule],
     messages: &'static [MessageRule],
@@ -35,8 +37,6 @@ pub(crate) struct FieldRule {
     pub(crate) section: Section,
     /// One more than the number of the group that it counts, or 0.
     pub(crate) group: u8,
-    /// Of data: the place of the field that says how long it is.
-    pub(crate) length: u8,
 }
 
 /// How a value is written.
@@ -153,6 +153,12 @@ impl FixDictionary {
     /// Whether the standard has such a tag, served or not, or the exchange.
     pub(crate) fn is_tag(&self, tag: i32) -> bool {
         (1..=i32::from(self.tags_max)).contains(&tag) || self.place(tag) != 0
+    }
+
+    /// The field that says how long another is, if that is data.
+    pub(crate) fn length_of(&self, tag: i32) -> Option<i32> {
+        let data = self.data.iter().find(|(data, _)| i32::from(*data) == tag);
+        data.map(|(_, length)| i32::from(*length))
     }
 
     /// Whether a field may have a value.

@@ -1,5 +1,6 @@
 //! A parsed message: look up a field.
 
+use crate::SOH;
 use crate::dictionary::{FieldSet, FixDictionary, Section, tag};
 use crate::fault::FixFault;
 use crate::framing::FixFrame;
@@ -103,6 +104,22 @@ impl<'a> FixMessage<'a> {
             value: self.value(entry),
             is_in_group: entry.depth > 0,
         })
+    }
+
+    /// BeginString and all fields as they were sent, each ended by SOH, but BodyLength, CheckSum and these two: what a proof is of that stands in them.
+    #[must_use]
+    pub fn proven_form(&self, but: [u16; 2]) -> Vec<u8> {
+        let mut form = [b"8=", self.frame.begin_string, &[SOH]].concat();
+        let mut from = 0;
+        for entry in self.entries {
+            let end = usize::from(entry.end) + 1;
+            if !but.iter().any(|tag| i32::from(*tag) == entry.tag) {
+                form.extend_from_slice(&self.frame.body[from..end]);
+            }
+            from = end;
+        }
+        form.extend_from_slice(&self.frame.body[from..]);
+        form
     }
 
     fn value(&self, entry: &Entry) -> &'a [u8] {

@@ -4,9 +4,10 @@
 //! in the dictionary, its value up to the end while it is checked, and whether it may stand there. What is kept is a row of
 //! places in the bytes, in a list that the parser uses again for the next message.
 //!
-//! A message with a fault is read to its end all the same, since its number counts; the first fault is reported.
+//! A message with a fault is read to its end all the same, since its number counts; the first fault is reported. So does the number count of a message that
+//! stops being fields behind it: if that were ignored, it would be asked for without end.
 
-use crate::dictionary::{DEPTH_MAX, FieldSet, FixDictionary, Form, GroupRule, MessageRule, Section};
+use crate::dictionary::{DEPTH_MAX, FieldSet, FixDictionary, Form, GroupRule, MessageRule, Section, tag};
 use crate::fault::{FixFault, FixRejectReason};
 use crate::framing::{FixFrame, MESSAGE_BYTES_MAX};
 use crate::message::FixMessage;
@@ -41,7 +42,7 @@ impl Default for FixParser {
     }
 }
 
-/// A message whose fields cannot be told apart, or that does not begin with its type: to be ignored, as the standard says.
+/// A message whose number cannot be read, or that does not begin with its type: to be ignored, as the standard says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
 
@@ -62,7 +63,10 @@ impl FixParser {
         self.entries.clear();
         let mut walk = Walk::new(dictionary, frame.body)?;
         while walk.at < walk.body.len() {
-            let entry = walk.field(&self.entries)?;
+            let Some(entry) = walk.field(&self.entries) else {
+                walk.stop()?;
+                break;
+            };
             if entry.depth == 0 && entry.place != 0 && !walk.was_there {
                 self.slots[usize::from(entry.place)] = self.entries.len() as u16;
             }
@@ -128,16 +132,16 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Reads the next field, behind those before.
+    /// Reads the next field, behind those before; `None` if no tag is there.
     #[inline]
-    fn field(&mut self, before: &[Entry]) -> Result<Entry, Unreadable> {
-        let (tag, start) = self.tag().ok_or(Unreadable)?;
+    fn field(&mut self, before: &[Entry]) -> Option<Entry> {
+        let (tag, start) = self.tag()?;
         let place = self.dictionary.place(tag);
         let rule = self.dictionary.field(place);
         let rest = &self.body[start..];
         let (length, wrong) = match place {
-            0 => (values::end(rest), Some(self.unknown(tag, rest))),
-            _ if rule.form == Form::Data => self.data(rule.length, rest, before.last()),
+            0 => self.unknown(tag, rest, before.last()),
+            _ if rule.form == Form::Data => self.data(tag, rest, before.last()),
             _ => values::check(rule, rest),
         };
         let misplaced = if place == 0 { None } else { self.misplaced(place) };
@@ -151,7 +155,17 @@ impl<'a> Walk<'a> {
         if rule.group != 0 && wrong.is_none() {
             self.open(rule.group, &self.body[start..end]);
         }
-        Ok(Entry { tag, place, depth: depth as u8, start: start as u16, end: end as u16 })
+        Some(Entry { tag, place, depth: depth as u8, start: start as u16, end: end as u16 })
+    }
+
+    /// What follows are no fields.
+    #[cold]
+    fn stop(&mut self) -> Result<(), Unreadable> {
+        if !self.seen.has(self.dictionary.place(i32::from(tag::MSG_SEQ_NUM))) {
+            return Err(Unreadable);
+        }
+        self.fault.get_or_insert(FixFault::of_message(FixRejectReason::InvalidTag));
+        Ok(())
     }
 
     /// Reads `TAG=`: the tag, and where its value begins.
@@ -189,17 +203,25 @@ impl<'a> Walk<'a> {
         Some((if sign == 1 { -tag } else { tag }, self.at + end + 1))
     }
 
-    fn unknown(&self, tag: i32, rest: &[u8]) -> FixRejectReason {
-        match () {
-            () if !self.dictionary.is_tag(tag) => FixRejectReason::InvalidTag,
-            () if rest[0] == SOH => FixRejectReason::NoValue,
-            () => FixRejectReason::TagNotDefined,
-        }
+    /// A field that no served message has: it may be data all the same, and is as long as they say. A type that is not served may have it.
+    #[cold]
+    fn unknown(&self, tag: i32, rest: &[u8], last: Option<&Entry>) -> (usize, Option<FixRejectReason>) {
+        let (length, wrong) = match self.dictionary.length_of(tag) {
+            Some(_) => self.data(tag, rest, last),
+            None => (values::end(rest), (rest[0] == SOH).then_some(FixRejectReason::NoValue)),
+        };
+        let reason = match wrong {
+            _ if !self.dictionary.is_tag(tag) => Some(FixRejectReason::InvalidTag),
+            Some(FixRejectReason::NoValue) => wrong,
+            _ if self.message.is_some() => Some(FixRejectReason::TagNotDefined),
+            wrong => wrong,
+        };
+        (length, reason)
     }
 
     /// Data may hold anything: the field before says how long it is.
-    fn data(&self, length_place: u8, rest: &[u8], last: Option<&Entry>) -> (usize, Option<FixRejectReason>) {
-        let said = last.filter(|last| last.place == length_place);
+    fn data(&self, tag: i32, rest: &[u8], last: Option<&Entry>) -> (usize, Option<FixRejectReason>) {
+        let said = last.filter(|last| Some(last.tag) == self.dictionary.length_of(tag));
         let said = said.and_then(|last| number(&self.body[usize::from(last.start)..usize::from(last.end)]));
         let length = said.and_then(|length| usize::try_from(length).ok());
         match length.filter(|&length| rest.get(length) == Some(&SOH)) {

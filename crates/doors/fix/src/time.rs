@@ -40,8 +40,8 @@ pub(crate) const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Reads a time: whole seconds, or with 3, 6 or 9 digits behind the point. `None` if it is not one, or lies before 1970
-/// or behind the year 2554.
+/// Reads a time: whole seconds, or with 3, 6, 9 or 12 digits behind the point, of which those behind the nanoseconds are cut off. `None` if it
+/// is not one, or lies before 1970 or behind the year 2554.
 #[inline]
 #[must_use]
 pub fn read_stamp(text: &[u8]) -> Option<u64> {
@@ -51,27 +51,30 @@ pub fn read_stamp(text: &[u8]) -> Option<u64> {
     let fraction_ns = match fraction.split_first() {
         None => 0,
         Some((b'.', digits)) => {
-            let unit_ns = match digits.len() {
-                3 => 1_000_000,
-                6 => 1_000,
-                9 => 1,
+            let unit_ps = match digits.len() {
+                3 => 1_000_000_000,
+                6 => 1_000_000,
+                9 => 1_000,
+                12 => 1,
                 _ => return None,
             };
-            number(digits)? * unit_ns
+            number(digits)? * unit_ps / 1_000
         }
         Some(_) => return None,
     };
-    let seconds = u64::try_from(days).ok()? * S_PER_DAY + seconds;
+    let seconds = u64::from(days) * S_PER_DAY + seconds;
     seconds.checked_mul(NS_PER_S)?.checked_add(fraction_ns)
 }
 
-/// Reads `YYYYMMDD`: days since 1970-01-01, below 0 before.
+/// Reads `YYYYMMDD`: days since 1970-01-01. `None` if there is no such date, or if it lies before.
 #[inline]
-pub(crate) fn read_date(text: &[u8]) -> Option<i64> {
+pub(crate) fn read_date(text: &[u8]) -> Option<u32> {
     let date = eight_digits(u64::from_le_bytes(text.try_into().ok()?))? as u32;
     let [year, month, day] = [date / 10_000, date / 100 % 100, date % 100];
-    let is_date = year >= 1 && (1..=12).contains(&month) && (1..=31).contains(&day);
-    is_date.then(|| days_to(year, month, day))
+    let is_near = (1..=12).contains(&month) && (1..=31).contains(&day);
+    let days = u32::try_from(days_to(year, month, day)).ok().filter(|_| is_near)?;
+    // Every month has 28 days, so most dates need no second look.
+    (day <= 28 || date_of(days) == (year, month, day)).then_some(days)
 }
 
 /// Reads `-HH:MM:SS`. A leap second is one.
@@ -123,6 +126,16 @@ mod tests {
         assert_eq!(read_stamp(b"20240229-12:34:56.789"), Some(1_709_210_096_789 * MS));
         assert_eq!(read_stamp(b"20240229-12:34:56"), Some(1_709_210_096_000 * MS));
         assert_eq!(read_stamp(b"20240229-12:34:56.789000001"), Some(1_709_210_096_789 * MS + 1));
+        assert_eq!(read_stamp(b"20240229-12:34:56.789000001999"), Some(1_709_210_096_789 * MS + 1));
+    }
+
+    #[test]
+    fn a_day_that_does_not_exist_is_no_date() {
+        for text in ["20270230", "20270229", "21000229", "20260431", "20260100", "20260001", "20261301"] {
+            assert_eq!(read_date(text.as_bytes()), None, "{text}");
+            assert_eq!(read_stamp(format!("{text}-12:00:00").as_bytes()), None, "{text}");
+        }
+        assert_eq!([&b"20240229"[..], b"20260131"].map(read_date), [Some(19_782), Some(20_484)]);
     }
 
     #[test]
@@ -140,6 +153,7 @@ mod tests {
         let also = [
             "20240229-12:34:56.",
             "20240229-12:34:56.7",
+            "20240229-12:34:56.7890000000000",
             "20240229 12:34:56",
             "19691231-23:59:59",
             "30260921-12:00:00",

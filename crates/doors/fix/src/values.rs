@@ -136,11 +136,14 @@ mod tests {
             [(38, "002000.00"), (38, "7"), (44, "-1.5"), (34, "12"), (43, "Y"), (60, "20240229-12:34:56")];
         let also =
             [(60, "20240229-12:34:56.789"), (64, "20240229"), (58, "any words"), (18, "1 G"), (211, ".5")];
-        good.into_iter().chain(also).for_each(|(tag, value)| assert_eq!(found(tag, value), None, "{value}"));
+        let exact = [(52, "20240229-12:34:56.789000001"), (52, "20240229-12:34:56.789000001999")];
+        let good = good.into_iter().chain(also).chain(exact);
+        good.for_each(|(tag, value)| assert_eq!(found(tag, value), None, "{value}"));
         let bad =
             [(38, "+200.00"), (38, "1e3"), (38, "."), (34, "-1"), (34, "1234567890123456789"), (43, "y")];
         let also = [(126, "20040415"), (54, "11"), (64, "2024"), (44, "--1"), (60, "x"), (38, "1.2.3")];
-        bad.into_iter().chain(also).for_each(|(tag, value)| {
+        let dates = [(432, "20270230"), (126, "20270230-12:00:00"), (64, "20261131")];
+        bad.into_iter().chain(also).chain(dates).for_each(|(tag, value)| {
             assert_eq!(found(tag, value), Some(FormatIncorrect), "{value}");
         });
     }

@@ -6,6 +6,7 @@
 //! A value must not hold SOH: the parser gives none, but for data behind its length, and what we write ourselves has none.
 
 use crate::SOH;
+#[cfg(any(test, feature = "testing"))]
 use crate::dictionary::tag;
 use crate::framing::{checksum, digits};
 use crate::time::{PAIRS, stamp};
@@ -78,6 +79,13 @@ impl<'a> FixWriter<'a> {
         self.out.extend_from_slice(written);
     }
 
+    /// BeginString and the fields that are written so far, without BodyLength: what a proof is of that is to be written behind them.
+    #[must_use]
+    pub fn proven_form(&self) -> Vec<u8> {
+        let begin_end = self.body - LENGTH.len() + 1;
+        [&self.out[self.start..begin_end], &self.out[self.body..]].concat()
+    }
+
     /// Writes length and sum. The message is whole then.
     pub fn finish(self) {
         let Self { out, start, body } = self;
@@ -139,7 +147,9 @@ pub fn message(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dictionary::FIX44;
     use crate::framing::{Cut, cut};
+    use crate::parser::FixParser;
 
     fn written(text: &[u8]) -> Vec<u8> {
         let mut out = b"before".to_vec();
@@ -158,6 +168,21 @@ mod tests {
         let expected =
             "8=FIX.4.4|9=71|35=B|34=0|52=19700101-00:00:00.000|54=1|58=x|5001=18446744073709551615|10=138|";
         assert_eq!(String::from_utf8(written(b"x")).unwrap().replace('\x01', "|"), expected);
+    }
+
+    #[test]
+    fn proven_form_is_the_same_to_writer_and_reader() {
+        let mut out = b"before".to_vec();
+        let mut writer = FixWriter::begin(&mut out, "FIX.4.4", b"A");
+        writer.fields(&soh(b"34=1|49=A|52=20260921-12:00:00|56=B|98=0|108=30|"));
+        let form = writer.proven_form();
+        assert_eq!(form, soh(b"8=FIX.4.4|35=A|34=1|49=A|52=20260921-12:00:00|56=B|98=0|108=30|"));
+        writer.fields(&soh(b"95=4|96=a|9=|"));
+        writer.finish();
+        let (Cut::Whole(frame), _) = cut(&out[b"before".len()..]) else { panic!("a message") };
+        let mut parser = FixParser::default();
+        let message = parser.parse(&FIX44, &frame).expect("fields");
+        assert_eq!(message.proven_form([tag::RAW_DATA_LENGTH, tag::RAW_DATA]), form);
     }
 
     #[test]

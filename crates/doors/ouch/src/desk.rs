@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use pares_port::DoorConfig;
 use pares_types::{
-    Answer, ClientOrderId, ClientRequest, InstrumentId, NewTerms, OrderKind, Price, Quantity, Reason, Reply,
-    ShardId, Side, Status, Symbol,
+    Answer, ClientOrderId, ClientRequest, InstrumentId, NewTerms, Quantity, Reason, Reply, ShardId, Side,
+    Status, Symbol,
 };
 use pares_wire::frame::ClientFrame;
 
 use crate::fields::Fields;
-use crate::instruments::Instruments;
+use crate::instruments::{Instruments, unlisted};
 use crate::known::Known;
 use crate::names::OuchNames;
 use crate::numbers::UserRefNums;
@@ -26,8 +27,8 @@ struct Change {
     /// As the client named the order.
     user_ref_num: u32,
     target: ClientOrderId,
-    /// Its new terms; `None` ends it.
-    terms: Option<NewTerms>,
+    /// Its total from now on; 0 ends it.
+    total: Quantity,
     tries: u32,
 }
 
@@ -37,6 +38,7 @@ pub(crate) struct Desk {
     pub(crate) names: OuchNames,
     shard: ShardId,
     instruments: Instruments,
+    unlisted: InstrumentId,
     known: Known,
     changes: BTreeMap<ClientOrderId, Change>,
     numbers: UserRefNums,
@@ -50,12 +52,13 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(names: OuchNames, shard: ShardId, orders_max: usize) -> Self {
+    pub(crate) fn new(names: OuchNames, shard: ShardId, config: &DoorConfig) -> Self {
         Self {
             names,
             shard,
             instruments: Instruments::default(),
-            known: Known::new(orders_max),
+            unlisted: unlisted(shard, &config.shards),
+            known: Known::new(config.orders_max),
             changes: BTreeMap::new(),
             numbers: UserRefNums::default(),
             told: 0,
@@ -105,11 +108,7 @@ impl Desk {
         }
         match self.entry(fields) {
             Ok((instrument, order)) => {
-                let price = match order.kind {
-                    OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. } => price,
-                    OrderKind::Market => Price(0),
-                };
-                self.known.enter(number, price);
+                self.known.enter(number);
                 let client_order_id = self.names.of(number);
                 self.ask(ClientRequest::Enter { client_order_id, instrument, order });
             }
@@ -120,17 +119,21 @@ impl Desk {
     fn entry(&self, fields: Fields<'_>) -> Result<(InstrumentId, pares_types::NewOrder), Refused> {
         let entry = Entry::read(fields, self.utc_ns)?;
         self.may_enter()?;
-        let (instrument, shard) = self.instrument(entry.symbol)?;
-        if shard == self.shard { Ok((instrument, entry.order)) } else { Err("other_shard") }
+        let instrument = self.instrument(entry.symbol)?;
+        // Whatever else an operator might list under that number, this enters nothing.
+        let quantity = if instrument == self.unlisted { Quantity::ZERO } else { entry.order.quantity };
+        Ok((instrument, pares_types::NewOrder { quantity, ..entry.order }))
     }
 
     fn may_enter(&self) -> Result<(), Refused> {
         if self.is_disabled { Err("disabled") } else { Ok(()) }
     }
 
-    fn instrument(&self, field: [u8; 8]) -> Result<(InstrumentId, ShardId), Refused> {
+    /// One of this shard; of a symbol that is none the unlisted one, so that the shard refuses it.
+    fn instrument(&self, field: [u8; 8]) -> Result<InstrumentId, Refused> {
         let text = std::str::from_utf8(field.trim_ascii_end()).map_err(|_| MALFORMED)?;
-        self.instruments.find(text).ok_or(Reason::UnknownInstrument.word())
+        let own = self.instruments.find(text).filter(|(_, shard)| *shard == self.shard);
+        Ok(own.map_or(self.unlisted, |(instrument, _)| instrument))
     }
 
     fn on_replace(&mut self, fields: Fields<'_>) {
@@ -144,7 +147,7 @@ impl Desk {
         match self.may_enter().and(terms) {
             Ok(terms) => {
                 let target = self.names.of(self.known.entry(original));
-                self.known.replace(original, user_ref_num, terms.price);
+                self.known.replace(original, user_ref_num);
                 let client_order_id = self.names.of(user_ref_num);
                 self.ask(ClientRequest::Amend { client_order_id, target, terms });
             }
@@ -175,28 +178,22 @@ impl Desk {
         }
     }
 
-    /// Makes an order smaller, to nothing if that is the quantity.
+    /// Makes an order smaller, to nothing if that is the quantity. What it has then is known to the shard alone: a fill or a change may be on its way.
     fn change(&mut self, user_ref_num: u32, quantity: u32) {
-        let entry = self.known.entry(user_ref_num);
-        let price = self.known.price(entry);
-        let terms = match (quantity, price) {
-            (0, _) => None,
-            (_, Some(price)) => Some(NewTerms::new(price, Quantity(u64::from(quantity)))),
-            (_, None) => return self.refuse('I', user_ref_num, "price_unknown"),
-        };
         if self.changes.len() >= CHANGES_MAX {
             return self.refuse('I', user_ref_num, Reason::Overloaded.word());
         }
-        self.ask_change(Change { user_ref_num, target: self.names.of(entry), terms, tries: 1 });
+        let (target, total) = (self.names.of(self.known.entry(user_ref_num)), Quantity(u64::from(quantity)));
+        self.ask_change(Change { user_ref_num, target, total, tries: 1 });
     }
 
     fn ask_change(&mut self, change: Change) {
         let client_order_id = self.names.change(self.utc_ns);
-        let target = change.target;
+        let Change { target, total, .. } = change;
         self.changes.insert(client_order_id, change);
-        self.ask(match change.terms {
-            Some(terms) => ClientRequest::Amend { client_order_id, target, terms },
-            None => ClientRequest::Cancel { client_order_id, target },
+        self.ask(match total {
+            Quantity::ZERO => ClientRequest::Cancel { client_order_id, target },
+            _ => ClientRequest::Amend { client_order_id, target, terms: NewTerms::reduction(total) },
         });
     }
 
@@ -230,8 +227,7 @@ impl Desk {
         if symbol == [b' '; 8] {
             return Ok((InstrumentId(0), side));
         }
-        let (instrument, shard) = self.instrument(symbol)?;
-        if shard == self.shard { Ok((instrument, side)) } else { Err("other_shard") }
+        Ok((self.instrument(symbol)?, side))
     }
 
     fn on_entry_switch(&mut self, is_off: bool, mut fields: Fields<'_>) {
@@ -246,8 +242,8 @@ impl Desk {
         self.asks.push(ClientFrame::Request(request));
     }
 
-    /// A message of the stream; `is_live` unless the stream is being told again.
-    pub(crate) fn on_stream(&mut self, reply: &Reply, is_live: bool) {
+    /// A message of the stream.
+    pub(crate) fn on_stream(&mut self, reply: &Reply) {
         let answer = match reply {
             Reply::Answer(answer) => answer,
             Reply::Trade(trade) if trade.remaining.0 == 0 => return self.known.on_ended(trade.order),
@@ -260,7 +256,7 @@ impl Desk {
             return self.try_again(change, Reason::DuplicateRequest);
         }
         self.told = self.told.max(self.names.user_ref_num(answer.client_order_id));
-        self.known.on_answer(&self.names, answer, is_live);
+        self.known.on_answer(&self.names, answer);
     }
 
     /// Whether the answer is of another change of that name, which was on its way already: a later login's, or another gateway's.

@@ -50,8 +50,6 @@ struct Session {
     shard: ShardId,
     /// The number of the next message; 0 until it is known.
     next: u64,
-    /// All that was there has been told.
-    is_live: bool,
     desk: Desk,
 }
 
@@ -134,7 +132,6 @@ impl OuchDoor {
         match frame {
             GatewayFrame::Resumed { shard, next, reason: Reason::None } if *shard == session.shard => {
                 session.next = (*next).max(1);
-                session.is_live = true;
                 self.accept(at, session)
             }
             GatewayFrame::Resumed { .. } | GatewayFrame::Reply(Reply::Rejected { .. }) => {
@@ -217,9 +214,9 @@ impl ProtocolDoor for OuchDoor {
             }
             (Stage::SigningOn(login, shard), GatewayFrame::SignedOn(_)) => {
                 let names = OuchNames::new(login.session, login.is_guarded);
-                let desk = Desk::new(names, shard, self.config.orders_max);
+                let desk = Desk::new(names, shard, &self.config);
                 sink(DoorAction::Ask(ClientFrame::ListRequest(LIST)));
-                Stage::Listing(Box::new(Session { login, shard, next: login.next, is_live: false, desk }))
+                Stage::Listing(Box::new(Session { login, shard, next: login.next, desk }))
             }
             (Stage::SigningOn(..), GatewayFrame::Reply(Reply::Rejected { .. })) => {
                 return self.reject(at, soup::NOT_AUTHORIZED, sink);
@@ -268,8 +265,7 @@ impl Session {
             }
             GatewayFrame::Reply(reply) => self.on_reply(reply, out),
             GatewayFrame::Resumed { shard, next, reason } if *shard == self.shard => {
-                self.is_live = *reason == Reason::None;
-                if self.is_live { Ok(()) } else { Err(format!("{reason} {next}")) }
+                if *reason == Reason::None { Ok(()) } else { Err(format!("{reason} {next}")) }
             }
             _ => Ok(()),
         }
@@ -284,7 +280,7 @@ impl Session {
             self.desk.on_elsewhere(reply);
             return Ok(());
         }
-        self.desk.on_stream(reply, self.is_live);
+        self.desk.on_stream(reply);
         if number < self.next {
             return Ok(());
         }

@@ -36,9 +36,30 @@ impl Instruments {
     }
 }
 
+/// An instrument that nobody lists, with which requests of a client reach that shard: gateways take an id that they do not know to the shard at
+/// the place that its remainder says. What names no instrument of a shard is refused in its record so, as a message that every client library
+/// hands on; a refusal beside the stream is dropped by some.
+pub(crate) fn unlisted(shard: ShardId, shards: &[ShardId]) -> InstrumentId {
+    let count = u32::try_from(shards.len()).unwrap_or(u32::MAX).max(1);
+    let place = shards.iter().filter(|other| **other < shard).count();
+    let place = u32::try_from(place).expect("one of the shards");
+    let rounded = u32::MAX - u32::MAX % count;
+    InstrumentId(rounded.checked_add(place).unwrap_or_else(|| rounded - count + place))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_lists_reaches_the_shard_of_its_place() {
+        let shards = [7, 0, 3].map(ShardId);
+        for (shard, place) in [(0, 0), (3, 1), (7, 2)] {
+            let InstrumentId(id) = unlisted(ShardId(shard), &shards);
+            assert_eq!((id % 3, id > u32::MAX - 3), (place, true), "{id}");
+        }
+        assert_eq!(unlisted(ShardId(0), &[ShardId(0)]), InstrumentId(u32::MAX));
+    }
 
     #[test]
     fn instrument_found_by_shard_symbol_or_own_number() {

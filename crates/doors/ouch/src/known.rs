@@ -1,24 +1,16 @@
-//! What a door knows of the orders that its connection has asked for and that live: for requests that leave out what the exchange needs.
-//!
-//! X and M change a quantity alone, and the exchange wants the price with it. What the connection asked for is not enough: an O or U may be
-//! refused, or be one that was sent again, of an order that has another price by now. So a price is sure from the answer on, until
-//! another session changes it, and while nothing that may change it is unanswered. An order that has ended is forgotten, so the map stays
-//! small and near. Nothing of this goes into a message.
+//! What a door knows of the orders that its connection has asked for and that live: under which numbers they go, and which of its requests are
+//! not answered. An order that has ended is forgotten, so the maps stay small and near. Nothing of this goes into a message.
 
 use std::collections::BTreeMap;
 
-use pares_types::{Answer, OrderId, Price, Status};
+use pares_types::{Answer, OrderId, Status};
 
 use crate::names::OuchNames;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Order {
-    /// Its price, if that is sure.
-    price: Option<Price>,
-    /// The price that its O asks for, as long as that is not answered.
-    asked: Option<Price>,
-    /// Requests of this connection that are not answered and may change it.
-    open: u32,
+    /// Its O was asked for, and is not answered.
+    is_open: bool,
     id: Option<OrderId>,
 }
 
@@ -27,8 +19,7 @@ struct Order {
 struct Replacement {
     /// The UserRefNum of the order's O.
     entry: u32,
-    /// The price that it asks for, as long as it is not answered.
-    asked: Option<Price>,
+    is_open: bool,
 }
 
 /// The latest orders and replacements of a connection, by their UserRefNums.
@@ -46,27 +37,20 @@ impl Known {
     }
 
     /// An O was asked for.
-    pub(crate) fn enter(&mut self, number: u32, price: Price) {
+    pub(crate) fn enter(&mut self, number: u32) {
         self.replacements.remove(&number);
-        let order = self.orders.entry(number).or_default();
-        order.open += u32::from(order.asked.replace(price).is_none());
-        self.keep_bounds();
-    }
-
-    /// A U was asked for: the order bears another UserRefNum as well, unless it is refused.
-    pub(crate) fn replace(&mut self, original: u32, number: u32, price: Price) {
-        let entry = self.entry(original);
-        self.orders.entry(entry).or_default().open += 1;
-        self.replacements.insert(number, Replacement { entry, asked: Some(price) });
-        self.keep_bounds();
-    }
-
-    fn keep_bounds(&mut self) {
-        while self.orders.len() > self.max {
+        self.orders.entry(number).or_default().is_open = true;
+        if self.orders.len() > self.max {
             let oldest = self.orders.first_key_value().map(|(number, _)| *number);
             oldest.into_iter().for_each(|number| self.forget(number));
         }
-        while self.replacements.len() > self.max {
+    }
+
+    /// A U was asked for: the order bears another UserRefNum as well, unless it is refused.
+    pub(crate) fn replace(&mut self, original: u32, number: u32) {
+        let entry = self.entry(original);
+        self.replacements.insert(number, Replacement { entry, is_open: true });
+        if self.replacements.len() > self.max {
             self.replacements.pop_first();
         }
     }
@@ -88,49 +72,31 @@ impl Known {
         self.orders.get(&entry)?.id
     }
 
-    pub(crate) fn price(&self, entry: u32) -> Option<Price> {
-        self.orders.get(&entry).filter(|order| order.open == 0)?.price
+    /// It is answered. Says whether this connection waited for that.
+    fn close(&mut self, number: u32) -> bool {
+        match self.replacements.get_mut(&number) {
+            Some(replacement) => std::mem::take(&mut replacement.is_open),
+            None => self.orders.get_mut(&number).is_some_and(|order| std::mem::take(&mut order.is_open)),
+        }
     }
 
     /// It was answered before this connection asked, if it is of this connection. Says whether it is.
     pub(crate) fn on_repeat(&mut self, number: u32) -> bool {
-        let was_open = self.take_asked(number).is_some();
-        if was_open {
-            self.close(number, None);
+        let was_open = self.close(number);
+        if self.orders.get(&number).is_some_and(|order| !order.is_open && order.id.is_none()) {
+            self.orders.remove(&number);
         }
         was_open
     }
 
     /// It was refused, and nothing has changed.
     pub(crate) fn on_refused(&mut self, number: u32) {
-        if self.take_asked(number).is_some() {
-            let before = self.orders.get(&self.entry(number)).and_then(|order| order.price);
-            self.close(number, before);
-        }
+        self.on_repeat(number);
         self.replacements.remove(&number);
     }
 
-    /// The price that was asked for, if that is not answered; from now on it is.
-    fn take_asked(&mut self, number: u32) -> Option<Price> {
-        match self.replacements.get_mut(&number) {
-            Some(replacement) => replacement.asked.take(),
-            None => self.orders.get_mut(&number)?.asked.take(),
-        }
-    }
-
-    /// A request of this connection is answered, and the order's price is that. An order of which nothing is known is forgotten.
-    fn close(&mut self, number: u32, price: Option<Price>) {
-        let entry = self.entry(number);
-        let Some(order) = self.orders.get_mut(&entry) else { return };
-        order.open = order.open.saturating_sub(1);
-        order.price = price;
-        if order.open == 0 && order.price.is_none() && order.id.is_none() {
-            self.orders.remove(&entry);
-        }
-    }
-
-    /// An answer of the stream; `is_live` unless it is sent again.
-    pub(crate) fn on_answer(&mut self, names: &OuchNames, answer: &Answer, is_live: bool) {
+    /// An answer of the stream.
+    pub(crate) fn on_answer(&mut self, names: &OuchNames, answer: &Answer) {
         let number = names.user_ref_num(answer.client_order_id);
         match answer.status {
             Status::Refused => return self.on_refused(number),
@@ -143,18 +109,12 @@ impl Known {
             order.id = Some(answer.order);
             self.by_id.insert(answer.order, number);
         }
-        if let Some(asked) = self.take_asked(number) {
-            self.close(number, Some(asked).filter(|_| is_live));
-        } else if !names.is_change(answer.client_order_id) {
-            // Another session has changed it, perhaps its price.
-            let changed = self.by_id.get(&answer.order).and_then(|entry| self.orders.get_mut(entry));
-            changed.into_iter().for_each(|order| order.price = None);
-        }
+        self.close(number);
     }
 
     /// A request has ended an order, perhaps at its entry.
     fn on_end(&mut self, number: u32, order: OrderId) {
-        self.take_asked(number);
+        self.close(number);
         self.on_ended(order);
         let entry = self.entry(number);
         if self.orders.get(&entry).is_some_and(|order| order.id.is_none()) {
@@ -183,17 +143,16 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_is_forgotten_and_has_no_price() {
+    fn what_has_ended_is_forgotten() {
         let (names, mut known) = (OuchNames::new(1, false), Known::new(16));
         for number in 1..9 {
-            known.enter(number, Price(10));
+            known.enter(number);
             let status = if number % 2 == 0 { Status::Filled } else { Status::Resting };
-            known.on_answer(&names, &answer(&names, number, status), true);
+            known.on_answer(&names, &answer(&names, number, status));
         }
         assert_eq!(known.orders.keys().copied().collect::<Vec<_>>(), [1, 3, 5, 7]);
-        assert_eq!((known.price(1), known.price(2)), (Some(Price(10)), None));
         for number in [1, 3, 5, 7] {
-            known.replace(number, number + 10, Price(11));
+            known.replace(number, number + 10);
             known.on_ended(answer(&names, number, Status::Resting).order);
             known.on_refused(number + 10);
         }

@@ -283,5 +283,6 @@ fn terms(mut fields: Fields<'_>, utc_ns: u64) -> Result<NewTerms, Refused> {
             b' ' => None,
             code => Some(lasting(code, &values, utc_ns)?),
         },
+        reduces: false,
     })
 }

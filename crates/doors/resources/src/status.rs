@@ -8,7 +8,7 @@ pub fn of(reason: Reason) -> u16 {
     use Reason as R;
     match reason {
         R::MalformedRequest => 400,
-        R::NotSignedOn | R::WrongKey | R::Revoked | R::TakenOver => 401,
+        R::NotSignedOn | R::WrongKey | R::WrongClock | R::Revoked | R::TakenOver => 401,
         R::NoRight | R::NotPermitted | R::OtherSeries | R::SecondOperator | R::Blocked => 403,
         R::UnknownInstrument | R::UnknownOrder | R::UnknownClientOrderId | R::UnknownShard => 404,
         R::DuplicateRequest | R::TooOld | R::TooManySeries | R::Overtaken => 409,

@@ -81,11 +81,7 @@ impl Rebuilt {
         let at = self.orders.iter().position(|order| order.id == amendment.target).unwrap();
         let order = &mut self.orders[at];
         let (old, total) = (*order, order.executed.plus(order.remaining));
-        order.kind = match order.kind {
-            OrderKind::Limit { .. } => OrderKind::Limit { price: amendment.price },
-            OrderKind::Market => OrderKind::Market,
-            OrderKind::Pegged { to, .. } => OrderKind::Pegged { to, limit: amendment.price },
-        };
+        order.kind = amendment.kind_of(order.kind);
         order.display = amendment.display.unwrap_or(order.display);
         order.trigger = amendment.trigger.or(order.trigger);
         let larger = amendment.quantity > total;

@@ -263,10 +263,11 @@ impl Requests<'_> {
                 let total = order.quantity;
                 self.entered.push(Entered { order: OrderId(request.id), member, instrument, price, total });
             }
-            Command::Amend(Amendment { target, price, quantity, .. }) => {
+            Command::Amend(Amendment { target, price, quantity, reduces, .. }) => {
                 let amended = self.entered.iter_mut().rev().find(|entered| entered.order == target);
                 if let Some(entered) = amended {
-                    (entered.price, entered.total) = (price, quantity);
+                    entered.price = if reduces { entered.price } else { price };
+                    entered.total = if reduces { entered.total.min(quantity) } else { quantity };
                 }
             }
             _ => {}
@@ -415,6 +416,7 @@ impl Requests<'_> {
             2 => amendment.quantity = Quantity(entered.total.0.saturating_add(scale.lot)),
             _ => amendment.quantity = self.quantity(scale),
         }
+        amendment.reduces = fields >> 3 == 8;
         if fields >> 3 & 3 == 3 {
             amendment.display = Some(self.lots(scale));
         }

@@ -3,9 +3,9 @@
 use crate::script::asker;
 use crate::telling::OrderNames;
 use pares_types::{
-    Amendment, Band, BusinessDay, BustedTrade, ClientOrderId, Command, Guarded, MemberId, NewOrder, OrderId,
-    OrderKind, Peg, Phase, Position, Price, Quantity, Rule, SelfTrade, Side, Symbol, TieBreak, TimeInForce,
-    Timestamp,
+    Amendment, Band, BusinessDay, BustedTrade, ClientOrderId, Command, Guarded, MemberId, NewOrder, NewTerms,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Rule, SelfTrade, Side, Symbol, TieBreak,
+    TimeInForce, Timestamp,
 };
 
 /// The command of a line, without who asks.
@@ -16,6 +16,9 @@ pub fn command(words: &[&str], names: &OrderNames) -> Command {
         ["amend", name, total, "@", price, ref wishes @ ..] => {
             let price = if price == "market" { Price(0) } else { money(price) };
             amend(Amendment::new(names.id(name), price, quantity(total)), wishes)
+        }
+        ["reduce", name, total] => {
+            Command::Amend(NewTerms::reduction(quantity(total)).of(names.id(name), ClientOrderId(0)))
         }
         ["cancel", name] => Command::Cancel { target: names.id(name) },
         ["mass", "cancel"] => Command::MassCancel { side: None },

@@ -22,7 +22,7 @@ counters! {
     ShardsNotRecorded "shards_not_recorded" "Shards whose requests are refused because recording has stalled."
     Epoch "epoch" "The epoch that the answered offset belongs to."
     UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
-    WrongKeys "wrong_keys" "Sign-ons refused because of a wrong proof."
+    WrongKeys "wrong_keys" "Sign-ons refused because of a wrong proof, or of a proven Logon's time."
     Resuming "resuming" "Replays of missed messages to sessions from the record, counted per shard."
     RecordsResumed "records_resumed" "Records read for replays to sessions."
     LookedUp "looked_up" "Name lookups on disk."

@@ -13,6 +13,7 @@ use pares_config::SystemConfig;
 use pares_gateway::SessionId;
 use pares_port::{DoorConfig, DoorFactory, DoorPort, MarketSubscription, ProtocolDoor, SessionMark, TapDoor};
 use pares_roles::NodeError;
+use pares_types::GatewayId;
 
 use crate::types::Incoming;
 
@@ -31,12 +32,13 @@ pub(crate) struct Doors {
 impl Doors {
     /// None if there is no port of another protocol.
     pub(crate) fn of(
-        config: &SystemConfig,
+        (gateway, config): (GatewayId, &SystemConfig),
         factory: Arc<dyn DoorFactory>,
         has_market: bool,
     ) -> Result<Option<Self>, NodeError> {
         let door = DoorConfig {
             comp_id: COMP_ID.into(),
+            gateway,
             // They come and go: each door asks for the list.
             instruments: Vec::new(),
             shards: config.shards()?.into_keys().collect(),

@@ -122,7 +122,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let lookout = repair_asked::done(&world, node);
         let syncer = SyncTask::start(&world, &writer, config)?;
         let tap = Tap::open(id, config, &world, (untold, Arc::clone(&doors)));
-        let connections = connections(config, &world, sockets, (doors, tap))?;
+        let connections = connections((id, config), &world, sockets, (doors, tap))?;
         let edge = GatewayIo::new(config, life, world, writer, connections, counters);
         Ok(Self {
             rules,
@@ -370,12 +370,12 @@ fn peers<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Vec<LogCu
 
 /// Nobody's yet.
 fn connections<W: World, S: Sockets>(
-    config: &SystemConfig,
+    (id, config): (GatewayId, &SystemConfig),
     world: &W,
     sockets: S,
     (factory, tap): (Arc<dyn DoorFactory>, Tap),
 ) -> Result<Connections<S>, NodeError> {
     let market = world.market();
-    let doors = Doors::of(config, factory, market.is_some())?;
+    let doors = Doors::of((id, config), factory, market.is_some())?;
     Ok(Connections::new(sockets, config.sessions_max, doors, tap, market))
 }

@@ -36,8 +36,8 @@ pub(crate) struct Marks {
     id: GatewayId,
     newest: BTreeMap<Who, SessionTenure>,
     claims: BTreeMap<SessionId, Claim>,
-    /// The time of each session's last Logon that proved it, nanoseconds since 1970.
-    logons: BTreeMap<Who, u64>,
+    /// When the proven Logon of a connection says it was sent, nanoseconds since 1970.
+    logons: BTreeMap<SessionId, u64>,
     /// Where this gateway's own lie in its log.
     places: BTreeMap<u64, Who>,
     place_of: BTreeMap<Who, u64>,
@@ -46,12 +46,16 @@ pub(crate) struct Marks {
 /// A session's highest reign: the last mark of each gateway that took it.
 struct SessionTenure {
     number: u32,
+    /// When the session's last proven Logon was sent, in this reign or before.
+    logon_ns: u64,
     marks: BTreeMap<GatewayId, SessionMark>,
 }
 
 struct Claim {
     who: Who,
     reign: u32,
+    /// When its Logon was sent, if that was proven; 0 if it was not.
+    logon_ns: u64,
     /// The newest marks then, by which its numbers go.
     seen: Option<Seen>,
 }
@@ -61,7 +65,8 @@ type Seen = (u32, usize, u64);
 
 impl SessionTenure {
     fn of(record: SessionMarkRecord) -> Self {
-        Self { number: record.reign, marks: [(record.gateway, record.mark)].into() }
+        let SessionMarkRecord { reign, gateway, logon_ns, mark } = record;
+        Self { number: reign, logon_ns, marks: [(gateway, mark)].into() }
     }
 
     /// Where the session continues: behind the numbers of all, and before what the peer of any may not have been told.
@@ -125,23 +130,26 @@ impl Marks {
     pub(crate) fn claim(&mut self, session: SessionId, who: Who) -> Option<SessionMark> {
         let newest = self.newest.get(&who);
         let reign = newest.map_or(0, |newest| newest.number).saturating_add(1);
-        self.claims.insert(session, Claim { who, reign, seen: newest.map(SessionTenure::seen) });
+        let logon_ns = self.logons.get(&session).copied().unwrap_or_default();
+        self.claims.insert(session, Claim { who, reign, logon_ns, seen: newest.map(SessionTenure::seen) });
         newest.map(SessionTenure::mark)
     }
 
-    /// Whether a Logon of that time is later than the last that was accepted; if so it is the last. Who has written one down cannot use
-    /// it again here.
-    pub(crate) fn is_new_logon(&mut self, who: Who, time_ns: u64) -> bool {
-        let is_new = self.logons.get(&who).is_none_or(|&last_ns| time_ns > last_ns);
-        if is_new {
-            self.logons.insert(who, time_ns);
-        }
-        is_new
+    /// A connection has proven a Logon that was sent then. Whether that is later than the last one that was accepted: who has written one
+    /// down cannot use it again. It is the last one once it is accepted, with its first mark.
+    pub(crate) fn note_logon(&mut self, session: SessionId, who: Who, sent_ns: u64) -> bool {
+        self.logons.insert(session, sent_ns);
+        sent_ns > self.last_logon_ns(who)
+    }
+
+    fn last_logon_ns(&self, who: Who) -> u64 {
+        self.newest.get(&who).map_or(0, |newest| newest.logon_ns)
     }
 
     /// A connection is gone.
     pub(crate) fn on_disconnect(&mut self, session: SessionId) {
         self.claims.remove(&session);
+        self.logons.remove(&session);
     }
 
     /// A mark in another gateway's log: who has that session here, has it no more.
@@ -178,12 +186,15 @@ impl Marks {
     }
 
     /// The mark as it is to be written, if the session is this connection's.
-    /// None if who had the session has gone on since it was claimed, to numbers that would be used twice.
+    /// None if who had the session has gone on since it was claimed, to numbers that would be used twice; or by the same Logon, which is used twice.
     fn record(&self, session: SessionId, mark: SessionMark) -> Option<SessionMarkRecord> {
         let claim = self.claims.get(&session)?;
-        let record = SessionMarkRecord { reign: claim.reign, gateway: self.id, mark };
+        let last_ns = self.last_logon_ns(claim.who);
+        let logon_ns = claim.logon_ns.max(last_ns);
+        let record = SessionMarkRecord { reign: claim.reign, gateway: self.id, logon_ns, mark };
         let newest = self.newest.get(&claim.who);
-        let is_as_seen = newest.map(SessionTenure::seen) == claim.seen;
+        let is_later = claim.logon_ns == 0 || claim.logon_ns > last_ns;
+        let is_as_seen = is_later && newest.map(SessionTenure::seen) == claim.seen;
         let is_own = newest.is_some_and(|newest| newest.number == claim.reign && newest.is_of_alone(self.id));
         let may = who(&record) == claim.who && (is_as_seen || is_own) && self.has_room(claim.who);
         may.then_some(record)
@@ -211,7 +222,8 @@ impl Marks {
         let newest = &self.newest[&who];
         assert!(newest.marks.contains_key(&self.id), "an own mark that has a place is among the newest");
         let mark = newest.marks[&self.id].clone();
-        let record = SessionMarkRecord { reign: newest.number, gateway: self.id, mark };
+        let (reign, logon_ns) = (newest.number, newest.logon_ns);
+        let record = SessionMarkRecord { reign, gateway: self.id, logon_ns, mark };
         let all = (self.places.len() * record.bytes().len()) as u64;
         if behind > 2 * all
             && let Some(offset) = edge.write_mark(&record)
@@ -222,8 +234,9 @@ impl Marks {
     }
 
     /// A mark that is among the newest. Where it lies, if it is this gateway's own; its own of a reign before is needed no more.
-    fn put(&mut self, record: SessionMarkRecord, own: Option<u64>) {
+    fn put(&mut self, mut record: SessionMarkRecord, own: Option<u64>) {
         let who = who(&record);
+        record.logon_ns = record.logon_ns.max(self.last_logon_ns(who));
         let is_new = self.newest.get(&who).is_none_or(|newest| newest.number < record.reign);
         let own = own.filter(|_| record.gateway == self.id);
         if (is_new || own.is_some())
@@ -239,7 +252,10 @@ impl Marks {
         }
         assert_eq!(self.places.len(), self.place_of.len(), "each of the own marks lies in one place");
         match self.newest.get_mut(&who) {
-            Some(newest) if !is_new => _ = newest.marks.insert(record.gateway, record.mark),
+            Some(newest) if !is_new => {
+                newest.logon_ns = record.logon_ns;
+                newest.marks.insert(record.gateway, record.mark);
+            }
             _ => _ = self.newest.insert(who, SessionTenure::of(record)),
         }
     }

@@ -4,8 +4,9 @@
 //!  stranger --SignOn--> challenged --Proof--> signed on           sign-on required
 //!  stranger --SignOn------------------------> signed on           sign-on open
 //! ```
-//! A client that comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of its time and number, and an accepted one
-//! is worth nothing afterwards. A client that comes by OUCH, whose passwords are short, sends a token, from which the key was made.
+//! A client that comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of all that the Logon says, this gateway's
+//! number and its time included, and once one is accepted no gateway takes one that is not later. A client that comes by OUCH, whose passwords are
+//! short, sends a token, from which the key was made: who has heard that has the key.
 //!
 //! Every other client is challenged, also who names a session that does not exist, and a wrong proof is answered like that. A challenge is made
 //! up for one connection and used once, so a proof that was written down fits no other sign-on.
@@ -20,7 +21,6 @@ use pares_wire::password_salt;
 
 use crate::GatewayNode;
 use crate::counters::Counter;
-use crate::marks::Marks;
 use crate::types::{Asked, Close};
 
 /// For sessions that are not there: the base point, whose secret nobody has.
@@ -50,8 +50,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         bytes[32..].copy_from_slice(&proof.second);
         let asked = self.edge.connections.take_asked(session);
         let checked = asked.ok_or(Reason::WrongKey).and_then(|asked| {
-            let proves = |key, _: &mut Marks| verifier(key).accepts(&asked.transcript.bytes(), &bytes);
-            self.check(now, asked, proves)
+            self.check(now, asked, |key| verifier(key).accepts(&asked.transcript.bytes(), &bytes))
         });
         self.admit_if(session, checked);
     }
@@ -68,14 +67,15 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         if !self.rules.is_sign_on_required() {
             return self.admit(session, &asked);
         }
-        let proves = |key, marks: &mut Marks| {
-            let is_right = |proof: &&LogonProof| proves(proof, key, asked.who());
-            proof.filter(is_right).is_some_and(|proof| match proof {
-                LogonProof::Signed { time_ns, .. } => marks.is_new_logon(asked.who(), *time_ns),
-                LogonProof::Token(_) => true,
-            })
-        };
-        let checked = self.check(now, asked, proves);
+        let is_proven = |key| proof.is_some_and(|proof| proves(proof, key, asked.who()));
+        let mut checked = self.check(now, asked, is_proven);
+        if let (Ok(_), Some(LogonProof::Signed { time_ns, .. })) = (&checked, proof)
+            && !self.marks.note_logon(session, asked.who(), *time_ns)
+        {
+            // It costs as much as a wrong one, and who has written it down can send it as often.
+            self.rules.on_wrong_key(asked.who(), now);
+            checked = Err(Reason::WrongClock);
+        }
         self.admit_if(session, checked);
     }
 
@@ -84,11 +84,11 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         &mut self,
         now: Timestamp,
         asked: Asked,
-        proves: impl FnOnce(Key, &mut Marks) -> bool,
+        proves: impl FnOnce(Key) -> bool,
     ) -> Result<Asked, Reason> {
         let key = self.rules.key_to_prove(asked.who(), now)?;
         // Looked at whether or not there is such a session: that takes time, and time tells.
-        if proves(key.unwrap_or(NOBODYS), &mut self.marks) && key.is_some() {
+        if proves(key.unwrap_or(NOBODYS)) && key.is_some() {
             return Ok(asked);
         }
         self.rules.on_wrong_key(asked.who(), now);

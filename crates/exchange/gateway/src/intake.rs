@@ -156,7 +156,7 @@ impl Gateway {
         if clock::is_reserved(member, asking.client_order_id) {
             return Err(Reason::MalformedRequest);
         }
-        let is_order = matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. });
+        let is_order = request.adds_risk();
         let pace = if is_order { self.sessions.check_pace(session, now) } else { Ok(()) };
         let known = self.names.find(member, asking.client_order_id);
         match (pace, known) {
@@ -279,8 +279,7 @@ impl Gateway {
         request: &ClientRequest,
         route: &Route,
     ) -> Result<(), Reason> {
-        use ClientRequest::{Cancel, Exchange, MassCancel};
-        let reduces_risk = matches!(request, Cancel { .. } | MassCancel { .. } | Exchange { .. });
+        let reduces_risk = !request.adds_risk();
         let weight = if reduces_risk { relief_of(member) } else { Weight::Order };
         self.sessions.check_room(session, self.config.session_in_flight_max, reduces_risk)?;
         let names_max = match weight {
@@ -360,7 +359,11 @@ impl Gateway {
 }
 
 pub(crate) fn is_order(command: Command) -> bool {
-    matches!(command, Command::Enter(_) | Command::Amend(_))
+    match command {
+        Command::Enter(_) => true,
+        Command::Amend(amendment) => !amendment.reduces,
+        _ => false,
+    }
 }
 
 /// The weight of what reduces risk: the exchange's own requests never lack room.

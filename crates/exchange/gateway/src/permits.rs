@@ -2,7 +2,8 @@
 //!
 //! Where sign-on is required, the register says it, which the gateway follows like everything else: from the committed stream. What a
 //! session may do is looked up when it signs on and when the register changes, so a request costs a comparison or two. It is
-//! refused before it is numbered: no venue sees it, and its name stays free. Cancels pass, whatever the limits are.
+//! refused before it is numbered: no venue sees it, and its name stays free. Cancels pass, whatever the limits are,
+//! and so do amends that only reduce.
 //!
 //! A session receives one member's streams: its own, or those that the register says; and one that receives another's may ask for nothing, cancels
 //! included. Whose they are is looked up when it signs on. If the register says another one, the session is disconnected: a connection serves one member.
@@ -130,8 +131,10 @@ impl Gateway {
     ) -> Result<(), Reason> {
         match request {
             ClientRequest::Enter { order, .. } => self.check_order(asker, order, route.instrument),
-            ClientRequest::Amend { terms, .. } => self.check_amend(asker, terms, route),
-            ClientRequest::Cancel { .. } | ClientRequest::MassCancel { .. } => Ok(()),
+            ClientRequest::Amend { terms, .. } if !terms.reduces => self.check_amend(asker, terms, route),
+            ClientRequest::Amend { .. } | ClientRequest::Cancel { .. } | ClientRequest::MassCancel { .. } => {
+                Ok(())
+            }
             ClientRequest::Exchange { command, client_order_id, .. } if asker.member == EXCHANGE => {
                 if client_order_id.series() != asker.number {
                     return Err(Reason::OtherSeries);

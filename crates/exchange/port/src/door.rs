@@ -6,7 +6,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use pares_types::{InstrumentId, MemberId, ShardId, Symbol};
+use pares_types::{GatewayId, InstrumentId, MemberId, ShardId, Symbol};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn};
 pub use pares_wire::record::SessionMark;
 
@@ -93,6 +93,8 @@ pub struct DoorTime {
 pub struct DoorConfig {
     /// The exchange's comp id: what members call with as TargetCompID.
     pub comp_id: String,
+    /// The gateway that they are of: what a proven Logon names as TargetSubID.
+    pub gateway: GatewayId,
     /// Instruments and their symbols. If there are none, each door asks for the list as its member logs on.
     pub instruments: Vec<(InstrumentId, Symbol)>,
     /// All shards.
@@ -108,11 +110,11 @@ pub struct DoorConfig {
 pub enum LogonProof {
     /// Of FIX, by the key.
     Signed {
-        /// What is proven: SendingTime, MsgSeqNum, SenderCompID and TargetCompID as they were sent, each ended by SOH.
+        /// What is proven: all fields of the Logon as they were sent, but those that depend on the proof. They name the gateway.
         message: Vec<u8>,
         /// That the sender knows the secret and meant this message: RawData (96), in hexadecimal digits.
         proof: [u8; PROOF_BYTES],
-        /// SendingTime, nanoseconds since 1970; within two minutes of the gateway's.
+        /// SendingTime, nanoseconds since 1970, above 0; within two minutes of the gateway's.
         time_ns: u64,
     },
     /// Of OUCH, whose passwords are short: the token itself, of which the key was made.
@@ -143,7 +145,7 @@ pub enum DoorAction<'a> {
     LogOn {
         /// Who.
         sign_on: SignOn,
-        /// What the Logon proves, if it tries to and its time is right.
+        /// What the Logon proves, if it tries to, for this gateway.
         proof: Option<&'a LogonProof>,
     },
     /// Its member is signed on, and this connection is the session's from now on: answer by [`ProtocolDoor::on_claimed`].

@@ -67,7 +67,7 @@ impl Rights {
     pub const NONE: Self = Self(0);
     /// Enter orders.
     pub const ENTER: Self = Self(1);
-    /// Amend orders.
+    /// Amend orders; to make one smaller needs no right.
     pub const AMEND: Self = Self(2);
     /// Enter market orders.
     pub const MARKET_ORDERS: Self = Self(4);

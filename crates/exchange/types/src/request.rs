@@ -198,6 +198,8 @@ pub struct Amendment {
     pub trigger: Option<Price>,
     /// How long it stays: day, good till cancelled or good till a date.
     pub time_in_force: Option<TimeInForce>,
+    /// Only fewer shares, whatever the order has when this is executed: it keeps its price and all other terms. Records of earlier builds say `false`.
+    pub reduces: bool,
 }
 
 impl Amendment {
@@ -213,6 +215,18 @@ impl Amendment {
             display: None,
             trigger: None,
             time_in_force: None,
+            reduces: false,
+        }
+    }
+
+    /// What becomes of an order's kind: its limit is the new one, if it has a limit.
+    #[must_use]
+    #[inline]
+    pub const fn kind_of(&self, before: OrderKind) -> OrderKind {
+        match before {
+            OrderKind::Limit { .. } if !self.reduces => OrderKind::Limit { price: self.price },
+            OrderKind::Pegged { to, .. } if !self.reduces => OrderKind::Pegged { to, limit: self.price },
+            _ => before,
         }
     }
 }

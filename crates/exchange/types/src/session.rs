@@ -72,24 +72,42 @@ pub struct NewTerms {
     pub trigger: Option<Price>,
     /// How long it stays: day, good till cancelled or good till a date.
     pub time_in_force: Option<TimeInForce>,
+    /// Only fewer shares: the order keeps its price and all other terms, and one that has no more shares is left as it is.
+    pub reduces: bool,
 }
 
 impl NewTerms {
     /// A new price and total quantity, all else as it is.
     #[must_use]
     pub const fn new(price: Price, quantity: Quantity) -> Self {
-        Self { price, quantity, display: None, trigger: None, time_in_force: None }
+        Self { price, quantity, display: None, trigger: None, time_in_force: None, reduces: false }
+    }
+
+    /// A smaller total, and nothing else.
+    #[must_use]
+    pub const fn reduction(quantity: Quantity) -> Self {
+        Self { reduces: true, ..Self::new(Price(0), quantity) }
     }
 
     /// These terms for the order `target`, and its owner's name for it.
     #[must_use]
     pub const fn of(self, target: OrderId, target_name: ClientOrderId) -> Amendment {
-        let Self { price, quantity, display, trigger, time_in_force } = self;
-        Amendment { target, target_name, price, quantity, display, trigger, time_in_force }
+        let Self { price, quantity, display, trigger, time_in_force, reduces } = self;
+        Amendment { target, target_name, price, quantity, display, trigger, time_in_force, reduces }
     }
 }
 
 impl ClientRequest {
+    /// Whether it may add to what a member risks. Cancels do not, nor amends that only reduce: no right, limit or rate holds them up.
+    #[must_use]
+    pub const fn adds_risk(&self) -> bool {
+        match self {
+            Self::Enter { .. } => true,
+            Self::Amend { terms, .. } => !terms.reduces,
+            Self::Cancel { .. } | Self::MassCancel { .. } | Self::Exchange { .. } => false,
+        }
+    }
+
     /// The request's own name.
     #[must_use]
     pub fn client_order_id(&self) -> ClientOrderId {
@@ -192,6 +210,28 @@ impl Answer {
     #[must_use]
     pub const fn is_part(&self) -> bool {
         self.instrument.0 == 0 && self.number != 0
+    }
+
+    /// Whether it can be the answer to such a request. A name is answered for life by what was first asked for under it, which need not be what
+    /// is asked for now: then nothing of this was done, and no client may be shown that something was.
+    #[must_use]
+    pub fn can_be_of(&self, request: &ClientRequest) -> bool {
+        // What is refused before its order is looked for concerns no order but itself.
+        let (is_own, is_refused) = (self.order.0 == self.request, self.status == Status::Refused);
+        let is_for_all = self.instrument.0 == 0;
+        let is_of_an_order = !is_for_all && !matches!(self.status, Status::MassCancelled | Status::Accepted);
+        match request {
+            ClientRequest::Enter { .. } => is_of_an_order && is_own,
+            ClientRequest::Amend { .. } => is_of_an_order && (is_refused || !is_own),
+            ClientRequest::Cancel { .. } => {
+                is_of_an_order && (is_refused || !is_own && self.status == Status::Cancelled)
+            }
+            ClientRequest::MassCancel { instrument, .. } => {
+                let is_mass = self.status == Status::MassCancelled || is_refused && is_own;
+                is_mass && is_for_all == (instrument.0 == 0)
+            }
+            ClientRequest::Exchange { .. } => true,
+        }
     }
 }
 
@@ -329,4 +369,54 @@ pub struct TradeBusted {
     pub quantity: Quantity,
     /// Its place in the member's stream of the shard, from 1.
     pub number: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GatewayId, NewOrder};
+
+    #[test]
+    fn an_answer_fits_requests_of_its_own_kind_only() {
+        let (client_order_id, target, instrument) = (ClientOrderId(5), ClientOrderId(1), InstrumentId(3));
+        let order = NewOrder::limit(Side::Buy, Price(1), Quantity(1));
+        let requests = [
+            ClientRequest::Enter { client_order_id, instrument, order },
+            ClientRequest::Amend { client_order_id, target, terms: NewTerms::new(Price(1), Quantity(1)) },
+            ClientRequest::Cancel { client_order_id, target },
+            ClientRequest::MassCancel { client_order_id, instrument, side: None },
+            ClientRequest::MassCancel { client_order_id, instrument: InstrumentId(0), side: None },
+        ];
+        let request = RequestId::new(GatewayId(1), 5);
+        let other = OrderId(RequestId::new(GatewayId(1), 1));
+        let cases = [
+            (OrderId(request), 3, Status::Resting, [true, false, false, false, false]),
+            (OrderId(request), 3, Status::Refused, [true, true, true, true, false]),
+            (OrderId(request), 3, Status::MassCancelled, [false, false, false, true, false]),
+            (OrderId(request), 0, Status::MassCancelled, [false, false, false, false, true]),
+            (OrderId(request), 0, Status::Accepted, [false; 5]),
+            (other, 3, Status::Resting, [false, true, false, false, false]),
+            (other, 3, Status::Cancelled, [false, true, true, false, false]),
+            (other, 3, Status::Refused, [false, true, true, false, false]),
+        ];
+        for (order, instrument, status, expected) in cases {
+            let answer = Answer {
+                client_order_id,
+                request,
+                order,
+                shard: ShardId(0),
+                position: Position(9),
+                instrument: InstrumentId(instrument),
+                status,
+                reason: Reason::None,
+                executed: Quantity::ZERO,
+                remaining: Quantity::ZERO,
+                events: 0,
+                repeat: true,
+                number: 0,
+            };
+            let found = requests.map(|request| answer.can_be_of(&request));
+            assert_eq!(found, expected, "{status:?} of {order} in {instrument}");
+        }
+    }
 }

@@ -75,6 +75,9 @@ pub(crate) const FLAG_TRIGGER: u8 = 1;
 /// Bit 1 of the flags of an amendment: the display counts. Without it the field is zero.
 pub(crate) const FLAG_DISPLAY: u8 = 2;
 
+/// Bit 2 of the flags of an amendment: it only reduces.
+pub(crate) const FLAG_REDUCES: u8 = 4;
+
 /// A flag that this build does not know would ask for something it does not do.
 pub(crate) fn known(flags: u8, all: u8) -> Result<(), WireError> {
     if flags & !all == 0 { Ok(()) } else { Err(WireError::InvalidField("flags")) }

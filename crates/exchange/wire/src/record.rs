@@ -1,7 +1,7 @@
 //! Records of the mapped logs.
 //!
 //! ```text
-//! gateway log    [Request]   [SessionMark | MarkedShard * shards]
+//! gateway log    [Request]   [MarkHead | MarkedShard * shards | MarkedLogon?]
 //! venue log      [ResultHead | Request | EventRecord * events]   [CheckpointChunk | bytes]
 //! recorder log   the venue's records as they came                [CheckpointStored]
 //!
@@ -19,7 +19,7 @@ mod result;
 pub use crate::code::{reason, status};
 pub use checkpoint::{CheckpointChunk, CheckpointStored};
 pub use event::EventRecord;
-pub use mark::{MarkHead, MarkedShard, SessionMark, SessionMarkRecord};
+pub use mark::{MarkHead, MarkedLogon, MarkedShard, SessionMark, SessionMarkRecord};
 pub use request::{
     BustRecord, OperandsRecord, REQUEST_BYTES_MAX, RequestRecord, TermsRecord, request_bytes, write_request,
 };

@@ -47,7 +47,7 @@ fn fields_outside_their_range_are_named() {
         (refused(EnterOrderExtended { flags: 2, ..extended() }), "flags"),
         (refused(EnterOrderExtended { reserved: [1; 7], ..extended() }), "reserved"),
         (refused(AmendOrderExtended { display: 1.into(), ..amend }), "display"),
-        (refused(AmendOrderExtended { flags: 4, ..amend }), "flags"),
+        (refused(AmendOrderExtended { flags: 8, ..amend }), "flags"),
         (refused(MassCancel { reserved: [0, 1, 0], ..MassCancel::default() }), "reserved"),
         (refused(TellTime { reserved: 1.into(), ..TellTime::default() }), "reserved"),
         (refused(SignOn { flags: 4.into(), ..SignOn::default() }), "flags"),

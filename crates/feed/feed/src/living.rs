@@ -162,11 +162,7 @@ impl Living {
     pub(crate) fn amend(&mut self, amendment: &Amendment, rules: &Instrument) -> Option<Amended> {
         let order = self.find(amendment.target)?;
         let (old, total) = (*order, Quantity(order.executed.0.saturating_add(order.remaining.0)));
-        order.kind = match order.kind {
-            OrderKind::Limit { .. } => OrderKind::Limit { price: amendment.price },
-            OrderKind::Market => OrderKind::Market,
-            OrderKind::Pegged { to, .. } => OrderKind::Pegged { to, limit: amendment.price },
-        };
+        order.kind = amendment.kind_of(order.kind);
         order.display = amendment.display.unwrap_or(order.display);
         order.trigger = amendment.trigger.or(order.trigger);
         let less = !order.display.is_zero() && (old.display.is_zero() || order.display < old.display);

@@ -12,6 +12,7 @@ mod engine;
 mod messages;
 mod numbers;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pares_client::{Credential, Secret};
@@ -39,12 +40,12 @@ impl Default for FixPlan {
     }
 }
 
-/// The first Logon of a member's session 1 by a client that has that secret.
+/// The first Logon of a member's session 1 at the first gateway, by a client that has that secret.
 #[must_use]
 pub fn fix_logon(member: MemberId, secret: &Secret) -> Vec<u8> {
     let mut bytes = Vec::new();
     let ends = Ends { sender: format!("M{member}-1"), target: FixPlan::default().target };
-    ends.log_on(&mut bytes, (1, now_ns()), Some(secret));
+    ends.log_on(&mut bytes, (1, now_ns()), Some((secret, 0)));
     bytes
 }
 
@@ -54,6 +55,8 @@ pub(crate) struct FixCaller {
     member: MemberId,
     ends: Ends,
     credential: Option<Credential>,
+    /// The gateways' ports, in the order of their numbers.
+    addresses: Vec<SocketAddr>,
     told: Option<Arc<FrontTold>>,
 }
 
@@ -64,6 +67,12 @@ impl FixCaller {
         let credential = plan.credentials.get(place).cloned();
         let session = credential.as_ref().map_or(1, |credential| credential.session);
         let ends = Ends { sender: format!("M{member}-{session}"), target: fix.target.clone() };
-        Self { member, ends, credential, told: fix.told.clone() }
+        Self { member, ends, credential, addresses: plan.addresses.clone(), told: fix.told.clone() }
+    }
+
+    /// What proves who calls the gateway at that address, and its number.
+    fn proof(&self, address: SocketAddr) -> Option<(&Secret, usize)> {
+        let gateway = self.addresses.iter().position(|one| *one == address)?;
+        Some((&self.credential.as_ref()?.secret, gateway))
     }
 }

@@ -237,6 +237,7 @@ impl Client {
             0 => NewTerms { display: Some(Quantity(self.random.below(6))), ..plain },
             1 => NewTerms { trigger: Some(self.price()), ..plain },
             2 => NewTerms { time_in_force: Some(self.stay(now_ns)), ..plain },
+            3 => NewTerms::reduction(plain.quantity),
             _ => plain,
         }
     }

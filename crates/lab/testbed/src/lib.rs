@@ -5,6 +5,7 @@
 //! | [`postgres`] | a PostgreSQL server |
 //! | [`own_network`] | a network in which multicast reaches nobody else |
 //! | [`publisher`] | a publisher of market data |
+//! | [`registries`] | programs of others, from PyPI and npm |
 //! | [`documented`] | whether documents are true about the command line |
 //! | [`help_texts`] | whether what a program says of its options is true |
 
@@ -15,3 +16,4 @@ pub mod help_texts;
 pub mod own_network;
 pub mod postgres;
 pub mod publisher;
+pub mod registries;

@@ -6,12 +6,20 @@ mod common;
 mod copy;
 #[path = "sql/deltas.rs"]
 mod deltas;
+#[path = "sql/drivers.rs"]
+mod drivers;
 #[path = "sql/levels.rs"]
 mod levels;
+#[path = "sql/messages.rs"]
+mod messages;
+#[path = "sql/notes.rs"]
+mod notes;
 #[path = "sql/outcomes.rs"]
 mod outcomes;
 #[path = "sql/own.rs"]
 mod own;
+#[path = "sql/raw.rs"]
+mod raw;
 #[path = "sql/same.rs"]
 mod same;
 #[path = "sql/stalls.rs"]
@@ -20,6 +28,8 @@ mod stalls;
 mod tls;
 #[path = "sql/tools.rs"]
 mod tools;
+#[path = "sql/types.rs"]
+mod types;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -40,8 +40,12 @@ const HELD: &str = "
     UNION ALL SELECT c.oid::regclass, 'c', 'p', '', NULL, true FROM counts w JOIN pg_class c ON c.oid = w.oid
     WHERE w.is_written AND c.relnamespace = 'pg_catalog'::regnamespace AND c.relkind = 'r'";
 
-/// Names of tables, types and the like stand in rows (`regclass`) as the writer reads them. Behind [`CHECK`], whose triggers have the session's.
-const PATH: &str = "SELECT pg_catalog.set_config('search_path', $pares$PARES$pares$, true)";
+/// Names of tables, types and the like stand in rows (`regclass`) as the writer reads them, a temporary table stands before none of the catalogue's, and what bounds the client's statements ends none of the session's.
+/// Behind [`CHECK`], whose triggers have the client's settings. (Only later servers know the last one.)
+const OWN_SETTINGS: &str = "
+    SELECT pg_catalog.set_config('search_path', $pares$PARES, pg_temp$pares$, true), pg_catalog.set_config('statement_timeout', '0', true),
+        pg_catalog.set_config('lock_timeout', '0', true), pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true),
+        (SELECT pg_catalog.set_config('transaction_timeout', '0', true) WHERE pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL)";
 
 /// Tables that the transaction has read, as the server notes it where it is to keep transactions serializable itself (its manual, section 13.2.3): by rows,
 /// by pages, by parts of indexes, which also stand for rows that were looked for and not found.
@@ -53,8 +57,8 @@ const READ: &str = "
 
 /// What certification has to know first.
 const STATE: &str = "
-    SELECT version, pg_catalog.pg_current_xact_id_if_assigned(), current_setting('transaction_isolation'),
-        current_setting('session_replication_role'), current_setting('pares.commit_timeout_ms', true)
+    SELECT version, pg_catalog.pg_current_xact_id_if_assigned(), pg_catalog.current_setting('transaction_isolation'),
+        pg_catalog.current_setting('session_replication_role'), pg_catalog.current_setting('pares.commit_timeout_ms', true)
         FROM PARES.pares_applied";
 
 fn refused(code: &str, why: impl AsRef<str>) -> Trouble {
@@ -99,7 +103,7 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     let patience = patience_of(column(state, 4));
     link.ask(FORM, &[])?;
     link.ask(CHECK, &[])?;
-    link.ask(&front.own(PATH), &[])?;
+    link.ask(&front.own(OWN_SETTINGS), &[])?;
     let counted = link.counted.clone();
     let locked = locked(&link.ask(&front.own(HELD), &[&counted])?)?;
     // Before this asks for rows itself.
@@ -140,7 +144,7 @@ fn must_be_fit(state: &[Option<String>], reads_only: bool) -> Result<(), Trouble
             "only a transaction at REPEATABLE READ or SERIALIZABLE can be certified, but this one changed its level after it began: set the level in BEGIN",
         )),
         (_, role) => Err(unfit(format!(
-            "session_replication_role is {role}, so nothing was captured: set it back to origin, and run the transaction again"
+            "session_replication_role is {role}, which leaves foreign keys and triggers out: set it back to origin, and run the transaction again"
         ))),
     }
 }
@@ -154,8 +158,13 @@ fn read(front: &Front, link: &mut Link, level: Isolation) -> Result<Vec<Key>, Tr
     Ok(tables.iter().map(|row| table_item(column(row, 0))).collect())
 }
 
+/// Tables that were written to since the beginning, with the keys of their rows.
+fn noted(front: &Front, link: &mut Link) -> Result<Rows, Trouble> {
+    link.ask(&front.own(CAPTURED), &[&TRANSACTION_BYTES_MAX.to_string()])
+}
+
 fn written(front: &Front, link: &mut Link) -> Result<Writes, Trouble> {
-    let noted = link.ask(CAPTURED, &[&TRANSACTION_BYTES_MAX.to_string()])?;
+    let noted = noted(front, link)?;
     let tables = noted.iter().map(|row| match &row[1] {
         Some(keys) => Ok((table(front, column(row, 0))?, keys.as_str())),
         None => Err(too_large(column(row, 0))),
@@ -173,7 +182,7 @@ fn table(front: &Front, name: &str) -> Result<Arc<Captured>, Trouble> {
     front.schema.table(name).map_err(|error| match error {
         // It was there when the transaction wrote to it.
         StoreError::Table { .. } => {
-            refused("40001", format!("the schema has changed ({error}): run the transaction again"))
+            refused("40001", format!("the schema changes ({error}): run the transaction again"))
         }
         other => refused("58030", other.to_string()),
     })
@@ -189,13 +198,13 @@ fn images(front: &Front, link: &mut Link, tables: &Touched<'_>) -> Result<Writes
     }
     rehearse(front, link, &writes)?;
     link.ask(BACK, &[])?;
-    let form = link.ask(FORM, &[])?;
-    if form.first().and_then(|row| row.last()?.as_deref()).is_some_and(|captured| !captured.is_empty()) {
+    link.ask(FORM, &[])?;
+    if !noted(front, link)?.is_empty() {
         return Err(unfit(
             "the transaction cannot be rolled back to its beginning, because it changed the savepoint pares, which is reserved for the site",
         ));
     }
-    link.ask(&front.own(PATH), &[])?;
+    link.ask(&front.own(OWN_SETTINGS), &[])?;
     for (captured, keys) in tables.iter().filter(|(captured, _)| captured.needs_before()) {
         each_image(link, captured, keys, &mut writes, Writes::before)?;
     }

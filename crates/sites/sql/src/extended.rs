@@ -14,13 +14,9 @@ use crate::wire::Message;
 
 impl Session {
     pub(crate) fn extended(&mut self, link: &mut Link, message: &Message) -> io::Result<()> {
-        match message.tag {
+        let done = match message.tag {
             b'S' => return self.sync(link),
             b'H' => return self.flush(),
-            _ if self.prepared.skips => return Ok(()),
-            _ => {}
-        }
-        let done = match message.tag {
             b'P' => self.parse(link, message)?,
             b'B' => self.bind(link, message)?,
             b'E' => self.execute(link, message)?,
@@ -92,7 +88,7 @@ impl Session {
             None => {
                 let done = self.forward(link, message, true)?;
                 if done {
-                    self.after(link, &known.kind, true)?;
+                    self.after(link, &known.kind, text, true)?;
                 }
                 Ok(done)
             }
@@ -118,16 +114,19 @@ impl Session {
             return self.own_step(link, &Kind::Session, "").map(|_| false);
         }
         link.pass(message, true)?;
+        let mut copies = false;
         loop {
+            if copies {
+                copies = self.rows(link, true)?;
+            }
             let answer = link.receive()?;
             match answer.tag {
                 b'E' => {
-                    link.refused();
                     let answer = self.meant(answer);
                     self.write(&answer)?;
-                    return self.after(link, &Kind::Session, false);
+                    return self.after(link, &Kind::Session, "", false);
                 }
-                b'G' => self.copy_in(link, &answer, true)?,
+                b'G' => copies = self.copies(&answer)?,
                 b'C' => {
                     self.complete(answer)?;
                     return Ok(true);

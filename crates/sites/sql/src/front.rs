@@ -285,7 +285,8 @@ fn accept(front: &Arc<Front>, listener: &TcpListener) {
         }
         match (has_room, client.try_clone()) {
             (_, Err(_)) => {} // too many files are open: dropping closes it
-            (false, _) => session::turn_away(client, Instant::now() + STAGE_PATIENCE),
+            // It may be gone already.
+            (false, _) => drop(session::turn_away(client, Instant::now() + STAGE_PATIENCE)),
             (true, Ok(handle)) => serve(front, client, handle),
         }
     }
@@ -308,9 +309,9 @@ fn serve(front: &Arc<Front>, client: TcpStream, handle: TcpStream) {
     let of_session = Arc::clone(front);
     let session = std::thread::Builder::new().name("sql session".into()).spawn(move || {
         let begun = client.set_nodelay(true);
-        let client = Client::over(client, Instant::now() + STAGE_PATIENCE);
+        let client = begun.and_then(|()| Client::over(client, Instant::now() + STAGE_PATIENCE));
         // Whatever ends it, nobody is left to be told.
-        let _ = begun.and_then(|()| session::run(&of_session, number, client));
+        let _ = client.and_then(|client| session::run(&of_session, number, client));
         of_session.crowd().leave(number);
     });
     if session.is_err() {

@@ -18,10 +18,11 @@
 //! | `crowd` | who is connected, and who makes room |
 //! | `startup` | how a connection begins |
 //! | `client` | a client's connection, plain or TLS |
-//! | `session` | a client's session: statements, transactions, the simple protocol |
+//! | `session` | a client's session: statements, transactions, the simple protocol; what its client is answered |
 //! | `extended` | prepared statements and portals |
 //! | `transaction` | where transactions begin and end |
 //! | `commit` | what a transaction wrote |
+//! | `settings` | what a transaction set |
 //! | `current` | the transaction that a session has open, and cancellations of it |
 //! | `link` | the connection to the server |
 //! | `statement` | what statements are |
@@ -35,6 +36,7 @@ mod extended;
 mod front;
 mod link;
 mod session;
+mod settings;
 mod startup;
 mod statement;
 mod transaction;

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pares_store::postgres::{FIRST, Preemptible, Way};
 use pares_wice::Isolation;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 
 use crate::current::Current;
 use crate::statement::{Mode, isolation_named};
@@ -24,9 +26,9 @@ const ROLLBACKS: usize = 3;
 /// How often a relation was written to, by relations, as far as the server has not yet told its statistics: that it does some time behind a transaction, so what one that was taken back
 /// has done is still counted in the next ones.
 const COUNTS: &str = "
-    SELECT coalesce(jsonb_object_agg(oid, count), '{}')::text FROM (
-        SELECT oid, pg_stat_get_xact_tuples_inserted(oid) + pg_stat_get_xact_tuples_updated(oid) + pg_stat_get_xact_tuples_deleted(oid) AS count
-        FROM pg_class WHERE relkind IN ('r', 'p', 'S', 'm', 'f', 'v')) counts WHERE count > 0";
+    SELECT coalesce(pg_catalog.jsonb_object_agg(oid, count), '{}')::text FROM (
+        SELECT oid, pg_catalog.pg_stat_get_xact_tuples_inserted(oid) + pg_catalog.pg_stat_get_xact_tuples_updated(oid) + pg_catalog.pg_stat_get_xact_tuples_deleted(oid) AS count
+        FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p', 'S', 'm', 'f', 'v')) counts WHERE count > 0";
 /// As [`COUNTS`] says it.
 const NOTHING_COUNTED: &str = "{}";
 
@@ -65,8 +67,8 @@ pub(crate) struct Link {
     pub(crate) counts: bool,
     /// Those at the beginning of the transaction.
     pub(crate) counted: String,
-    /// The server ignores everything up to a Sync.
-    skips: bool,
+    /// The client's messages of the extended protocol have begun something, or the server ignores everything, up to a Sync.
+    unsynced: bool,
     /// What the server said beside, for the client.
     pub(crate) aside: Vec<Message>,
 }
@@ -86,7 +88,7 @@ impl Link {
             reads_only,
             counts: false,
             counted: NOTHING_COUNTED.into(),
-            skips: false,
+            unsynced: false,
             aside: Vec::new(),
         })
     }
@@ -103,35 +105,54 @@ impl Link {
     pub(crate) fn pass(&mut self, message: &Message, extended: bool) -> io::Result<()> {
         send(&mut self.writer, message.tag, &message.body)?;
         if extended {
+            self.unsynced = true;
             send(&mut self.writer, b'H', &[])?;
         }
         self.writer.flush()
     }
 
-    /// Sends a message of the client's that nobody answers.
+    /// Sends a message of the client's that nobody answers; see [`Link::flush`].
     pub(crate) fn pass_on(&mut self, message: &Message) -> io::Result<()> {
         send(&mut self.writer, message.tag, &message.body)
     }
 
-    /// The server has refused a message of the extended protocol.
-    pub(crate) fn refused(&mut self) {
-        self.skips = true;
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+
+    /// Another end of the connection, to wait at.
+    pub(crate) fn socket(&self) -> io::Result<TcpStream> {
+        self.reader.get_ref().try_clone()
+    }
+
+    /// Whether there is something that was received with an earlier message.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.reader.buffer().is_empty()
+    }
+
+    /// Whether the server has said something, or ended.
+    pub(crate) fn has_said(&self) -> io::Result<bool> {
+        let mut end = [PollFd::new(self.reader.get_ref(), PollFlags::IN)];
+        Ok(self.has_more() || retry_on_intr(|| poll(&mut end, Some(&Timespec::default())))? > 0)
     }
 
     /// Ends what was sent by the extended protocol.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         send(&mut self.writer, b'S', &[])?;
         self.writer.flush()?;
+        self.synced()
+    }
+
+    fn synced(&mut self) -> io::Result<()> {
+        self.unsynced = false;
         loop {
             let message = self.receive()?;
             match message.tag {
-                b'Z' => break,
+                b'Z' => return Ok(()),
                 b'S' | b'N' | b'A' | b'E' => self.aside.push(message),
                 _ => {}
             }
         }
-        self.skips = false;
-        Ok(())
     }
 
     /// Runs a statement on the session's own account.
@@ -148,9 +169,6 @@ impl Link {
         values: &[&str],
         row: &mut dyn FnMut(Vec<Option<String>>),
     ) -> Result<(), Trouble> {
-        if self.skips {
-            self.sync()?;
-        }
         self.say(&[
             (b'C', own(b'P')),
             (b'C', own(b'S')),
@@ -164,11 +182,17 @@ impl Link {
         self.rows(row)
     }
 
+    /// Sends the session's own messages. What the client's have begun ends before: the server gives its next transaction no other level (25001), and ignores
+    /// all behind one that it has refused.
     fn say(&mut self, messages: &[(u8, Vec<u8>)]) -> io::Result<()> {
+        if self.unsynced {
+            send(&mut self.writer, b'S', &[])?;
+        }
         for (tag, body) in messages {
             send(&mut self.writer, *tag, body)?;
         }
-        self.writer.flush()
+        self.writer.flush()?;
+        if self.unsynced { self.synced() } else { Ok(()) }
     }
 
     /// Whether the server takes a text for one statement as its session does. A text with no semicolon in it is one; else the server is asked, which
@@ -193,8 +217,8 @@ impl Link {
             match message.tag {
                 b'Z' => break,
                 b'D' => row(message.columns()?),
-                b'E' => refused = Some(message),
-                b'S' | b'N' | b'A' => self.aside.push(message),
+                b'E' if !message.is_last() => refused = Some(message),
+                b'E' | b'S' | b'N' | b'A' => self.aside.push(message),
                 _ => {}
             }
         }

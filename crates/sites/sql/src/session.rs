@@ -9,22 +9,25 @@
 //!    +------> Implicit
 //! ```
 
+mod answers;
+
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pares_store::postgres::{SqlStatement as Statement, split};
 
 use crate::client::Client;
 use crate::front::{Front, LOST};
-use crate::link::{CANCELLED, Link, Shared, Trouble};
+use crate::link::{Link, Shared, Trouble};
+use crate::settings::Settings;
 use crate::startup::{self, Begun};
 use crate::statement::{Kind, Mode, Prepared, SCHEMA_ALONE, about, kind};
 use crate::wire::{Message, text};
 
-/// Of answers that are held back.
-const HELD_MAX_BYTES: usize = 1 << 20;
+/// Time for a client to take what is left when the server has ended its session.
+const LAST_PATIENCE: Duration = Duration::from_secs(30);
 const ENCODING: &str = "only UTF-8 is supported: SET client_encoding = 'UTF8'";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,21 +60,21 @@ pub(crate) struct Session {
     pub(crate) locks: bool,
     /// A statement that locks rows was prepared: whether it is executed is not seen.
     locks_prepared: bool,
-    /// Settings of the transaction, which outlive it if it commits.
-    pub(crate) settings: Vec<String>,
+    pub(crate) settings: Settings,
     /// What ended the first statement of an implicit transaction, and all answers behind it: held back until what it did is certified. They are dropped if
     /// the transaction has failed, since a driver may take them for the outcome.
     held: Vec<Message>,
     held_bytes: usize,
+    /// The server has ended the session, and said why.
+    has_ended: bool,
     pub(crate) prepared: Prepared,
 }
 
 /// Refuses a client for whom there is no room.
-pub(crate) fn turn_away(client: TcpStream, until: Instant) {
-    let mut client = Client::over(client, until);
-    let message = Message::fatal("53300", "this site has reached its limit of clients: try another site");
-    // It may be gone already.
-    let _ = client.send(&message).and_then(|()| client.flush());
+pub(crate) fn turn_away(client: TcpStream, until: Instant) -> io::Result<()> {
+    let mut client = Client::over(client, until)?;
+    client.send(&Message::fatal("53300", "this site has reached its limit of clients: try another site"))?;
+    client.flush()
 }
 
 /// Serves a client of that number until it ends.
@@ -82,15 +85,18 @@ pub(crate) fn run(front: &Arc<Front>, number: u64, client: Client) -> io::Result
     if !front.crowd().signed_on(number) {
         return Ok(()); // another has its place
     }
-    client.begun()?;
+    client.begun(link.socket()?, LAST_PATIENCE);
     let shared = Arc::new(Shared::new(link));
     front.options.sessions.enter(pid, Arc::clone(&shared) as _);
     let mut session = Session::over(Arc::clone(front), shared, client);
     let ended = session.serve();
     front.options.sessions.leave(pid);
     if ended.is_err() {
+        let shared = Arc::clone(&session.shared);
+        session.beside(&mut shared.lock())?;
+    }
+    if ended.is_err() && !session.has_ended {
         session.write(&Message::fatal("57P01", "the connection to the site's PostgreSQL server was lost"))?;
-        session.client.flush()?;
     }
     ended
 }
@@ -107,9 +113,10 @@ impl Session {
             fresh: false,
             locks: false,
             locks_prepared: false,
-            settings: Vec::new(),
+            settings: Settings::default(),
             held: Vec::new(),
             held_bytes: 0,
+            has_ended: false,
             prepared: Prepared::default(),
         }
     }
@@ -117,11 +124,15 @@ impl Session {
     fn serve(&mut self) -> io::Result<()> {
         loop {
             let Ok(message) = self.client.receive() else { return Ok(()) };
+            let shared = Arc::clone(&self.shared);
+            let mut link = shared.lock();
+            let Some(message) = message else {
+                self.overhear(&mut link)?;
+                continue;
+            };
             if message.tag == b'X' {
                 return Ok(());
             }
-            let shared = Arc::clone(&self.shared);
-            let mut link = shared.lock();
             self.look(&mut link)?;
             self.answer(&mut link, &message)?;
             self.look(&mut link)?;
@@ -130,6 +141,8 @@ impl Session {
 
     fn answer(&mut self, link: &mut Link, message: &Message) -> io::Result<()> {
         let refused = match message.tag {
+            // As the server ignores it, whatever it is.
+            tag if self.prepared.skips && tag != b'S' => return Ok(()),
             b'F' => Message::error("0A000", "function calls by number are not supported: use SELECT"),
             b'Q' if message.is_readable() => return self.query(link, message),
             b'P' | b'B' | b'D' | b'E' | b'C' if !message.is_readable() => {
@@ -162,44 +175,6 @@ impl Session {
         // The client of one that has failed has the reason.
         self.state = State::Over { told: self.state == State::Failed };
         Ok(())
-    }
-
-    /// Writes to the client, behind what is held back.
-    pub(crate) fn write(&mut self, message: &Message) -> io::Result<()> {
-        if message.tag == b'E' {
-            self.held.clear();
-        }
-        if self.state == State::Implicit && !self.held.is_empty() {
-            return self.hold(message.clone());
-        }
-        self.release()?;
-        self.client.send(message)
-    }
-
-    /// Holds an answer back. Of more than [`HELD_MAX_BYTES`] all go out.
-    fn hold(&mut self, message: Message) -> io::Result<()> {
-        self.held_bytes = if self.held.is_empty() { 0 } else { self.held_bytes } + message.body.len();
-        self.held.push(message);
-        if self.held_bytes > HELD_MAX_BYTES { self.release() } else { Ok(()) }
-    }
-
-    fn release(&mut self) -> io::Result<()> {
-        self.held.drain(..).try_for_each(|held| self.client.send(&held))
-    }
-
-    /// What ends a statement: a driver may take it for the outcome, if the transaction is this statement's.
-    pub(crate) fn complete(&mut self, message: Message) -> io::Result<()> {
-        if self.state == State::Implicit { self.hold(message) } else { self.write(&message) }
-    }
-
-    /// The client gets all that it was answered.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.release()?;
-        self.client.flush()
-    }
-
-    pub(crate) fn beside(&mut self, link: &mut Link) -> io::Result<()> {
-        std::mem::take(&mut link.aside).iter().try_for_each(|message| self.write(message))
     }
 
     pub(crate) fn ready(&mut self) -> io::Result<()> {
@@ -239,9 +214,12 @@ impl Session {
 
     /// Commits what was begun for these statements only.
     pub(crate) fn end_implicit(&mut self, link: &mut Link) -> io::Result<()> {
-        match self.state {
-            State::Implicit => self.commit(link)?.or_else(|why| self.write(&why)),
-            _ => Ok(()),
+        if self.state != State::Implicit {
+            return Ok(());
+        }
+        match self.commit(link)? {
+            Ok(()) => self.release(),
+            Err(why) => self.write(&why),
         }
     }
 
@@ -265,7 +243,7 @@ impl Session {
             }
             Err(Trouble::Gone(error)) => return Err(error),
         };
-        self.after(link, kind, done)
+        self.after(link, kind, statement.text, done)
     }
 
     /// Begins a transaction if the statement needs one; false if that fails.
@@ -310,23 +288,19 @@ impl Session {
 
     /// What has to be known of a statement when its transaction ends.
     fn note(&mut self, kind: &Kind, statement: &Statement<'_>) {
-        match kind {
-            Kind::Ordinary { locks } => {
-                self.locks |= locks;
-                // What was prepared by a statement or a function is not seen.
-                self.locks |=
-                    self.locks_prepared && statement.tokens.first().is_some_and(|token| token.is("EXECUTE"));
-                self.locks_prepared |=
-                    *locks && statement.tokens.first().is_some_and(|token| token.is("PREPARE"));
-            }
-            Kind::Setting if self.state == State::Explicit => self.settings.push(statement.text.to_owned()),
-            _ => {}
-        }
+        let Kind::Ordinary { locks } = kind else { return };
+        let begins = |word| statement.tokens.first().is_some_and(|token| token.is(word));
+        // What was prepared by a statement or a function is not seen.
+        self.locks |= *locks || self.locks_prepared && begins("EXECUTE");
+        self.locks_prepared |= *locks && begins("PREPARE");
     }
 
     /// After the server has done a statement, or refused it.
-    pub(crate) fn after(&mut self, link: &mut Link, kind: &Kind, done: bool) -> io::Result<bool> {
+    pub(crate) fn after(&mut self, link: &mut Link, kind: &Kind, text: &str, done: bool) -> io::Result<bool> {
         self.fresh = false;
+        if done && self.state != State::Idle {
+            self.settings.note(kind, text);
+        }
         match (self.state, done) {
             (State::Idle, true) if *kind == Kind::Setting => {
                 // A setting by the extended protocol lasts from here on, whatever becomes of the question.
@@ -342,47 +316,6 @@ impl Session {
             _ => {}
         }
         Ok(done)
-    }
-
-    /// Takes the server's answer to a simple query; whether it was done.
-    fn relay(&mut self, link: &mut Link) -> io::Result<bool> {
-        let mut done = true;
-        loop {
-            let message = link.receive()?;
-            match message.tag {
-                b'Z' => return Ok(done),
-                b'E' => {
-                    done = false;
-                    let message = self.meant(message);
-                    self.write(&message)?;
-                }
-                b'G' => self.copy_in(link, &message, false)?,
-                b'C' => self.complete(message)?,
-                _ => self.write(&message)?,
-            }
-        }
-    }
-
-    /// The server takes rows now: the client's, until it ends them. A server that has seen enough says so behind that.
-    pub(crate) fn copy_in(&mut self, link: &mut Link, message: &Message, extended: bool) -> io::Result<()> {
-        self.write(message)?;
-        self.flush()?;
-        loop {
-            let rows = self.client.receive()?;
-            match rows.tag {
-                b'd' => link.pass_on(&rows)?,
-                b'c' | b'f' => return link.pass(&rows, extended),
-                // As the server takes them while it copies.
-                b'H' | b'S' => {}
-                _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "no rows in a COPY")),
-            }
-        }
-    }
-
-    /// What a failed statement means here: one that was cancelled because the writer needed the way has lost.
-    pub(crate) fn meant(&self, message: Message) -> Message {
-        let is_cancelled = message.tag == b'E' && message.field(b'C') == CANCELLED;
-        if is_cancelled && self.shared.is_in_the_way() { Message::error("40001", LOST) } else { message }
     }
 }
 

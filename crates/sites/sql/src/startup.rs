@@ -23,6 +23,7 @@ const GSS: u32 = 80_877_104;
 const FIRST_MAX: usize = 10_000;
 const PORT: u16 = 5432;
 
+const OTHER_VERSION: &str = "this site speaks version 3 of PostgreSQL's protocol, and no other";
 const STARTING: &str = "the site is starting: try again, or another site";
 
 /// A session that can begin.
@@ -93,15 +94,16 @@ fn hear(front: &Front, mut client: Client) -> io::Result<Option<(Client, Vec<u8>
                 server.flush()?;
                 return Ok(None);
             }
-            (Some(version), _) if version >> 16 == VERSION_MAJOR && first.len() <= FIRST_MAX => {
-                return Ok(Some((client, first)));
+            (Some(version), _) if version >> 16 != VERSION_MAJOR => {
+                return refuse(client, &Message::fatal("0A000", OTHER_VERSION));
             }
+            (Some(_), _) if first.len() <= FIRST_MAX => return Ok(Some((client, first))),
             _ => return Ok(None),
         }
     }
 }
 
-fn refuse(mut client: Client, why: &Message) -> io::Result<Option<Begun>> {
+fn refuse<T>(mut client: Client, why: &Message) -> io::Result<Option<T>> {
     client.send(why)?;
     client.flush()?;
     Ok(None)
@@ -150,7 +152,7 @@ fn authenticate(front: &Front, mut link: Link, mut client: Client) -> io::Result
             // Clear text, MD5, and the steps of SASL: the client has to say something.
             (b'R', Some(3 | 5 | 10 | 11)) => {
                 client.flush()?;
-                let answer = client.receive()?;
+                let Some(answer) = client.receive()? else { return Ok(None) };
                 link.pass(&answer, false)?;
             }
             _ => {}

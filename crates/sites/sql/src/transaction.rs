@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use pares_store::postgres::SqlError;
-use pares_wice::AbortReason;
+use pares_wice::{AbortReason, Version};
 
 use crate::commit::{self, Ended, patience};
 use crate::front::{Denied, LOST};
@@ -15,9 +15,9 @@ use crate::wire::Message;
 
 /// How often a change of the schema is tried while others write.
 const SCHEMA_TRIES: usize = 100;
-/// How long others continue between two tries of a change of the schema that a session was in the way of.
+/// How long others continue between two tries of a change of the schema, if a session was in the way or nothing has come since.
 const SCHEMA_PAUSE: Duration = Duration::from_millis(50);
-/// After so many such tries those who are in the way give way.
+/// After so many tries without success, because a session was in the way or others have written, all others give way.
 const PATIENT_TRIES: usize = 10;
 /// No client waits for longer, and what is added to a clock does not overflow.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -59,6 +59,15 @@ impl Iterator for Tries {
     }
 }
 
+/// What a try of a change of the schema came to.
+enum Tried {
+    Done,
+    /// A session was in the way.
+    Met,
+    /// Others have written since this version, which it was tried at.
+    Lost(Version),
+}
+
 /// Why a change of the schema was not tried with success, as its client receives it.
 fn said(error: SqlError) -> Message {
     match error {
@@ -73,6 +82,17 @@ fn said(error: SqlError) -> Message {
 /// Whether the first row begins with that word.
 fn says(rows: &Rows, word: &str) -> bool {
     rows.first().and_then(|row| row[0].as_deref()) == Some(word)
+}
+
+/// Sets again what a transaction has set that was taken back to be certified.
+fn repeat(link: &mut Link, settings: &[String]) -> io::Result<()> {
+    for setting in settings {
+        // It was possible a moment ago.
+        if let Err(Trouble::Gone(error)) = link.ask(setting, &[]) {
+            return Err(error);
+        }
+    }
+    if settings.is_empty() { Ok(()) } else { link.learn_level() }
 }
 
 impl Session {
@@ -226,7 +246,7 @@ impl Session {
             Err(Trouble::Refused(why)) => Err(self.meant(why)),
             Ok(ended) => Ok(ended),
         };
-        let settings = std::mem::take(&mut self.settings);
+        let settings = self.settings.take();
         self.leave();
         let (executed, patience) = match ended {
             Ok(Ended::ReadOnly) => return Ok(Ok(())),
@@ -238,15 +258,8 @@ impl Session {
         {
             return Ok(Err(denied.message()));
         }
-        for setting in &settings {
-            // It was possible a moment ago.
-            if let Err(Trouble::Gone(error)) = link.ask(setting, &[]) {
-                return Err(error);
-            }
-        }
-        if !settings.is_empty() {
-            link.learn_level()?;
-        }
+        // The client is sent the outcome even if the server is gone, which the link's next use finds.
+        let _ = repeat(link, &settings);
         Ok(Ok(()))
     }
 
@@ -291,37 +304,67 @@ impl Session {
     }
 
     fn ordered(&self, statement: &str, patience: Duration) -> Result<(), Message> {
+        let mut has_turn = false;
+        let done = self.tried(statement, patience, &mut has_turn);
+        if has_turn && done.is_err() {
+            self.turn(false, Duration::ZERO);
+        }
+        done
+    }
+
+    fn tried(&self, statement: &str, patience: Duration, has_turn: &mut bool) -> Result<(), Message> {
         let tries = Tries { until: Instant::now() + patience.min(DAY), began: None, longest: Duration::ZERO };
-        let (mut met, mut was, mut others) = (0, None, OTHERS);
+        let (mut vain, mut was, mut others) = (0, None, OTHERS);
         for left in tries.take(SCHEMA_TRIES) {
-            let change = match self.front.schema.propose(statement, met >= PATIENT_TRIES) {
-                Ok(change) => change,
-                Err(SqlError::Again(_)) => {
-                    met += 1;
-                    std::thread::sleep(SCHEMA_PAUSE);
-                    continue;
-                }
-                Err(error) => return Err(said(error)),
-            };
-            let before = was.replace(change.snapshot);
-            match self.front.certify(change.into(), left) {
-                Ok(()) => return Ok(()),
-                Err(Denied::Aborted(reason)) if reason != AbortReason::Behind => {}
-                Err(denied) => return Err(denied.message()),
+            if vain >= PATIENT_TRIES && !*has_turn {
+                *has_turn = true;
+                self.turn(true, left);
+                continue;
             }
-            // Nothing has come into the store since the last try, so the next ends the same.
-            others = if before == was { UNSTABLE } else { OTHERS };
-            if before == was {
-                std::thread::sleep(SCHEMA_PAUSE);
+            match self.try_change(statement, *has_turn, left)? {
+                Tried::Done => return Ok(()),
+                Tried::Lost(snapshot) if was.replace(snapshot) != Some(snapshot) => {
+                    (vain, others) = (vain + 1, OTHERS);
+                }
+                // Nothing has come into the store since the last try, so the next ends the same.
+                Tried::Lost(_) => {
+                    others = UNSTABLE;
+                    std::thread::sleep(SCHEMA_PAUSE);
+                }
+                Tried::Met => {
+                    vain += 1;
+                    std::thread::sleep(SCHEMA_PAUSE);
+                }
             }
         }
         Err(Message::error(others.0, others.1))
+    }
+
+    fn try_change(&self, statement: &str, has_turn: bool, left: Duration) -> Result<Tried, Message> {
+        let change = match self.front.schema.propose(statement, has_turn) {
+            Ok(change) => change,
+            Err(SqlError::Again(_)) => return Ok(Tried::Met),
+            Err(error) => return Err(said(error)),
+        };
+        let snapshot = change.snapshot;
+        match self.front.certify(change.into(), left) {
+            Ok(()) => Ok(Tried::Done),
+            Err(Denied::Aborted(reason)) if reason != AbortReason::Behind => Ok(Tried::Lost(snapshot)),
+            Err(denied) => Err(denied.message()),
+        }
+    }
+
+    /// Has all sites let a change of the schema go first, or no more. Where that is not heard of, they do as before, or soon.
+    fn turn(&self, begins: bool, left: Duration) {
+        if let Ok(turn) = self.front.schema.turn(begins) {
+            let _ = self.front.certify(turn.into(), left);
+        }
     }
 
     pub(crate) fn leave(&mut self) {
         (self.state, self.fresh, self.locks) = (State::Idle, false, false);
         self.untold = None;
         self.shared.forget();
-        self.settings.clear();
+        self.settings.take();
     }
 }

@@ -59,6 +59,17 @@ impl Message {
         Self { tag, body }
     }
 
+    /// Whether it is an error that ends the session.
+    pub(crate) fn is_last(&self) -> bool {
+        self.tag == b'E' && matches!(self.field(b'V'), "FATAL" | "PANIC")
+    }
+
+    /// Name and value, if it reports a parameter of the server.
+    pub(crate) fn parameter(&self) -> Option<(&[u8], &[u8])> {
+        let mut parts = self.body.split(|byte| *byte == 0);
+        if self.tag == b'S' { parts.next().zip(parts.next()) } else { None }
+    }
+
     /// A field of an error.
     pub(crate) fn field(&self, kind: u8) -> &str {
         let mut fields = self.body.split(|byte| *byte == 0);

@@ -6,13 +6,16 @@
 //! | `snapshot` | snapshots: repeatable read transactions, each on a connection of its own |
 //! | `session` | SQL statements run, captured and taken back: a transaction to be certified |
 //! | `capture` | what a transaction did to tables, as changes of items |
+//! | `notes` | which rows a transaction has touched |
 //! | `rehearsal` | rows written once before they are certified, as the writer will |
 //! | `sessions` | who is in the writer's way |
 //! | `schema` | changes of tables, carried out at every site at one version |
 //! | `tables` | rows of tables as items, items as rows |
 //! | `faults` | what no change of the schema may bring |
 //! | `lexer` | where statements begin and end, and their words |
+//! | `texts` | values that an item keeps as texts |
 //! | `times` | times that would be others at each site |
+//! | `turns` | who goes first: a change of the schema that has lost often |
 //! | `deltas` | columns that change by addition |
 //! | `databases` | databases made and emptied |
 //! | `idle` | the writer's connection: what it needs, and another where it ended while nothing was written |
@@ -45,6 +48,7 @@ mod deltas;
 mod faults;
 mod idle;
 mod lexer;
+mod notes;
 mod rehearsal;
 mod schema;
 mod session;
@@ -52,7 +56,9 @@ mod sessions;
 mod snapshot;
 mod store;
 mod tables;
+mod texts;
 mod times;
+mod turns;
 mod watch;
 
 use std::error::Error as _;
@@ -63,9 +69,10 @@ use postgres::{Client, Config, NoTls};
 
 use crate::error::StoreError;
 
-pub use capture::{BACK, CAPTURED, CHECK, Captured, FIRST, FORM, Image, Writes, capture, table_item};
+pub use capture::{BACK, CHECK, Captured, FIRST, FORM, Image, Writes, capture, table_item};
 pub use databases::{claimed, clear, provide};
 pub use lexer::{SqlStatement, SqlToken, split};
+pub use notes::CAPTURED;
 pub use rehearsal::rehearsal;
 pub use schema::{Schema, SchemaChange};
 pub use session::{Session, SqlWork};

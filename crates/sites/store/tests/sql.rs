@@ -7,6 +7,8 @@ mod common;
 mod deltas;
 #[path = "sql/filled.rs"]
 mod filled;
+#[path = "sql/notes.rs"]
+mod notes;
 #[path = "sql/way.rs"]
 mod way;
 

@@ -45,6 +45,9 @@ pub struct Args {
     /// Additional host name; repeatable
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
+    /// Origin of another server's pages that may call this one, such as https://desk.example; repeatable
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    origins: Vec<String>,
     /// Worker threads
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: u8,
@@ -89,6 +92,7 @@ pub fn run(args: &Args) -> CommandResult {
 fn settings(args: &Args, layout: &Layout, config: &SystemConfig) -> Result<ApiSettings, CommandError> {
     let mut settings = ApiSettings::new(gateways(layout.clone(), config));
     settings.hosts.clone_from(&args.hosts);
+    settings.origins.clone_from(&args.origins);
     if config.tls == TlsSetting::On {
         let unusable = |error| CommandError::Usage(format!("the exchange's authority: {error}"));
         settings.tls = Some(Trust::load(&layout.keys().join("ca.pem")).map_err(unusable)?);

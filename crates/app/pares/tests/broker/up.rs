@@ -112,6 +112,18 @@ fn with_a_user() -> (tempfile::TempDir, PathBuf, Broker, User) {
     (scratch, dir, broker, jo)
 }
 
+/// The sites of the broker in `dir` keep the head of a log, and not that of the same log with richer users.
+fn forged_log_is_found_by_sites(dir: &Path, log: &Path, text: &str) {
+    let verify = |log: &Path, by: &str| pares_broker(dir, &format!("audit verify {} {by}", log.display()));
+    let proven = verify(log, "--dir broker").done();
+    assert!(proven.contains("nothing was changed, added or removed: the log of everything"), "{proven}");
+    let forged = log.with_extension("forged");
+    std::fs::write(&forged, text.replace(">1.00<", ">9.00<")).unwrap();
+    verify(&forged, "").done();
+    let refused = refusal(verify(&forged, "--dir broker"));
+    assert!(refused.contains("no log with its head"), "{refused}");
+}
+
 #[test]
 fn two_cluster_broker_survives_kills_of_parts_and_supervisor() {
     let scratch = tempfile::tempdir().unwrap();
@@ -142,8 +154,14 @@ fn two_cluster_broker_survives_kills_of_parts_and_supervisor() {
     for log in [scratch.path().join("all.xml"), everything] {
         let text = std::fs::read_to_string(&log).unwrap();
         assert_eq!(text.matches("<command>ADD</command>").count(), 6, "of both fronts: {text}");
-        pares_broker(scratch.path(), &format!("audit verify {}", log.display())).done();
+        forged_log_is_found_by_sites(scratch.path(), &log, &text);
     }
+    let latest = pares_broker(scratch.path(), "audit head --dir broker").done();
+    let (head, of) = latest.split_once("  ").unwrap();
+    assert!(of.starts_with("the log of everything"), "{latest}");
+    pares_broker(scratch.path(), &format!("audit verify broker/logs/everything --head {head}")).done();
+    let none = refusal(pares_broker(scratch.path(), "audit head --dir broker --user jo"));
+    assert!(none.contains("no such log"), "{none}");
     broker.stop();
 }
 

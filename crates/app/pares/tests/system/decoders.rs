@@ -10,12 +10,13 @@ use etherparse::{SlicedPacket, TransportSlice};
 use pares_feed::itch::FeedMessage;
 use pares_feed::mold::Packet;
 use pares_feed::soup::{Pieces, SERVER_BYTES_MAX};
+use pares_testbed::registries::{answers, python_with};
 use pares_types::{ShardId, Side};
 use pcap_file::pcap::PcapReader;
 
 use crate::common::exchange::{Exchange, small, with_feed};
 use crate::common::{eventually, limit};
-use crate::web::clients::{answers, python_with};
+use crate::web::clients::FOLDER;
 
 /// As it was tried.
 const ITCHFEED: &str = "itchfeed==1.6.4";
@@ -171,7 +172,7 @@ for message in MessageParser().parse_file(open(sys.argv[1], 'rb')):
 #[ignore = "all: a program of others, installed from a registry"]
 fn itchfeed_reads_the_tape_and_finds_the_same_numbers() {
     let imports = |bin: &Path| answers(Command::new(bin.join("python")).args(["-c", "import itch.parser"]));
-    let Some(programs) = python_with(ITCHFEED, imports) else { return };
+    let Some(programs) = python_with(Path::new(FOLDER), ITCHFEED, imports) else { return };
     let (exchange, scratch) = (traded(), tempfile::tempdir().unwrap());
     exchange.pares(&format!("feed tape --to {}", scratch.path().display())).done();
     let mut kinds = String::new();

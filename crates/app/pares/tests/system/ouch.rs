@@ -79,10 +79,22 @@ fn a_session_reads_the_same_packets_at_every_gateway() {
     assert_eq!(kinds(&[taken.clone(), ended.clone()].concat()), "ACS");
     assert_eq!(first.messages(2), ended);
     second.send(b'U', b"O\0\0\0\x06B\0\0\0\x64NONE    \0\0\0\0\0\0\x27\x100YPNN              \0\0");
-    assert_eq!(second.next(), (b'+', b"J 6 unknown_instrument".to_vec()));
-    let all = [taken, ended].concat();
+    let refused = second.messages(1);
+    assert_eq!((kinds(&refused), &refused[0][9..15]), ("J".to_owned(), &b"\0\0\0\x06\0\x17"[..]));
+    // A cancel to more shares than the order has adds none.
+    second.send(b'U', b"O\0\0\0\x07B\0\0\0\x64ALFA    \0\0\0\0\0\0\x27\x100YPNN              \0\0");
+    second.send(b'U', b"X\0\0\0\x07\0\0\x01\x90\0\0");
+    second.send(b'U', b"X\0\0\0\x07\0\0\0\x28\0\0");
+    second.send(b'U', b"X\0\0\0\x07\0\0\0\0\0\0");
+    let cancelled = second.messages(6);
+    assert_eq!(
+        (kinds(&cancelled), &cancelled[4][13..17]),
+        ("AICMCS".to_owned(), &b"\0\0\0\x28"[..]),
+        "40 are left"
+    );
+    let all = [taken, ended, refused, cancelled].concat();
     for gateway in [0, 1] {
-        assert_eq!(Session::log_in(port(&up, gateway), 1).messages(3), all, "gateway {gateway}");
+        assert_eq!(Session::log_in(port(&up, gateway), 1).messages(10), all, "gateway {gateway}");
     }
     example(&up);
 }
@@ -94,5 +106,5 @@ fn example(up: &Up) {
     let python = python.args(["examples/ouch_order.py", &port(up, 0).to_string(), "7"]).current_dir(client);
     let Ok(told) = python.output() else { return eprintln!("skipped: there is no python3") };
     let text = String::from_utf8_lossy(&told.stdout);
-    assert!(told.status.success() && text.ends_with("is cancelled: number 5, 100 shares\n"), "{told:?}");
+    assert!(told.status.success() && text.ends_with("is cancelled: number 12, 100 shares\n"), "{told:?}");
 }

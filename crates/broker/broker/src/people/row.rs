@@ -11,7 +11,7 @@
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, fields, kinds};
 
-use crate::coded::{Text, encode_text};
+use crate::coded::{Text, decode_digest, encode_text};
 use crate::command::UserName;
 use crate::rows::of_user;
 
@@ -74,9 +74,7 @@ impl Coded for SessionDigest {
         to.extend_from_slice(&self.0);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let (digest, rest) = from.split_first_chunk().ok_or(DecodeError::Length)?;
-        *from = rest;
-        Ok(Self(*digest))
+        decode_digest(from).map(Self)
     }
 }
 

@@ -188,9 +188,7 @@ fn symbol_of(asked: &Asked) -> StockSymbol {
     let named = match asked {
         Asked::Command { command, .. } | Asked::Settle { command, .. } => command.symbol,
         Asked::Fire { symbol, .. } => Some(*symbol),
-        Asked::Lapse { .. } | Asked::Hit | Asked::BeginFront | Asked::Person { .. } | Asked::Order { .. } => {
-            None
-        }
+        _ => None,
     };
     named.unwrap_or(StockSymbol::new("A").unwrap())
 }

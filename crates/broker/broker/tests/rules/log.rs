@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{Both, NOON_MS, is_valid, replay, request_of, workload};
-use pares_broker::WorkloadLine;
+use crate::support::{Both, NOON_MS, attempt, is_valid, replay, request_of, workload};
+use pares_broker::{
+    Asked, BrokerRead, BrokerReply, BrokerRequest, LogDigest, LogHead, UserName, WorkloadLine, answer,
+};
+use pares_wice::codec::Coded as _;
 
 fn run(lines: &[&str]) -> Both {
     let (mut both, mut asked) = (Both::default(), BTreeMap::new());
@@ -101,4 +104,52 @@ fn the_log_of_a_workload_is_valid_by_the_schema() {
     let text = String::from_utf8(file).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_ne!(is_valid(&run(&lines).xml(), NOON_MS), Some(false));
+}
+
+/// Has a head kept at that moment.
+fn keep(both: &mut Both, user: Option<&UserName>, digest: u8, elements: u64, time_ms: u64) -> LogHead {
+    let head = LogHead { user: user.cloned(), digest: LogDigest([digest; 32]), elements, time_ms };
+    let asked = Asked::KeepHead { user: head.user.clone(), digest: head.digest, elements };
+    let request = BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked };
+    let (reply, writes) = attempt(&both.shelves, &request).unwrap();
+    assert_eq!(reply, BrokerReply::Done);
+    both.shelves.extend(writes.into_iter().map(|(key, value)| (key, value.unwrap())));
+    head
+}
+
+#[test]
+fn kept_head_is_found_by_its_digest_and_as_the_latest() {
+    let (mut both, jo) = (run(&["[1] ADD,jo,1.00"]), UserName::new("jo").unwrap());
+    let log = both.xml();
+    let first = keep(&mut both, None, 1, 2, 1_000);
+    let own = keep(&mut both, Some(&jo), 2, 2, 2_000);
+    let second = keep(&mut both, None, u8::MAX, 4, 3_000);
+    let read = |read: BrokerRead| {
+        let read = BrokerRead::from_bytes(&read.to_bytes()).unwrap();
+        Option::<LogHead>::from_bytes(&answer(&read, &both.shelves).unwrap()).unwrap()
+    };
+    for head in [&first, &own, &second] {
+        assert_eq!(read(BrokerRead::Head { digest: head.digest }).as_ref(), Some(head));
+    }
+    assert_eq!(read(BrokerRead::LatestHead { user: None }), Some(second));
+    assert_eq!(read(BrokerRead::LatestHead { user: Some(jo) }), Some(own));
+    assert_eq!(read(BrokerRead::Head { digest: LogDigest([3; 32]) }), None);
+    assert_eq!(read(BrokerRead::LatestHead { user: UserName::new("al") }), None);
+    assert_eq!(both.xml(), log, "no head is an entry");
+    both.check();
+}
+
+#[test]
+fn users_whose_logs_hash_alike_have_heads_of_their_own() {
+    let (mut both, jo) = (Both::default(), UserName::new("jo").unwrap());
+    let all = keep(&mut both, None, 1, 2, 1_000);
+    let before = both.shelves.clone();
+    keep(&mut both, Some(&jo), 1, 2, 2_000);
+    assert!(
+        before.iter().all(|(key, value)| both.shelves.get(key) == Some(value)),
+        "nothing was overwritten"
+    );
+    let read = BrokerRead::Head { digest: all.digest };
+    let found = Option::<LogHead>::from_bytes(&answer(&read, &both.shelves).unwrap()).unwrap();
+    assert_eq!(found, Some(all), "that of everything, which is more");
 }

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use pares_keys::to_hex;
 use pares_text::{grouped, progress};
 
 use crate::children::BrokerPlaces;
@@ -53,9 +54,11 @@ pub fn run(args: &Args) -> BrokerageResult {
     let bar = progress::rate("entries", 0);
     let doors = front::doors(&access)?;
     dump::make_folder_of(&args.file)?;
-    let count = dump::write(doors, None, &args.file, |count| bar.set_position(count))?;
+    let name = dump::unused_name();
+    let written = dump::write(doors, name, None, &args.file, |count| bar.set_position(count))?;
     bar.finish_and_clear();
-    pares_text::say!("{} entries in {}", grouped(count), file);
+    pares_text::say!("{} entries in {file}", grouped(written.entries));
+    pares_text::say!("its head is {}", to_hex(&written.head.0));
     Ok(())
 }
 

@@ -226,7 +226,9 @@ impl Loaders {
                 loader.session = Some(session);
             }
             LoaderLine::Note => loader.wants_note = true,
-            LoaderLine::Wrong(refusal) => self.port.writer(number)?.push(refused(0, refusal).as_bytes()),
+            LoaderLine::Wrong(count, refusal) => {
+                self.port.writer(number)?.push(refused(count, refusal).as_bytes());
+            }
             LoaderLine::Foreign => return self.dismiss(number, "the line is not a loader's"),
             LoaderLine::Command(line, after) => {
                 if let Some(why) = out_of_order(&line, after) {

@@ -103,7 +103,8 @@ pub(super) fn serve(
     let (front, calls) = ends(waker, sites, logs).map_err(starting())?;
     let mut building = tokio::runtime::Builder::new_multi_thread();
     let runtime = building.worker_threads(THREADS).enable_all().build().map_err(starting())?;
-    let settings = WebSettings { hosts: entrance.hosts.clone(), ..WebSettings::default() };
+    let (hosts, origins) = (entrance.hosts.clone(), entrance.origins.clone());
+    let settings = WebSettings { hosts, origins, ..WebSettings::default() };
     let bound = runtime.block_on(WebServer::bind(address, entrance.transport()?, front, settings));
     let server = bound.map_err(failed)?;
     let run = move || runtime.block_on(server.run());

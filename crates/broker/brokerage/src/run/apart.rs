@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use pares_broker::{AuditReport, UserCommand, UserName, Verb, dump_path};
+use pares_broker::{AuditReport, LogDigest, UserCommand, UserName, Verb, dump_path};
 use pares_operator::sites::ChildOutput;
 use pares_site::Access;
 use tempfile::TempDir;
@@ -22,6 +22,7 @@ use super::gaps::Gaps;
 use super::lines::NumberedLines;
 use super::replies::{Differing, Replies};
 use super::{Args, accounts_off, goes_on, quotes};
+use crate::audit::ReadLog;
 use crate::children::{BrokerPlan, Children, ToldBesides};
 use crate::error::{BrokerageError, BrokerageResult, failed, usage};
 use crate::figures::{Checked, DeathFigures, QuotesSeen, RunFigures};
@@ -325,33 +326,34 @@ impl Apart<'_> {
         let path = self.dir.join(super::OWN_DUMP);
         let (own, users) = (path.clone(), users.to_vec());
         let reading = std::thread::Builder::new().name("check".into()).spawn(move || {
-            dump::write(doors.clone(), None, &own, |_| ())?;
+            dump::write(doors.clone(), dump::unused_name(), None, &own, |_| ())?;
             Ok::<_, BrokerageError>((audit::replay(&own)?, dump::summaries(doors, users)?))
         });
         let reading = reading.map_err(BrokerageError::io("starting a thread"))?;
         self.look_until(|| reading.is_finished())?;
         let read = reading.join().map_err(|_| failed("the thread that reads the log has panicked"))?;
-        let (report, found) = read?;
+        let (ReadLog { report, chain, .. }, found) = read?;
         let is_genuine = report.quotes.iter().all(|quote| server.is_none_or(|server| server.gave(quote)));
         let audit_verified = report.count("userCommand") == tally.told() + self.flooded.told
             && report.count("errorEvent") == tally.refused + self.flooded.refused
             && server.is_none_or(|server| report.quotes.len() as u64 <= server.hits())
             && is_genuine;
-        self.check_written(&report, &path)?;
+        let head = self.check_written(&report, &path)?.unwrap_or(chain.head());
         self.off = accounts_off(&found, &report);
         let conserved = self.off == 0;
-        Ok(Checked { report, audit_verified, conserved })
+        Ok(Checked { report, head, audit_verified, conserved })
     }
 
-    /// The log that a front has written adds up, and has every command that the sites have. If the front has died meanwhile, it is the one that was just read from the sites.
-    fn check_written(&self, whole: &AuditReport, own: &Path) -> BrokerageResult {
-        let Some(path) = &self.written else { return Ok(()) };
+    /// The log that a front has written adds up, and has every command that the sites have: its head. If the front has died meanwhile, it is the one that was just read from the sites.
+    fn check_written(&self, whole: &AuditReport, own: &Path) -> BrokerageResult<Option<LogDigest>> {
+        let Some(path) = &self.written else { return Ok(None) };
         if !path.exists() {
             std::fs::copy(own, path).map_err(BrokerageError::io(format!("writing {}", path.display())))?;
         }
-        let (found, all) = (audit::replay(path)?.count("userCommand"), whole.count("userCommand"));
+        let written = audit::replay(path)?;
+        let (found, all) = (written.report.count("userCommand"), whole.count("userCommand"));
         if found == all {
-            Ok(())
+            Ok(Some(written.chain.head()))
         } else {
             Err(failed(format!("{} has {found} commands of {all}", path.display())))
         }

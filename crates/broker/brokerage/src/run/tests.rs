@@ -70,7 +70,11 @@ fn workload_log_is_complete_despite_bad_quote_server(store: fn() -> Option<Strin
         assert_eq!(figures.quote_faults > 0, bad_per_mille > 0, "{figures:?}");
         assert!(figures.hits >= 40 && figures.elements["accountTransaction"] > 100, "{figures:?}");
         let log = args.logs.unwrap().join("testLOG");
-        assert_eq!(audit::replay(&log).unwrap().count("userCommand"), 3_000, "the dump that was commanded");
+        assert_eq!(
+            audit::replay(&log).unwrap().report.count("userCommand"),
+            3_000,
+            "the dump that was commanded"
+        );
         let broken = dir.path().join("broken");
         let text = std::fs::read_to_string(&log).unwrap();
         std::fs::write(&broken, text.replacen("<action>add<", "<action>remove<", 1)).unwrap();

@@ -160,6 +160,11 @@ async fn idempotency_key_executes_once_at_any_front() {
         let answer = web.ask("POST", "/commands/add", &[ann.bearer(), key(bad)], &add).await;
         assert_eq!(answer.told(), (400, "bad-key".into()), "{bad:?}");
     }
+    for second in ["k1", "k2"] {
+        let headers = [ann.bearer(), key("k1"), key(second)];
+        let answer = web.ask("POST", "/commands/add", &headers, &add).await;
+        assert_eq!(answer.told(), (400, "bad-key".into()), "a program on the way may look at the other one");
+    }
     assert_eq!(web.get(&ann, "/account").await.json()["cash"], "5.00");
 }
 
@@ -171,13 +176,13 @@ async fn a_user_sees_nobody_elses() {
     web.command(&eve, "add", json!({"amount": "1.00"})).await;
     for path in ["/account", "/history", "/log", "/session"] {
         let text = web.get(&eve, path).await.text;
-        assert!(!text.contains("ann") && !text.contains("777"), "{path}: {text}");
+        assert!(!text.contains("ann") && !text.contains("777.00"), "{path}: {text}");
     }
     let body = json!({"amount": "1.00", "user": "ann"});
     assert_eq!(web.command(&eve, "add", body).await.status, 400, "a command has no user but its sender");
     for path in ["/account?name=ann", "/account/ann", "/history?user=ann", "/log?user=ann"] {
         let answer = web.get(&eve, path).await;
-        assert!(!answer.text.contains("777"), "{path}: {answer:?}");
+        assert!(!answer.text.contains("777.00"), "{path}: {answer:?}");
     }
 }
 

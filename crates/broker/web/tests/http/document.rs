@@ -31,6 +31,20 @@ async fn openapi_lists_every_path_and_each_is_served() {
         }
     }
     assert_eq!(operations, 30);
+    assert_eq!(document["servers"][0]["url"], "/", "generators of clients ask where it is");
+}
+
+/// Generators of clients make a function of each, and let one of two that are named alike be lost.
+#[tokio::test]
+async fn no_two_operations_of_the_broker_are_named_alike() {
+    let document = Web::new().ask("GET", "/openapi.json", &[], &Value::Null).await.json();
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations = paths.flat_map(|path| path.as_object().unwrap().values());
+    let mut names = std::collections::BTreeSet::new();
+    for operation in operations {
+        let name = operation["operationId"].as_str().unwrap();
+        assert!(names.insert(name.to_owned()), "{name}");
+    }
 }
 
 #[tokio::test]

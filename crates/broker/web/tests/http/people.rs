@@ -42,6 +42,23 @@ async fn a_name_is_letters_and_digits_and_is_had_once() {
 }
 
 #[tokio::test]
+async fn a_password_fits_in_whichever_form_a_device_sends_it() {
+    let web = Web::new();
+    let forms = ["contrase\u{f1}a m\u{e1}s larga", "contrasen\u{303}a ma\u{301}s\u{a0}larga"];
+    for (name, set) in [("ann", forms[0]), ("bob", forms[1])] {
+        let body = json!({"name": name, "password": set});
+        assert_eq!(web.ask("POST", "/people", &[], &body).await.status, 201);
+        for sent in forms {
+            assert_eq!(web.try_in(name, sent).await.status, 200, "{sent:?}");
+        }
+        assert_eq!(web.try_in(name, "contrasena mas larga").await.status, 401);
+    }
+    // Five letters, each with an accent of its own: ten characters as they are sent, and half of that.
+    let body = json!({"name": "eve", "password": "a\u{301}".repeat(5)});
+    assert_eq!(web.ask("POST", "/people", &[], &body).await.told(), (422, "bad-password".into()));
+}
+
+#[tokio::test]
 async fn an_account_that_is_there_already_is_not_had_by_signing_up() {
     let web = Web::new();
     let command = pares_broker::WorkloadLine::parse(b"[1] ADD,rich,5.00").unwrap().command;

@@ -6,7 +6,9 @@ use std::net::{SocketAddr, TcpStream};
 use pares_tls::{Authority, Lifetime, TlsFiles, Trust, web_server};
 use pares_web::{WebError, WebServer, WebTransport};
 
-use crate::support::Web;
+use serde_json::{Value, json};
+
+use crate::support::{PASSWORD, Web};
 
 #[tokio::test]
 async fn without_a_certificate_nobody_but_this_machine_is_served() {
@@ -83,6 +85,30 @@ async fn behind_proxy_given_names_count_or_any_if_none() {
         let told = asked(address, said).await;
         assert!(told.starts_with(&format!("HTTP/1.1 {status} ")), "{host}: {told}");
         assert_eq!(told.contains("other-host"), status == 421, "{told}");
+    }
+}
+
+/// Browsers ask before a script sends a token or JSON elsewhere, and show it no answer that does not name its page.
+#[tokio::test]
+async fn pages_of_named_origins_sign_in_and_others_do_not() {
+    let desk = "https://desk.example";
+    let web = Web::with(|settings| settings.origins = vec![desk.to_owned()]);
+    web.sign_up("ann").await;
+    let body = json!({"name": "ann", "password": PASSWORD});
+    for (origin, asked, status) in [(desk, 204, 200), ("https://evil.example", 405, 403)] {
+        let headers = [
+            ("host", "here".to_owned()),
+            ("origin", origin.to_owned()),
+            ("sec-fetch-site", "cross-site".to_owned()),
+        ];
+        let wanted = [&headers[..], &[("access-control-request-method", "POST".to_owned())]].concat();
+        let preflight = web.ask("OPTIONS", "/session", &wanted, &Value::Null).await;
+        let answer = web.ask("POST", "/session", &headers, &body).await;
+        assert_eq!((preflight.status.as_u16(), answer.status.as_u16()), (asked, status), "{origin}");
+        for answer in [preflight, answer] {
+            let told = answer.headers.get("access-control-allow-origin").map(|told| told.to_str().unwrap());
+            assert_eq!(told, Some(desk).filter(|desk| *desk == origin));
+        }
     }
 }
 

@@ -5,6 +5,9 @@ const LINE = /^pares-key (ed25519|shared) member (\d+) session (\d+) ([0-9a-fA-F
 /** What stands before the seed of an Ed25519 key in PKCS #8. */
 const PKCS8 = '302e020100300506032b657004220420';
 const PROOF_BYTES = 64;
+const TRANSCRIPT_BYTES = 64;
+/** How a transcript begins, in hex: `Pares sign-on 1` and a zero. */
+const LABEL = '5061726573207369676e2d6f6e203100';
 
 const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (digits) => parseInt(digits, 16));
 const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -16,7 +19,19 @@ export async function keyOf(text) {
   if (!found) throw new Error('That is no key file: one looks like “pares-key ed25519 member 7 session 1 HEX”.');
   const [, kind, member, session, secret] = found;
   const prove = kind === 'ed25519' ? await signing(secret) : await sharing(secret);
-  return { member: Number(member), session: Number(session), prove: async (hex) => hexOf(await prove(bytesOf(hex))) };
+  const own = { member: Number(member), session: Number(session) };
+  return { ...own, prove: async (hex) => hexOf(await prove(transcriptOf(own, hex))) };
+}
+
+/** A transcript of one's own sign-on. A server that could have other bytes signed could sign on by another protocol, such as FIX. */
+function transcriptOf({ member, session }, hex) {
+  const bytes = bytesOf(hex);
+  const isWhole = bytes.length === TRANSCRIPT_BYTES && hexOf(bytes).startsWith(LABEL);
+  const names = new DataView(bytes.buffer);
+  if (!isWhole || names.getUint16(50, true) !== session || names.getUint32(52, true) !== member) {
+    throw new Error('The server asks to sign something that is no sign-on of this session.');
+  }
+  return bytes;
 }
 
 async function signing(seed) {

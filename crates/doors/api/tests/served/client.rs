@@ -38,6 +38,7 @@ impl Served {
         let addresses: Vec<SocketAddr> = gateways.iter().map(|gateway| gateway.address).collect();
         let mut settings = ApiSettings::new(Arc::new(move || addresses.clone()));
         (settings.patience, settings.market) = (patience, market);
+        settings.origins = vec!["https://desk.example".to_owned()];
         let runtime = Runtime::new().unwrap();
         let any = "127.0.0.1:0".parse().unwrap();
         let server = runtime.block_on(ApiServer::bind(any, WebTransport::Loopback, settings)).unwrap();
@@ -56,10 +57,21 @@ impl Served {
 
     /// The same, with the answer's head.
     pub(crate) fn ask_headed(&self, method: &str, path: &str, body: &Value) -> (u16, String, Value) {
+        self.ask_from("https://desk.example", method, path, body)
+    }
+
+    /// The same by a page of that origin.
+    pub(crate) fn ask_from(
+        &self,
+        origin: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> (u16, String, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let (token, length) = (&self.token, body.len());
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\nAccess-Control-Request-Method: POST\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
         );
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.write_all(request.as_bytes()).unwrap();

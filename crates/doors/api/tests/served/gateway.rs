@@ -204,6 +204,11 @@ impl Script {
 
     fn reply(&mut self, request: &ClientRequest) -> Reply {
         let client_order_id = request.client_order_id();
+        let is_order = matches!(request, ClientRequest::Enter { .. });
+        let before = self.orders.iter().find(|(name, _)| !is_order && *name == client_order_id.0);
+        if let Some((name, instrument)) = before {
+            return Reply::Answer(Answer { repeat: true, ..answer(*name, *instrument) });
+        }
         let (status, instrument) = match request {
             ClientRequest::Enter { instrument, .. } => (Status::Resting, *instrument),
             ClientRequest::MassCancel { instrument, .. } => (Status::MassCancelled, *instrument),

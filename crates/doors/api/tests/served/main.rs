@@ -4,6 +4,7 @@
 mod client;
 mod copies;
 mod gateway;
+mod names;
 mod standing;
 mod streams;
 mod symbols;

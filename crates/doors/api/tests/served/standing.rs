@@ -36,3 +36,22 @@ fn order_without_number_is_bad_request_not_unknown() {
         }
     }
 }
+
+/// A browser shows a script no answer that does not name its page, and asks before it sends a token.
+#[test]
+fn pages_of_named_origins_read_answers_and_others_do_not() {
+    let gateway = Gateway::start();
+    let served = Served::by(&[&gateway], PATIENT);
+    for (origin, asked) in [("https://desk.example", 204), ("https://evil.example", 405)] {
+        let heads =
+            ["OPTIONS", "GET"].map(|method| served.ask_from(origin, method, "/v1/health", &Value::Null));
+        assert_eq!(heads.each_ref().map(|(status, ..)| *status), [asked, 200], "{origin}");
+        for (_, head, _) in heads {
+            assert_eq!(
+                head.contains("access-control-allow-origin: https://desk.example"),
+                asked == 204,
+                "{head}"
+            );
+        }
+    }
+}

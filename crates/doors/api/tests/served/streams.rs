@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use pares_wire::frame::ClientFrame;
 use serde_json::{Value, json};
+use tungstenite::protocol::CloseFrame;
+use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 
@@ -134,8 +136,18 @@ fn a_frame_of_16_mib_is_refused_by_its_head() {
     // A text, masked, and its length: nothing of it follows.
     let head = [&[0x81, 0xff][..], &(16_u64 << 20).to_be_bytes(), &[0; 4]].concat();
     stream.write_all(&head).unwrap();
-    let (code, _) = closed(&mut socket);
-    assert!([1002, 1009].contains(&code), "{code}");
+    assert_eq!(closed(&mut socket), (1009, "the message is too long".to_owned()));
+}
+
+#[test]
+fn a_client_that_closes_its_socket_is_answered() {
+    let gateway = Gateway::start();
+    let served = Served::by(&[&gateway], PATIENT);
+    let mut socket = served.socket();
+    let frame = CloseFrame { code: CloseCode::Normal, reason: "bye".into() };
+    socket.close(Some(frame)).unwrap();
+    assert_eq!(closed(&mut socket), (1000, "bye".to_owned()));
+    assert!(matches!(socket.read(), Err(tungstenite::Error::ConnectionClosed)), "it is not reset");
 }
 
 #[test]

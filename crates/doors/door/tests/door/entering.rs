@@ -99,7 +99,8 @@ fn a_cancel_is_told_once_with_both_names() {
     let (client_order_id, target) = (ClientOrderId(2), ClientOrderId(1));
     assert_eq!(rig.request(), ClientRequest::Cancel { client_order_id, target });
     rig.told(Reply::Cancelled(cancelled(1, 2, CancelCause::Requested, 100)).at(Position(103)));
-    rig.told(Reply::Answer(changed(2, 1, 3, Status::Cancelled, 0, 0)));
+    let reason = Reason::Requested;
+    rig.told(Reply::Answer(Answer { reason, ..changed(2, 1, 3, Status::Cancelled, 0, 0) }));
     let terms = "55=ACME 54=1 38=100 40=2 44=223.82 59=0";
     assert_eq!(rig.sent(), [format!("8 37=1:1 11=2 41=1 17=0-103-A 150=4 39=4 {terms} 151=0 14=0")]);
     rig.asks("F", "41=1|11=3|55=ACME|54=1|");
@@ -107,7 +108,7 @@ fn a_cancel_is_told_once_with_both_names() {
     let reason = Reason::UnknownOrder;
     rig.told(Reply::Answer(Answer { reason, ..changed(3, 1, 4, Status::Refused, 0, 0) }));
     let text = "58=unknown_order: The member has no resting order of that id in this instrument; it may have just traded.";
-    assert_eq!(rig.sent(), [format!("9 37=NONE 11=3 41=1 39=8 434=1 102=0 {text}")]);
+    assert_eq!(rig.sent(), [format!("9 37=1:1 11=3 41=1 39=4 434=1 102=0 {text}")]);
 }
 
 #[test]
@@ -312,5 +313,5 @@ fn cancel_refused_early_is_no_cancel_reject() {
     rig.request();
     let reason = Reason::UnknownInstrument;
     rig.told(Reply::Answer(Answer { reason, ..answer(2, 2, Status::Refused, 0, 0) }));
-    rig.sends(&["^9 37=NONE 11=2 41=1 "]);
+    rig.sends(&["^9 37=1:1 11=2 41=1 39=0 "]);
 }

@@ -4,6 +4,7 @@ mod anything;
 mod copies;
 mod entering;
 mod market;
+mod names;
 mod queries;
 mod rig;
 mod sessions;

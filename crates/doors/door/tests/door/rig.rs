@@ -11,7 +11,7 @@ use pares_fix::parser::FixParser;
 use pares_fix::writer;
 use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, ProtocolDoor, SessionMark, Sink};
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientRequest, InstrumentId, ListEnd, MemberId, Position, Price,
+    Answer, CancelCause, Cancelled, ClientRequest, GatewayId, InstrumentId, ListEnd, MemberId, Position, Price,
     Quantity, Reason, Reply, RequestId, Role, Status, Symbol, Trade, TradeBusted,
 };
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn, SignedOn};
@@ -21,6 +21,7 @@ pub(crate) const NOON_NS: u64 = 1_790_000_000_000_000_000;
 pub(crate) fn config() -> Arc<DoorConfig> {
     Arc::new(DoorConfig {
         comp_id: "PARES".into(),
+        gateway: GatewayId(3),
         instruments: vec![(ACME, Symbol::new("ACME").expect("a symbol"))],
         shards: vec![SHARD],
         has_market: false,

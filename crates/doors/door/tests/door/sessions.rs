@@ -55,23 +55,39 @@ fn unknown_peers_get_no_answer_failed_logon_a_reason() {
 }
 
 #[test]
-fn logon_proof_binds_time_and_number() {
+fn logon_proof_binds_all_fields_but_its_own() {
     let digits = "0f".repeat(64);
-    for (digits, late_ns, is_proof) in [
-        (digits.clone(), 120_000_000_000, true),
-        (digits.clone(), 120_000_000_001, false),
-        (digits[1..].into(), 0, false),
-        (digits[2..].into(), 0, false),
-        (digits.replace('f', "g"), 0, false),
+    for (fields, digits, is_proof) in [
+        ("57=3|98=0|108=30|141=Y|", digits.clone(), true),
+        ("57=2|98=0|108=30|141=Y|", digits.clone(), false),
+        ("98=0|108=30|141=Y|", digits.clone(), false),
+        ("57=3|98=0|108=30|141=Y|", digits[1..].into(), false),
+        ("57=3|98=0|108=30|141=Y|", digits[2..].into(), false),
+        ("57=3|98=0|108=30|141=Y|", digits.replace('f', "g"), false),
     ] {
         let mut rig = Rig::new(&FIX44);
-        let logon = rig.message("A", &format!("98=0|108=30|95={}|96={digits}|", digits.len()));
+        rig.says("A", &format!("{fields}95={}|96={digits}|553=x|", digits.len()));
+        let Some((_, proof)) = rig.logon else { panic!("it asks to be signed on") };
+        let head = "8=FIX.4.4|35=A|34=1|49=M7-1|52=20260921-14:13:20.000|56=PARES|";
+        let message = pares_fix::writer::soh(format!("{head}57=3|98=0|108=30|141=Y|553=x|").as_bytes());
+        let expected = LogonProof::Signed { message, proof: [15; 64], time_ns: NOON_NS };
+        assert_eq!(proof, is_proof.then_some(expected), "{fields} {digits}");
+    }
+}
+
+#[test]
+fn logon_by_wrong_clock_is_refused_with_both_times() {
+    for (late_ns, is_right) in [(120_000_000_000, true), (120_000_000_001, false)] {
+        let mut rig = Rig::new(&FIX44);
+        let logon = rig.message("A", "98=0|108=30|");
         rig.at.utc_ns += late_ns;
         rig.gives(&logon);
-        let Some((_, proof)) = rig.logon else { panic!("it asks to be signed on") };
-        let message = b"20260921-14:13:20.000\x011\x01M7-1\x01PARES\x01".to_vec();
-        let expected = LogonProof::Signed { message, proof: [15; 64], time_ns: NOON_NS };
-        assert_eq!(proof, is_proof.then_some(expected));
+        assert_eq!((rig.logon.is_some(), rig.is_closed), (is_right, !is_right));
+        if !is_right {
+            let times =
+                "SendingTime (52) is 20260921-14:13:20.000, this gateway's clock says 20260921-14:15:20.000";
+            rig.sends(&[&format!("^5 58=wrong_clock: .. {times}$")]);
+        }
     }
 }
 
@@ -91,16 +107,16 @@ fn a_logon_that_is_refused_leaves_no_mark() {
     }
 }
 
+/// The gateway takes long to sign it on.
 #[test]
-fn a_logon_whose_time_is_wrong_is_told_so() {
+fn logon_whose_time_becomes_wrong_is_refused_for_it() {
     let mut rig = Rig::new(&FIX44);
-    let logon = rig.message("A", "98=0|108=30|");
+    rig.says("A", "98=0|108=30|");
     rig.at.utc_ns += 3_600_000_000_000;
-    rig.gives(&logon);
     rig.signs_on(Some(&mark(1, 40, 1)));
     rig.ends_list();
     rig.resumed(1);
-    rig.sends(&["^5 58=SendingTime (52)"]);
+    rig.sends(&["^5 58=wrong_clock: "]);
     assert!(rig.is_closed);
 }
 
@@ -162,7 +178,11 @@ fn next_gateway_misses_nothing_and_marks_duplicates() {
     let resent = second.sent_with(&WITH_NUMBERS);
     assert!(resent[0].starts_with("4 34=2 43=Y ") && resent[0].contains("36=1028 123=Y"), "{resent:?}");
     assert!(resent[1].starts_with("8 34=1028 43=Y "), "{resent:?}");
-    assert_eq!(resent.len(), 6);
+    assert_eq!(
+        resent[6..],
+        ["2 34=1033 7=2 16=0"],
+        "an engine that reads in order has passed over the first one"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::dictionary::{FIX42, FIX44, tag};
 use crate::framing::{Cut, cut};
 use crate::writer::FixWriter;
+use FixRejectReason::{InvalidTag, TagNotDefined, TagOutOfOrder};
 
 const HEADER: &str = "34=2|49=A|52=20260921-12:00:00|56=B|";
 const ORDER: &str = "11=a|55=X|54=1|60=20260921-12:00:00|40=1|38=1|";
@@ -80,16 +81,50 @@ fn the_first_fault_is_told_and_the_number_is_read_all_the_same() {
 #[test]
 fn a_type_that_is_not_served_has_its_header_checked_only() {
     assert_eq!(fault("B", "58=x|11=y|"), None, "a News has no ClOrdID");
+    assert_eq!(fault("B", "148=x|33=1|58=y|"), None, "nor has any message that is served its Headline");
+    assert_eq!(fault("B", "148=|"), Some((FixRejectReason::NoValue, 148)));
+    assert_eq!(fault("B", "957=x|"), Some((FixRejectReason::InvalidTag, 957)));
     assert_eq!(fault("ZZ", ""), Some((FixRejectReason::InvalidMsgType, 0)));
 }
 
 #[test]
 fn what_has_no_fields_is_unreadable() {
     let mut parser = FixParser::default();
-    for fields in ["34", "34=2|x=1|", "34=2||", "=1|", "34=2|1234567890=1|", "-=1|"] {
+    for fields in ["34", "=1|", "x=1|34=2|", "-=1|"] {
         let bytes = bytes("0", &format!("{fields}|"));
         let (Cut::Whole(frame), _) = cut(&bytes) else { panic!("a message") };
         assert_eq!(parser.parse(&FIX42, &frame).err(), Some(Unreadable), "{fields}");
+    }
+}
+
+#[test]
+fn the_number_counts_whatever_stands_behind_it() {
+    for fields in ["34=2|x=1", "34=2|", "34=2|1234567890=1", "34=2|58=a|b=c|50=d", "34=2|58=a|b"] {
+        let bytes = bytes("0", &format!("{fields}|"));
+        let (Cut::Whole(frame), _) = cut(&bytes) else { panic!("a message") };
+        let mut parser = FixParser::default();
+        let message = parser.parse(&FIX42, &frame).expect("a number");
+        assert_eq!(message.number(tag::MSG_SEQ_NUM), Some(2), "{fields}");
+        let reason = message.fault().map(|fault| fault.reason);
+        let expected = if fields.contains("58") { TagNotDefined } else { InvalidTag };
+        assert_eq!(reason, Some(expected), "{fields}");
+    }
+}
+
+/// Every data field of the standard, with a value that would be other fields.
+#[test]
+fn data_are_read_by_their_lengths_in_every_message() {
+    let all = [(93, 89), (90, 91), (95, 96), (212, 213), (354, 355), (445, 446), (618, 619), (621, 622)];
+    let encoded = (348..=364).step_by(2).map(|length| (length, length + 1));
+    for (length, data) in all.into_iter().chain(encoded) {
+        for (msg_type, body) in [("D", ORDER), ("B", "148=x|"), ("0", "")] {
+            let fields = format!("{body}{length}=11|{data}=a|34=9|11=b|");
+            let found = fault(msg_type, &fields);
+            let is_right = found.is_none() || matches!(found, Some((TagNotDefined | TagOutOfOrder, _)));
+            assert!(is_right, "{msg_type} {fields}: {found:?}");
+            let (served, at) = ([90, 93, 212, 354].contains(&length), Some((TagNotDefined, length)));
+            assert!(served || msg_type == "B" || found == at, "{msg_type} {fields}: {found:?}");
+        }
     }
 }
 

@@ -1,4 +1,8 @@
 //! Numbers too high and too low.
+//!
+//! Both sides may miss messages at once, as after a take-over. A peer that goes strictly by numbers does not look at a ResendRequest before
+//! it has what it misses itself, and what fills its gap passes over that request. So what is missing is asked for behind what the peer
+//! has asked for, and again if that covers the request.
 
 use super::{At, FixSession, FixSink, Phase, S};
 use crate::dictionary::tag;
@@ -13,17 +17,33 @@ const EARLY_MAX: usize = 1_024;
 const EARLY_BYTES_MAX: usize = 256 << 10;
 /// When a gap in which nothing moves is asked for again: the resent messages may have been garbled.
 const GAP_WAIT_NS: u64 = 10 * S;
+/// How often a gap in which nothing moves is asked for again before that time: a peer that asks as often as it is asked does so without end.
+const EAGER_MAX: u8 = 3;
 
-/// The numbers that were asked for.
+/// The numbers that are missing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gap {
-    /// The last number that is missing, as far as was known.
+    /// The last one, as far as was known.
     to: u64,
     /// When to ask again.
     pub(super) again_ns: u64,
+    asking: Asking,
+    /// How often it was asked for again before.
+    eager: u8,
 }
 
-/// A message that came early; without bytes a Logon, which was handled as it came.
+/// Whether the peer is asked for what is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// It sends that unasked.
+    Unasked,
+    /// Once it has what it has asked for itself.
+    Owed,
+    /// By the message of that number.
+    By(u64),
+}
+
+/// A message that came early; without bytes a Logon or a ResendRequest, which was handled as it came.
 #[derive(Debug)]
 pub(super) struct Early {
     received_ns: u64,
@@ -52,7 +72,7 @@ impl FixSession {
             self.early_bytes += bytes.len();
             self.early.insert(number, Early { received_ns: now_ns, bytes: bytes.to_vec() });
         }
-        self.note_gap(now_ns, number, true, sink);
+        self.note_gap(now_ns, number, Asking::Owed, sink);
     }
 
     /// Whether a message of that number waits for those before it.
@@ -61,34 +81,54 @@ impl FixSession {
         self.early.contains_key(&number)
     }
 
-    /// Keeps the place of a Logon.
+    /// Keeps the place of a message that was handled before its turn: a Logon, a ResendRequest.
     pub(super) fn keep_place(&mut self, number: u64) {
-        self.early.insert(number, Early { received_ns: 0, bytes: Vec::new() });
+        if self.early.len() < EARLY_MAX {
+            self.early.entry(number).or_insert(Early { received_ns: 0, bytes: Vec::new() });
+        }
     }
 
-    /// Asks for the messages before `number`, once, if `asks` says so.
-    pub(super) fn note_gap(&mut self, now_ns: u64, number: u64, asks: bool, sink: &mut impl FixSink) {
+    /// Notes that the messages before `number` are missing, and asks for them if that is owed and nothing comes first.
+    pub(super) fn note_gap(&mut self, now_ns: u64, number: u64, asking: Asking, sink: &mut impl FixSink) {
         if self.gap.is_some() {
             return;
         }
-        self.gap = Some(Gap { to: number - 1, again_ns: now_ns + GAP_WAIT_NS });
-        if asks {
-            self.send_resend_request(now_ns, sink);
+        self.gap = Some(Gap { to: number - 1, again_ns: now_ns + GAP_WAIT_NS, asking, eager: 0 });
+        if asking == Asking::Owed && self.resending.is_none() {
+            self.ask(now_ns, sink);
+        }
+    }
+
+    fn ask(&mut self, now_ns: u64, sink: &mut impl FixSink) {
+        let asking = Asking::By(self.send_resend_request(now_ns, sink));
+        self.gap = self.gap.map(|gap| Gap { again_ns: now_ns + GAP_WAIT_NS, asking, ..gap });
+    }
+
+    /// The peer was sent the messages from `from` to `to` again: asks for what is missing, if that is owed, or was asked for by one of them.
+    pub(super) fn ask_behind(&mut self, now_ns: u64, from: u64, to: u64, sink: &mut impl FixSink) {
+        let Some(gap) = self.gap.as_mut().filter(|_| self.phase == Phase::LoggedOn) else { return };
+        let is_due = match gap.asking {
+            Asking::Unasked => false,
+            Asking::Owed => true,
+            Asking::By(number) => (from..=to).contains(&number) && gap.eager < EAGER_MAX,
+        };
+        if is_due {
+            gap.eager += 1;
+            self.ask(now_ns, sink);
         }
     }
 
     /// Missing messages come: the gap need not be asked for again yet.
     pub(super) fn put_off_asking(&mut self, now_ns: u64) {
         if let Some(gap) = &mut self.gap {
-            gap.again_ns = now_ns + GAP_WAIT_NS;
+            (gap.again_ns, gap.eager) = (now_ns + GAP_WAIT_NS, 0);
         }
     }
 
     /// Asks again for a gap in which nothing has moved.
     pub(super) fn ask_again(&mut self, now_ns: u64, sink: &mut impl FixSink) {
-        if let Some(gap) = self.gap.as_mut().filter(|gap| now_ns >= gap.again_ns) {
-            gap.again_ns = now_ns + GAP_WAIT_NS;
-            self.send_resend_request(now_ns, sink);
+        if self.gap.is_some_and(|gap| now_ns >= gap.again_ns) {
+            self.ask(now_ns, sink);
         }
     }
 
@@ -99,7 +139,15 @@ impl FixSession {
             let text = format!("MsgSeqNum too low, expecting {expected} but received {number}");
             return self.end(at.now_ns, &text, sink);
         }
-        self.refuse_wrong_origin(at, message, sink);
+        // It may reach into a gap: what it covers does not come any more.
+        let may_fill = self.gap.is_some() && message.msg_type() == b"4";
+        let fills = message.number(tag::NEW_SEQ_NO).filter(|_| may_fill);
+        let Some(new) = fills.filter(|new| *new > self.numbers.next_in) else {
+            return self.refuse_wrong_origin(at, message, sink);
+        };
+        if self.is_acceptable(at, message, sink) {
+            self.numbers.next_in = new;
+        }
     }
 
     /// A gap fill in its turn.
@@ -125,11 +173,16 @@ impl FixSession {
         self.numbers.next_in = new;
     }
 
-    /// Takes messages that waited and are next now.
+    /// Takes messages that waited and are next now, and asks for what lies before those that still wait.
     pub(super) fn take_early(&mut self, parser: &mut FixParser, now_ns: u64, sink: &mut impl FixSink) {
         while self.phase == Phase::LoggedOn {
             self.forget_passed();
-            let Some(Early { received_ns, bytes }) = self.early.remove(&self.numbers.next_in) else { return };
+            let Some(Early { received_ns, bytes }) = self.early.remove(&self.numbers.next_in) else {
+                if let Some((&number, _)) = self.early.first_key_value() {
+                    self.note_gap(now_ns, number, Asking::Owed, sink);
+                }
+                return;
+            };
             self.early_bytes -= bytes.len();
             let (Cut::Whole(frame), _) = cut(&bytes) else {
                 self.count_in();

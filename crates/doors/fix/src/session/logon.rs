@@ -2,6 +2,7 @@
 //!
 //! Before a session is known to be the peer's, nothing is said: a Logon with wrong ids, a wrong time or a wrong form is answered by a closed connection.
 
+use super::gaps::Asking;
 use super::{FixAction, FixNumbers, FixSession, FixSink, Phase, S};
 use crate::dictionary::tag;
 use crate::message::FixMessage;
@@ -66,10 +67,12 @@ impl FixSession {
         if number >= self.numbers.next_in {
             self.keep_place(number);
             // A peer that says what it expects learns what we expect, and sends it unasked.
-            self.note_gap(now_ns, number, expected.is_none(), sink);
+            let asking = if expected.is_none() { Asking::Owed } else { Asking::Unasked };
+            self.note_gap(now_ns, number, asking, sink);
         }
         if let Some(expected) = expected.filter(|&expected| expected > 0 && expected < own) {
-            self.begin_resend(expected, own - 1, sink);
+            // Our Logon, too: a peer that ignored it, since its number is too high, would wait for it.
+            self.begin_resend(expected, own, sink);
         }
     }
 }

@@ -4,7 +4,8 @@
 //! asks again and again while it is served is served once more at the end, from the first to the last number it asked for meanwhile. So a flood of requests costs
 //! no memory, if the owner sends again no faster than the connection takes it.
 
-use super::{At, FixAction, FixSession, FixSink};
+use super::gaps::Asking;
+use super::{At, FixAction, FixSession, FixSink, Phase};
 use crate::dictionary::tag;
 use crate::fault::{FixFault, FixRejectReason};
 use crate::message::FixMessage;
@@ -13,6 +14,7 @@ use crate::writer::FixWriter;
 /// A resend that is open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resending {
+    from: u64,
     /// The next number that is owed.
     next: u64,
     to: u64,
@@ -21,7 +23,7 @@ pub(super) struct Resending {
 }
 
 impl FixSession {
-    /// The peer asks for old messages.
+    /// The peer asks for old messages. It is served before its turn, which then counts; what it shows to be missing is asked for behind that.
     pub(super) fn on_resend_request(
         &mut self,
         at: At,
@@ -35,6 +37,14 @@ impl FixSession {
         if number == self.numbers.next_in {
             self.count_in();
         }
+        self.serve(at, message, sink);
+        if number > self.numbers.next_in && self.phase == Phase::LoggedOn {
+            self.keep_place(number);
+            self.note_gap(at.now_ns, number, Asking::Owed, sink);
+        }
+    }
+
+    fn serve(&mut self, at: At, message: &FixMessage<'_>, sink: &mut impl FixSink) {
         let [from, to] = [tag::BEGIN_SEQ_NO, tag::END_SEQ_NO].map(|tag| message.number(tag));
         let last = self.numbers.next_out - 1;
         let wrong = |tag: u16| FixFault::of(FixRejectReason::ValueIncorrect, i32::from(tag));
@@ -57,7 +67,7 @@ impl FixSession {
             open.then = Some((first.min(from), last.max(to)));
             return;
         }
-        self.resending = Some(Resending { next: from, to, then: None });
+        self.resending = Some(Resending { from, next: from, to, then: None });
         sink.act(FixAction::Resend { from, to });
     }
 
@@ -86,8 +96,9 @@ impl FixSession {
     pub fn resend_done(&mut self, now_ns: u64, sink: &mut impl FixSink) {
         let Some(open) = self.resending.take() else { return };
         self.fill(now_ns, open.next, open.to + 1, sink);
-        if let Some((from, to)) = open.then {
-            self.begin_resend(from, to, sink);
+        match open.then {
+            Some((from, to)) => self.begin_resend(from, to, sink),
+            None => self.ask_behind(now_ns, open.from, open.to, sink),
         }
     }
 

@@ -63,13 +63,13 @@ impl FixSession {
         self.send(now_ns, b"1", sink, |writer| writer.text(tag::TEST_REQ_ID, b"TEST"));
     }
 
-    /// Asks for everything from the next number on.
-    pub(super) fn send_resend_request(&mut self, now_ns: u64, sink: &mut impl FixSink) {
+    /// Asks for everything from the next number on. Gives the number of the request.
+    pub(super) fn send_resend_request(&mut self, now_ns: u64, sink: &mut impl FixSink) -> u64 {
         let from = self.numbers.next_in;
         self.send(now_ns, b"2", sink, |writer| {
             writer.number(tag::BEGIN_SEQ_NO, from);
             writer.letter(tag::END_SEQ_NO, b'0');
-        });
+        })
     }
 
     /// Sends a Logout; also to a peer whose Logon is not taken.

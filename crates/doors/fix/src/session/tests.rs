@@ -1,5 +1,7 @@
 //! The session layer beyond the acceptance files: take-over, floods, memory, the daily reset.
 
+mod gaps;
+
 use super::*;
 use crate::dictionary::{FIX42, FIX44};
 use crate::framing::{Cut, cut};
@@ -133,7 +135,7 @@ fn takeover_jumps_numbers_and_fills_the_gap() {
 fn peer_expectation_triggers_unrequested_resend() {
     let mut rig = Rig::new(FixNumbers { next_in: 7, next_out: 20 });
     rig.says_as(9, "A", "98=0|108=30|789=18|");
-    assert_eq!(rig.done(), ["34=20 35=A 98=0 108=30 789=7", "logged on", "resend 18 to 19"]);
+    assert_eq!(rig.done(), ["34=20 35=A 98=0 108=30 789=7", "logged on", "resend 18 to 20"]);
     rig.says_as(7, "D", &(String::from("43=Y|122=20260921-12:00:00|") + &order("a")));
     rig.says_as(8, "4", "43=Y|36=9|123=Y|");
     rig.says_as(10, "D", &order("b"));
@@ -303,6 +305,22 @@ fn a_session_without_heartbeats_has_no_deadline() {
     let mut rig = Rig::new(FixNumbers::default());
     rig.says("A", "98=0|108=0|");
     assert_eq!(rig.session.next_deadline(), None);
+}
+
+#[test]
+fn message_with_unserved_data_is_rejected_and_counts() {
+    let mut rig = Rig::logged_on();
+    rig.says("D", &(order("a") + "350=3|351=a|b|"));
+    rig.says("D", &(order("b") + "no field|"));
+    rig.says("B", "148=x|358=3|359=a|b|");
+    let rejected = [
+        "34=2 35=3 45=2 58=Tag not defined for this message type 371=350 372=D 373=2",
+        "34=3 35=3 45=3 58=Invalid tag number 372=D 373=0",
+        "34=4 35=j 45=4 58=Unsupported Message Type 372=B 380=3",
+    ];
+    assert_eq!(rig.done(), rejected);
+    rig.says("D", &order("c"));
+    assert_eq!(rig.done(), ["order c"], "nothing is missing");
 }
 
 #[test]

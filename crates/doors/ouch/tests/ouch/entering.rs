@@ -74,7 +74,7 @@ fn every_kind_of_order_can_be_said() {
 #[test]
 fn what_cannot_be_done_is_refused_at_once() {
     let mut rig = Rig::logged_on("1-0", 1);
-    let cases: [(Vec<u8>, &str); 14] = [
+    let cases: [(Vec<u8>, &str); 12] = [
         (with(1, 5, b"T", &[]), "unsupported"),
         (with(2, 26, b"5", &[]), "unsupported"),
         (with(3, 27, b"N", &[]), "unsupported"),
@@ -84,11 +84,9 @@ fn what_cannot_be_done_is_refused_at_once() {
         (with(7, 5, b"B", &[9, 5]), "malformed_request"),
         (with(8, 26, b"6", &[]), "invalid_combination"),
         (with(9, 26, b"0", &[5, 15, 0, 0, 0, 60]), "invalid_combination"),
-        (enter(10, "NONE", &[]), "unknown_instrument"),
-        (enter(11, "FAR", &[]), "other_shard"),
-        (enter(12, "ACME", &[])[..20].to_vec(), "malformed_request"),
-        (with(13, 30, b"H", &[]), "unsupported"),
-        (with(14, 5, b"B", &[2, 29, b'y']), "unsupported"),
+        (enter(10, "ACME", &[])[..20].to_vec(), "malformed_request"),
+        (with(11, 30, b"H", &[]), "unsupported"),
+        (with(12, 5, b"B", &[2, 29, b'y']), "unsupported"),
     ];
     for (number, (message, word)) in (1..).zip(cases) {
         rig.says(&message);
@@ -98,6 +96,28 @@ fn what_cannot_be_done_is_refused_at_once() {
     rig.says(b"");
     assert_eq!(rig.texts(), ["+ ? 0 unsupported", "+ ? 0 malformed_request"]);
     assert_eq!(rig.asked, []);
+}
+
+/// Some client libraries hand on Sequenced Data alone: there the program would wait for ever.
+#[test]
+fn a_symbol_of_no_instrument_here_is_refused_in_the_record() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    for (number, symbol) in (1..).zip(["FAR", "NONE", "#18", "#999"]) {
+        rig.says(&enter(number, symbol, &[]));
+        let ClientRequest::Enter { client_order_id, instrument, order } = rig.request() else { panic!() };
+        assert_eq!((client_order_id, order.quantity), (named(number.into()), Quantity::ZERO), "{symbol}");
+        // Of two shards the lower one has the even numbers that no instrument has.
+        assert_eq!(instrument, InstrumentId(u32::MAX - 1), "{symbol}");
+    }
+    rig.says(b"C\0\0\0\x05    FAR     \0\0");
+    assert!(
+        matches!(rig.request(), ClientRequest::MassCancel { instrument, .. } if instrument.0 == u32::MAX - 1)
+    );
+    let reason = Reason::UnknownInstrument;
+    rig.told(Reply::Answer(Answer { reason, ..answer(1, 1, Status::Refused, 0, 0) }));
+    let packets = rig.packets();
+    let [('S', message)] = &packets[..] else { panic!("{packets:?}") };
+    assert_eq!((message[0], &message[9..15]), (b'J', &b"\0\0\0\x01\0\x17"[..]));
 }
 
 #[test]
@@ -121,13 +141,6 @@ fn what_was_not_answered_on_the_last_connection_is_sent_again() {
     for number in [5, 8] {
         assert_eq!(rig.enters(number).client_order_id(), named(number.into()));
     }
-    // At which price it was entered, and what became of it since, is not known.
-    rig.says(&cancel(8, 10));
-    assert_eq!(rig.texts(), ["+ I 8 price_unknown"]);
-    rig.enters(9);
-    rig.told(Reply::Answer(Answer { repeat: true, ..answer(9, 0, Status::Resting, 0, 100) }));
-    rig.says(&cancel(9, 10));
-    assert_eq!(rig.texts(), ["+ I 9 price_unknown"]);
 }
 
 #[test]
@@ -192,9 +205,9 @@ fn a_cancel_is_not_taken_for_another_one_of_its_name() {
 fn a_number_that_was_refused_at_once_is_free() {
     let mut rig = Rig::logged_on("1-0", 1);
     rig.enters(5);
-    rig.says(&enter(6, "FAR", &[]));
+    rig.says(&with(6, 26, b"5", &[]));
     rig.told(Reply::Rejected { client_order_id: named(5), reason: Reason::Throttled });
-    assert_eq!(rig.texts(), ["+ J 6 other_shard", "+ J 5 throttled"]);
+    assert_eq!(rig.texts(), ["+ J 6 unsupported", "+ J 5 throttled"]);
     for number in [5, 6] {
         assert_eq!(rig.enters(number).client_order_id(), named(number.into()));
         rig.says(&enter(number, "ACME", &[]));
@@ -202,81 +215,29 @@ fn a_number_that_was_refused_at_once_is_free() {
     }
 }
 
+/// What is left of an order, and at which price, may have changed on the way: the shard keeps it at its price, and adds nothing.
 #[test]
-fn a_replacement_s_price_counts_once_it_is_taken() {
+fn an_order_is_made_smaller_by_what_the_shard_knows_of_it() {
     let mut rig = Rig::logged_on("1-0", 1);
-    rig.is_live(1);
-    rig.says(&enter(5, "ACME", &[]));
-    rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
-    rig.packets();
-    let replaced = |rig: &mut Rig, number: u32, price: u64, status| {
-        rig.says(&replace(5, number, 80, price));
-        rig.says(&cancel(5, 20));
-        let of_order = Answer { order: order(5), ..answer(number.into(), 0, status, 0, 80) };
-        rig.told(Reply::Answer(Answer { number: u64::from(number) - 4, ..of_order }));
-        assert_eq!(rig.packets()[0], ('+', b"I 5 price_unknown".to_vec()), "not answered");
-        rig.asked.clear();
+    let mut is_smaller = |message: &[u8], target, total| {
+        rig.says(message);
+        let ClientRequest::Amend { target: of, terms, .. } = rig.request() else { panic!("an amend") };
+        assert_eq!((of, terms), (named(target), NewTerms::reduction(Quantity(total))));
     };
-    replaced(&mut rig, 6, 16_000, Status::Refused);
-    rig.says(&cancel(5, 20));
-    assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(15_000), Quantity(20))));
-    assert!(
-        matches!(rig.cancels(6, 0), ClientRequest::Cancel { target, .. } if target == named(6)),
-        "no order"
-    );
-    replaced(&mut rig, 7, 17_000, Status::Resting);
-    rig.says(&cancel(7, 20));
-    assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(17_000), Quantity(20))));
-}
-
-fn smaller(rig: &mut Rig) -> (ClientOrderId, NewTerms) {
-    match rig.request() {
-        ClientRequest::Amend { target, terms, .. } => (target, terms),
-        other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn an_order_is_made_smaller_at_its_price_if_that_is_sure() {
+    // Of an order of an earlier connection, which may be replaced, be gone, or have fewer shares.
+    is_smaller(&cancel(5, 400), 5, 400);
+    is_smaller(b"M\0\0\0\x05B\0\0\0\x1e\0\0", 5, 30);
+    // It adds nothing, so it passes where nothing may be entered.
+    rig.says(b"D\0\0\0\x01FIRM\0\0");
+    assert_eq!(rig.texts(), ["+ G 1"]);
+    rig.says(&cancel(5, 400));
+    assert!(!rig.request().adds_risk());
     let mut rig = Rig::logged_on("1-0", 1);
-    rig.is_live(1);
-    rig.enters(5);
-    rig.says(&cancel(5, 40));
-    assert_eq!(rig.texts(), ["+ I 5 price_unknown"], "not answered");
-    rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
-    rig.packets();
-    rig.says(&cancel(5, 40));
-    assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(15_000), Quantity(40))));
-    rig.says(b"M\0\0\0\x05B\0\0\0\x1e\0\0");
-    assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(15_000), Quantity(30))));
-    // Another session gives it another price.
-    let amended = Answer { order: order(5), ..answer(6, 2, Status::Resting, 0, 100) };
-    rig.told(Reply::Answer(Answer { client_order_id: ClientOrderId(77), ..amended }));
-    rig.packets();
-    rig.says(&cancel(5, 20));
-    assert_eq!(rig.texts(), ["+ I 5 price_unknown"]);
-    assert_eq!(rig.asked, []);
-}
-
-/// The order may have been replaced since it was entered first.
-#[test]
-fn of_an_order_that_was_sent_again_no_price_is_sure() {
-    let mut rig = Rig::logged_on("1-0", 9);
-    rig.is_live(9);
-    let again = |rig: &mut Rig, number| {
-        rig.enters(number);
-    };
-    again(&mut rig, 5);
-    rig.told(Reply::Answer(Answer { repeat: true, number: 0, ..answer(5, 0, Status::Resting, 0, 100) }));
-    rig.says(&cancel(5, 40));
-    assert_eq!(rig.texts(), ["+ I 5 price_unknown"]);
-    // The same while the stream is sent again.
-    let mut rig = Rig::logged_on("1-0", 1);
-    again(&mut rig, 5);
-    rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
-    rig.packets();
-    rig.says(&cancel(5, 40));
-    assert_eq!(rig.texts(), ["+ I 5 price_unknown"]);
+    rig.says(&replace(5, 6, 80, 16_000));
+    rig.asked.clear();
+    rig.says(&cancel(6, 20));
+    let ClientRequest::Amend { target, .. } = rig.request() else { panic!("an amend") };
+    assert_eq!(target, named(5), "the replacement is not answered, and the order is known by it");
 }
 
 /// Names are the session's in all shards.
@@ -328,8 +289,6 @@ fn a_mass_cancel_is_of_all_or_of_an_instrument_or_a_side() {
     let sells =
         ClientRequest::MassCancel { client_order_id: named(2), instrument: ACME, side: Some(Side::Sell) };
     assert_eq!(rig.request(), sells);
-    rig.says(b"C\0\0\0\x03    FAR     \0\0");
-    assert_eq!(rig.texts(), ["+ J 3 other_shard"]);
 }
 
 #[test]

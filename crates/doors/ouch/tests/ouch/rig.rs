@@ -7,9 +7,9 @@ pub(crate) use pares_exercise::replies::{ACME, SHARD};
 use pares_ouch::OuchDoor;
 use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, ProtocolDoor, Sink};
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, InstrumentId, InstrumentStatus, List,
-    ListEnd, ListRequest, OrderChange, OrderId, OrderNews, Quantity, Reason, Reply, ShardId, Status, Trade,
-    TradeBusted,
+    Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, GatewayId, InstrumentId, InstrumentStatus,
+    List, ListEnd, ListRequest, OrderChange, OrderId, OrderNews, Quantity, Reason, Reply, ShardId, Status,
+    Trade, TradeBusted,
 };
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn, SignedOn};
 
@@ -32,6 +32,7 @@ impl Rig {
     pub(crate) fn new() -> Self {
         let config = DoorConfig {
             comp_id: "PARES".into(),
+            gateway: GatewayId(0),
             instruments: Vec::new(),
             shards: vec![ShardId(1), SHARD],
             has_market: false,

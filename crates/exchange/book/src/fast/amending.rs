@@ -110,7 +110,7 @@ impl FastBook {
         let ends = total <= before.executed;
         let keeps = ends || same_price && total <= total_before && same_display;
         let same_terms = after.time_in_force == before.time_in_force && display == before.display;
-        if keeps && total == total_before && same_terms {
+        if keeps && total == total_before && same_terms || wish.reduces && total >= total_before {
             return Err(Reason::NothingChanged);
         }
         let change = Change { before, after, totals: (total_before, total), keeps };
@@ -131,21 +131,20 @@ impl FastBook {
     fn check_terms(&self, before: &RestingOrder, wish: &Amendment) -> Result<OrderKind, Reason> {
         self.instrument.validate_quantity(wish.quantity)?;
         let stop = before.is_held() && before.trigger.is_some() && !before.elected;
-        let kind = match before.kind {
-            OrderKind::Limit { .. } => OrderKind::Limit { price: wish.price },
-            OrderKind::Pegged { to, .. } => OrderKind::Pegged { to, limit: wish.price },
-            OrderKind::Market => OrderKind::Market,
-        };
-        if kind != OrderKind::Market && kind != before.kind {
-            self.instrument.validate_price(wish.price)?;
+        let kind = wish.kind_of(before.kind);
+        let limit = Self::limit_of(kind);
+        if let Some(price) = limit
+            && kind != before.kind
+        {
+            self.instrument.validate_price(price)?;
         }
         if let Some(trigger) = wish.trigger
             && stop
         {
             self.instrument.validate_price(trigger)?;
         }
-        if kind != OrderKind::Market {
-            self.instrument.validate_value(wish.price, wish.quantity)?;
+        if let Some(price) = limit {
+            self.instrument.validate_value(price, wish.quantity)?;
         }
         Ok(kind)
     }
@@ -158,7 +157,9 @@ impl FastBook {
         let bad_display = wish.display.is_some() && (before.is_pegged() || before.is_held() || for_call);
         let bad_stay =
             wish.time_in_force.is_some_and(|stay| !(Self::stays(stay) && Self::stays(before.time_in_force)));
-        if bad_trigger || bad_display || bad_stay {
+        let bad_reduction = wish.reduces
+            && (wish.trigger.is_some() || wish.display.is_some() || wish.time_in_force.is_some());
+        if bad_trigger || bad_display || bad_stay || bad_reduction {
             return Err(Reason::InvalidCombination);
         }
         let total_before = before.executed.plus(before.remaining);

@@ -88,7 +88,7 @@ impl FastBook {
         let keeps_place = price == price_before && total <= total_before;
         let legal = self.is_legal_here(side, price, total) && total > executed;
         let stays = keeps_place && total == total_before;
-        if !same_terms || !legal || stays || !keeps_place && self.meets(side, price) {
+        if !same_terms || wish.reduces || !legal || stays || !keeps_place && self.meets(side, price) {
             return self.apply_any(request, sink);
         }
         let remaining = total.minus(executed);

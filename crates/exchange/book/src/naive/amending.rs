@@ -88,13 +88,13 @@ impl NaiveBook {
         check_amended_fields(order, amendment)?;
         let old = Terms::of(order);
         let new = Terms {
-            price: old.price.map(|_| amendment.price),
+            price: limit_of(amendment.kind_of(order.kind)),
             total: amendment.quantity,
             display: self.amended_display(&old, amendment)?,
             trigger: amendment.trigger.or(old.trigger),
             time_in_force: amendment.time_in_force.unwrap_or(old.time_in_force),
         };
-        if new == old {
+        if new == old || amendment.reduces && new.total >= old.total {
             return Err(Reason::NothingChanged);
         }
         let kept = old.keep_priority(&new, amendment.display.is_some(), &self.instrument)
@@ -109,16 +109,16 @@ impl NaiveBook {
 
     /// Check 2.
     fn check_amended_values(&self, order: &RestingOrder, amendment: &Amendment) -> Result<(), Reason> {
-        let has_price = limit_of(order.kind).is_some();
+        let limit = limit_of(amendment.kind_of(order.kind));
         self.instrument.validate_quantity(amendment.quantity)?;
-        if has_price {
-            self.instrument.validate_price(amendment.price)?;
+        if let Some(price) = limit {
+            self.instrument.validate_price(price)?;
         }
         if let (Some(_), Some(trigger), false) = (order.trigger, amendment.trigger, order.elected) {
             self.instrument.validate_price(trigger)?;
         }
-        if has_price {
-            self.instrument.validate_value(amendment.price, amendment.quantity)?;
+        if let Some(price) = limit {
+            self.instrument.validate_value(price, amendment.quantity)?;
         }
         Ok(())
     }
@@ -227,7 +227,9 @@ fn check_amended_fields(order: &RestingOrder, amendment: &Amendment) -> Result<(
     let display = amendment.display.is_some() && (order.is_pegged() || order.is_held() || for_a_call);
     let stay =
         amendment.time_in_force.is_some_and(|stay| for_a_call || !matches!(stay, Day | Gtc | Gtd { .. }));
-    if trigger || display || stay { Err(Reason::InvalidCombination) } else { Ok(()) }
+    let reduces = amendment.reduces
+        && (amendment.trigger.is_some() || amendment.display.is_some() || amendment.time_in_force.is_some());
+    if trigger || display || stay || reduces { Err(Reason::InvalidCombination) } else { Ok(()) }
 }
 
 /// The order at other terms, with what is then left of it.

@@ -1,8 +1,10 @@
 //! A gateway's port for FIX: what comes there is translated, everything else is as for every client.
 
 use pares_config::{NodeId, SignOnSetting, SystemConfig};
+use pares_fix::dictionary::tag;
 use pares_fix::framing::{Cut, cut};
 use pares_fix::time::stamp;
+use pares_fix::writer::FixWriter;
 use pares_keys::{Secret, Verifier};
 use pares_roles::duty::{Duty, SLEEP_MAX};
 use pares_roles::world::World;
@@ -67,14 +69,65 @@ impl Rig {
 
     /// A connection that sends a Logon with that number; if there is a secret, proven by it.
     fn log_on_by(&mut self, number: u64, secret: Option<&Secret>) -> usize {
+        let logon = self.logon((number, self.world.now_ns()), "57=0|98=0|108=30|", secret);
+        self.call(&logon)
+    }
+
+    /// A connection that sends a Logon.
+    fn call(&mut self, logon: &[u8]) -> usize {
         let client = self.net.connect_fix();
-        let message = format!("{}\x01{number}\x01M7-1\x01PARES\x01", self.now());
-        let proof = secret.map(|secret| secret.prove(message.as_bytes()));
-        let digits = proof.map(|proof| proof.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-        let fields = digits.map_or_else(String::new, |digits| format!("95={}|96={digits}|", digits.len()));
-        self.say(client, "A", number, &format!("98=0|108=30|{fields}"));
+        self.net.send(client, logon);
+        self.settle();
         client
     }
+
+    /// A Logon with these fields, sent then by the words of its sender.
+    fn logon(&self, (number, sent_ns): (u64, u64), fields: &str, secret: Option<&Secret>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut writer = FixWriter::begin(&mut bytes, "FIX.4.4", b"A");
+        writer.number(tag::MSG_SEQ_NUM, number);
+        writer.text(tag::SENDER_COMP_ID, b"M7-1");
+        writer.time(tag::SENDING_TIME, sent_ns);
+        writer.text(tag::TARGET_COMP_ID, b"PARES");
+        writer.fields(fields.replace('|', "\x01").as_bytes());
+        if let Some(secret) = secret {
+            let digits = pares_keys::to_hex(&secret.prove(&writer.proven_form()));
+            writer.number(tag::RAW_DATA_LENGTH, digits.len() as u64);
+            writer.text(tag::RAW_DATA, digits.as_bytes());
+        }
+        writer.finish();
+        bytes
+    }
+
+    /// That Logon is refused for a reason in these words, and leaves no mark.
+    fn refuses(&mut self, logon: &[u8], words: &[&str]) {
+        let marks = self.marks().len();
+        let client = self.call(logon);
+        let (heads, told) = self.heard(client);
+        assert_eq!((heads, self.net.is_open(client)), (vec![head("5", 1)], false), "{told}");
+        words.iter().for_each(|words| assert!(told.contains(words), "{words}: {told}"));
+        assert_eq!(self.marks().len(), marks);
+    }
+
+    /// That Logon is accepted.
+    fn takes(&mut self, logon: &[u8]) -> usize {
+        let client = self.call(logon);
+        let (heads, told) = self.heard(client);
+        assert_eq!((heads[0].0.as_str(), self.net.is_open(client)), ("A", true), "{told}");
+        client
+    }
+}
+
+/// The same message with other fields in place of these, and a right length and sum.
+fn altered(message: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let text = String::from_utf8(message.to_vec()).unwrap().replace('\x01', "|");
+    let (_, body) = text.split_once("|35=").unwrap();
+    let body = format!("35={}", &body[..body.len() - "10=000|".len()]);
+    assert!(body.contains(from), "{body}");
+    let body = body.replace(from, to).replace('|', "\x01");
+    let framed = format!("8=FIX.4.4\x019={}\x01{body}", body.len());
+    let sum = framed.bytes().fold(0_u8, u8::wrapping_add);
+    format!("{framed}10={sum:03}\x01").into_bytes()
 }
 
 /// A gateway that asks for proof, of which session 1 of member 7 has the key of this secret.
@@ -84,6 +137,7 @@ fn with_proof(secret: &Secret) -> Rig {
     let sign_on = SignOnSetting::Required;
     let mut rig = Rig::with(SystemConfig { fix: config.gateways.clone(), sign_on, ..config });
     enter(&mut rig, 0, &[(7, 0, Entry::AddMember), (7, 1, Entry::SetKey(Key::Ed25519(key)))]);
+    rig.world.pass(SECOND_NS);
     rig
 }
 
@@ -91,21 +145,118 @@ fn with_proof(secret: &Secret) -> Rig {
 fn logon_needs_fresh_proof_that_works_once() {
     let (right, wrong) = (Secret::generate(), Secret::generate());
     let mut rig = with_proof(&right);
-    let client = rig.log_on_by(1, Some(&right));
-    assert_eq!(rig.heard(client).0, [head("A", 1)]);
-    let marks = rig.marks().len();
-    for secret in [None, Some(&wrong), Some(&right)] {
-        // The last is the first one again: time has not passed.
-        let other = rig.log_on_by(1, secret);
-        let (heads, told) = rig.heard(other);
-        assert_eq!((heads, rig.net.is_open(other)), (vec![head("5", 1)], false), "{told}");
-        assert!(told.contains("|58=wrong_key: "), "{told}");
-    }
+    let now_ns = rig.world.now_ns();
+    let [first, by_none, by_wrong] = [Some(&right), None, Some(&wrong)]
+        .map(|secret| rig.logon((1, now_ns), "57=0|98=0|108=30|141=Y|", secret));
+    let client = rig.takes(&first);
+    rig.refuses(&by_none, &["|58=wrong_key: ", "TargetSubID (57) must be 0,"]);
+    rig.refuses(&by_wrong, &["|58=wrong_key: "]);
+    rig.refuses(&first, &["|58=wrong_clock: "]);
     assert!(rig.net.is_open(client), "nobody has taken its session");
-    assert_eq!((rig.marks().len(), rig.counter("wrong_keys")), (marks, 3));
+    assert_eq!(rig.counter("wrong_keys"), 3);
     rig.world.pass(SECOND_NS);
     let again = rig.log_on_by(2, Some(&right));
     assert!(!rig.net.is_open(client) && rig.net.is_open(again), "the member itself has");
+}
+
+/// Who hears a Logon and changes it, or brings it elsewhere, has none.
+#[test]
+fn logon_proof_covers_all_fields_and_names_gateway() {
+    let secret = Secret::generate();
+    let mut rig = with_proof(&secret);
+    let now_ns = rig.world.now_ns();
+    let logon = rig.logon((1, now_ns), "57=0|98=0|108=30|", Some(&secret));
+    for (from, to) in [
+        ("108=30|", "108=30|141=Y|"),
+        ("108=30|", "108=3600|"),
+        ("108=30|", "108=30|553=x|"),
+        ("57=0|", "57=0|43=Y|"),
+        ("34=1|", "34=2|"),
+        ("57=0|98=0|", "98=0|"),
+    ] {
+        rig.refuses(&altered(&logon, from, to), &["|58=wrong_key: ", "TargetSubID (57) must be 0,"]);
+    }
+    let elsewhere = rig.logon((1, now_ns), "57=1|98=0|108=30|", Some(&secret));
+    rig.refuses(&elsewhere, &["|58=wrong_key: ", "TargetSubID (57) must be 0,"]);
+    rig.world.pass(10 * SECOND_NS);
+    rig.takes(&altered(&logon, "57=0|", "57=0|"));
+}
+
+/// The form of earlier builds: the time, the number and the names.
+#[test]
+fn old_form_of_logon_proof_is_refused_with_new_one() {
+    let secret = Secret::generate();
+    let mut rig = with_proof(&secret);
+    let message = format!("{}\x011\x01M7-1\x01PARES\x01", rig.now());
+    let digits = pares_keys::to_hex(&secret.prove(message.as_bytes()));
+    let fields = format!("98=0|108=30|95=128|96={digits}|");
+    let now_ns = rig.world.now_ns();
+    let old = rig.logon((1, now_ns), &fields, None);
+    rig.refuses(
+        &old,
+        &["TargetSubID (57) must be 0,", "RawData (96) the proof of all fields but 9, 10, 95 and 96"],
+    );
+}
+
+#[test]
+fn accepted_logon_is_worthless_after_restart_and_elsewhere() {
+    let secret = Secret::generate();
+    let mut rig = with_proof(&secret);
+    let now_ns = rig.world.now_ns();
+    let logon = rig.logon((1, now_ns), "57=0|98=0|108=30|141=Y|", Some(&secret));
+    rig.takes(&logon);
+    let taken = rig.marks().last().unwrap().clone();
+    assert_eq!(taken.logon_ns, now_ns / 1_000_000 * 1_000_000);
+    let mut rig = rig.restart(|_| ()).unwrap();
+    rig.refuses(&logon, &["|58=wrong_clock: "]);
+    // The other gateway has accepted a later one, and this one knows it by its mark alone.
+    let later_ns = now_ns + SECOND_NS;
+    let later = rig.logon((1, later_ns), "57=0|98=0|108=30|141=Y|", Some(&secret));
+    let elsewhere = SessionMarkRecord { reign: 9, gateway: GatewayId(1), logon_ns: later_ns, ..taken };
+    rig.world.publish(PEER, &[elsewhere.bytes()]);
+    rig.look_around();
+    rig.refuses(&later, &["|58=wrong_clock: "]);
+    rig.world.pass(2 * SECOND_NS);
+    let client = rig.log_on_by(2, Some(&secret));
+    assert!(rig.net.is_open(client));
+    assert_eq!(rig.marks().last().map(|mark| mark.reign), Some(10));
+}
+
+#[test]
+fn of_one_logon_sent_twice_at_once_one_is_accepted() {
+    let secret = Secret::generate();
+    let mut rig = with_proof(&secret);
+    let now_ns = rig.world.now_ns();
+    let logon = rig.logon((1, now_ns), "57=0|98=0|108=30|141=Y|", Some(&secret));
+    let both = [rig.net.connect_fix(), rig.net.connect_fix()];
+    both.iter().for_each(|client| rig.net.send(*client, &logon));
+    rig.settle();
+    let logged_on = both.iter().filter(|client| rig.heard(**client).0.contains(&head("A", 1))).count();
+    assert_eq!((logged_on, rig.marks().len()), (1, 1));
+}
+
+#[test]
+fn clock_ahead_locks_out_with_both_times_until_then() {
+    let secret = Secret::generate();
+    let mut rig = with_proof(&secret);
+    let (now_ns, ahead_ns) = (rig.world.now_ns(), 110 * SECOND_NS);
+    let at = |ns| String::from_utf8(stamp(ns).to_vec()).unwrap();
+    // One that is refused moves nothing.
+    let refused = rig.logon((1, now_ns + ahead_ns), "57=0|98=0|108=9999|", Some(&secret));
+    rig.refuses(&refused, &["|58=HeartBtInt must be"]);
+    let right = rig.logon((1, now_ns), "57=0|98=0|108=30|", Some(&secret));
+    rig.takes(&right);
+    let fast = rig.logon((2, now_ns + ahead_ns), "57=0|98=0|108=30|", Some(&secret));
+    rig.takes(&fast);
+    rig.world.pass(5 * SECOND_NS);
+    let now_ns = now_ns + 5 * SECOND_NS;
+    let right = rig.logon((3, now_ns), "57=0|98=0|108=30|", Some(&secret));
+    let times =
+        [format!("SendingTime (52) is {}", at(now_ns)), format!("this gateway's clock says {}", at(now_ns))];
+    rig.refuses(&right, &["|58=wrong_clock: ", &times[0], &times[1]]);
+    rig.world.pass(ahead_ns);
+    let client = rig.log_on_by(3, Some(&secret));
+    assert!(rig.net.is_open(client));
 }
 
 fn head(kind: &str, number: u64) -> (String, u64) {
@@ -147,7 +298,7 @@ fn session_taken_by_other_gateway_ends_silently() {
     let mut rig = with_fix();
     let client = rig.log_on(1);
     rig.heard(client);
-    let taken = SessionMarkRecord { reign: 2, gateway: GatewayId(1), mark: rig.marks()[0].mark.clone() };
+    let taken = SessionMarkRecord { reign: 2, gateway: GatewayId(1), ..rig.marks()[0].clone() };
     rig.world.publish(PEER, &[taken.bytes()]);
     rig.look_around();
     assert!(!rig.net.is_open(client) && rig.heard(client).0.is_empty());

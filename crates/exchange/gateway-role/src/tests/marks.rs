@@ -16,7 +16,7 @@ fn mark(out_max: u64) -> SessionMark {
 }
 
 fn of_peer(reign: u32, out_max: u64) -> Vec<u8> {
-    SessionMarkRecord { reign, gateway: GatewayId(1), mark: mark(out_max) }.bytes()
+    SessionMarkRecord { reign, gateway: GatewayId(1), logon_ns: 0, mark: mark(out_max) }.bytes()
 }
 
 impl Rig {
@@ -38,7 +38,7 @@ impl Rig {
 
     /// Another gateway took the session in the first reign.
     fn on_peer(&mut self, gateway: u16, mark: SessionMark) {
-        let record = SessionMarkRecord { reign: 1, gateway: GatewayId(gateway), mark };
+        let record = SessionMarkRecord { reign: 1, gateway: GatewayId(gateway), logon_ns: 0, mark };
         self.gateway.marks.on_peer(record, &mut self.gateway.edge.connections);
     }
 }
@@ -193,4 +193,22 @@ fn who_claimed_a_session_that_went_on_meanwhile_does_not_get_it() {
     rig.keep(session(1, 2), 2_049);
     assert!(rig.net.is_open(old) && !rig.net.is_open(new), "it comes again");
     assert_eq!(rig.out_max(), Some(2_048));
+}
+
+/// Both were looked at before either was accepted.
+#[test]
+fn connections_with_one_proven_logon_keep_one_mark() {
+    let mut rig = Rig::new();
+    let clients = [rig.sign_on(7), rig.sign_on(7)];
+    let sessions = [session(0, 1), session(1, 2)];
+    let noted = sessions.map(|session| rig.gateway.marks.note_logon(session, WHO, 5));
+    assert_eq!(noted, [true; 2]);
+    for (session, out_max) in sessions.into_iter().zip([1_024, 2_048]) {
+        rig.gateway.marks.claim(session, WHO);
+        rig.keep(session, out_max);
+    }
+    assert_eq!(clients.map(|client| rig.net.is_open(client)), [true, false]);
+    assert_eq!(rig.out_max(), Some(1_024));
+    let noted = [5, 6].map(|sent_ns| rig.gateway.marks.note_logon(SessionId(98), WHO, sent_ns));
+    assert_eq!(noted, [false, true]);
 }

@@ -94,7 +94,8 @@ impl Names {
         let Some(index) = self.find_order(amendment.target) else { return named };
         let order = &self.entries[index.0 as usize];
         if let (Some(work), true) = (order.work(), order.member == request.member) {
-            named.set_amend(amendment.target, work.side, order.added_by(amendment.quantity));
+            let total = if amendment.reduces { Quantity::ZERO } else { amendment.quantity };
+            named.set_amend(amendment.target, work.side, order.added_by(total));
             self.amends.begin(order, work);
         }
         named

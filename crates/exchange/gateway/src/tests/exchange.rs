@@ -145,7 +145,8 @@ impl Shard {
             Command::Amend(amendment) => match self.take(request, amendment.target) {
                 Some(order) => {
                     let remaining = amendment.quantity.minus(order.executed);
-                    let price = if order.at_market { order.price } else { amendment.price };
+                    let keeps = order.at_market || amendment.reduces;
+                    let price = if keeps { order.price } else { amendment.price };
                     self.trade(Resting { price, remaining, ..order }, events)
                 }
                 None => refused(request, Reason::UnknownOrder),

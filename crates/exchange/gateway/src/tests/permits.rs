@@ -6,7 +6,7 @@ use pares_types::{
     NewOrder, Phase, Proposal, Quantity, Reason, Registration, Reply, Rights, Side, Timestamp,
 };
 
-use super::world::{Gate, World, amend, cancel, config, enter, exchange, mass_cancel};
+use super::world::{Gate, World, amend, cancel, config, enter, exchange, mass_cancel, reduce};
 use crate::names::Kind;
 use crate::{Gateway, GatewayConfig, SessionId};
 
@@ -147,7 +147,8 @@ fn rights_hold_at_once_and_cancels_always_pass() {
     assert_eq!(floor.sell(OTHER, 5, 100), None, "the other session may");
     floor.register(7, 0, Entry::SetRights(all_but(Rights::AMEND.or(Rights::MARKET_ORDERS))));
     assert_eq!((floor.ask(OTHER, market(502, 1)), floor.sell(OTHER, 5, 100)), (Some(Reason::NoRight), None));
-    assert_eq!((floor.ask(TRADER, cancel(503, 500)), floor.ask(TRADER, mass_cancel(504, 0))), (None, None));
+    assert_eq!(floor.ask(TRADER, reduce(503, 500, 3)), None, "a part of a cancel");
+    assert_eq!((floor.ask(TRADER, cancel(504, 500)), floor.ask(TRADER, mass_cancel(505, 0))), (None, None));
     // What was answered once is answered again.
     assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
 }

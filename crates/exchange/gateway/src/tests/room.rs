@@ -3,7 +3,7 @@
 use pares_types::{ClientOrderId, Command, MemberId, Reason, Reply, ShardId, Side, Timestamp};
 
 use super::rules::{buy, rejection, signed_on, with};
-use super::world::{World, amend, cancel, config, enter};
+use super::world::{World, amend, cancel, config, enter, reduce};
 use crate::{GatewayConfig, Pace, SessionId};
 
 #[test]
@@ -42,10 +42,11 @@ fn orders_beyond_pace_are_throttled_cancels_pass() {
         assert_eq!(rejection(&mut world), Reason::Throttled);
     }
     world.ask(0, 1, buy(2));
-    world.ask(0, 1, cancel(5, 1));
-    world.ask(0, 2, buy(6));
-    assert!(world.replies(0).is_empty(), "a repeat, a cancel, and another session");
-    assert_eq!(world.gates[0].gateway.in_flight(), 4);
+    world.ask(0, 1, reduce(5, 1, 5));
+    world.ask(0, 1, cancel(6, 1));
+    world.ask(0, 2, buy(7));
+    assert!(world.replies(0).is_empty(), "a repeat, two cancels, one of them of a part, and another session");
+    assert_eq!(world.gates[0].gateway.in_flight(), 5);
 }
 
 /// Which sessions the first gateway wants read later after so many refusals of session 1 in the same instant.

@@ -289,6 +289,11 @@ pub(super) fn amend(name: u64, target: u64, quantity: u64, price: i64) -> Client
     ClientRequest::Amend { client_order_id, target, terms: NewTerms::new(Price(price), Quantity(quantity)) }
 }
 
+pub(super) fn reduce(name: u64, target: u64, quantity: u64) -> ClientRequest {
+    let (client_order_id, target) = (ClientOrderId(name), ClientOrderId(target));
+    ClientRequest::Amend { client_order_id, target, terms: NewTerms::reduction(Quantity(quantity)) }
+}
+
 pub(super) fn cancel(name: u64, target: u64) -> ClientRequest {
     ClientRequest::Cancel { client_order_id: ClientOrderId(name), target: ClientOrderId(target) }
 }

@@ -21,8 +21,8 @@ impl Step<'_> {
             Command::Enter(order) => {
                 ("enter", word(OrderId(self.request.id)), limit(&order), Some(shares(order.quantity)))
             }
-            Command::Amend(Amendment { target, price, quantity, .. }) => {
-                ("amend", word(target), Some(price.0), Some(shares(quantity)))
+            Command::Amend(Amendment { target, price, quantity, reduces, .. }) => {
+                ("amend", word(target), (!reduces).then_some(price.0), Some(shares(quantity)))
             }
             Command::Cancel { target } => ("cancel", word(target), None, None),
             command => (without_order(&command), 0, None, None),
@@ -103,12 +103,14 @@ impl Step<'_> {
         )
     }
 
-    /// An order at a market price keeps it, whatever the amend says.
+    /// An order at a market price keeps it, whatever the amend says, and so does one that is only reduced.
     pub(super) fn set_terms(&self, amendment: &Amendment) -> rusqlite::Result<()> {
-        let Amendment { target, price, quantity, display, trigger, time_in_force: force, .. } = *amendment;
+        let Amendment { target, quantity, display, trigger, time_in_force: force, .. } = *amendment;
+        let price = (!amendment.reduces).then_some(amendment.price.0);
         self.execute(
-            "UPDATE orders SET price = CASE kind WHEN 'market' THEN price ELSE ?2 END, quantity = ?3 WHERE id = ?1",
-            params![word(target), price.0, shares(quantity)],
+            "UPDATE orders SET price = CASE kind WHEN 'market' THEN price ELSE COALESCE(?2, price) END, \
+             quantity = ?3 WHERE id = ?1",
+            params![word(target), price, shares(quantity)],
         )?;
         if let Some(display) = display {
             let set = "UPDATE orders SET display = ?2 WHERE id = ?1";

@@ -173,7 +173,7 @@ fn flipped_bit_in_gateway_log_skipped_repair_requested() {
 fn fix_session_mark_between_requests_is_ignored() {
     let mut rig = Rig::asked(1..2);
     let mark = record::SessionMark::default();
-    let mark = record::SessionMarkRecord { reign: 1, gateway: GATEWAY, mark }.bytes();
+    let mark = record::SessionMarkRecord { reign: 1, gateway: GATEWAY, logon_ns: 0, mark }.bytes();
     rig.gateway.append(&mark).unwrap();
     rig.ask(2..3);
     rig.run();

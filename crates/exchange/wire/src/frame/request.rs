@@ -14,8 +14,8 @@ use super::{
 };
 use crate::WireError;
 use crate::code::{
-    FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, display, flags_code, is_extended, known, new_time_in_force,
-    order_kind, order_kind_code, rule, rule_code, time_in_force, trigger,
+    FLAG_DISPLAY, FLAG_REDUCES, FLAG_TRIGGER, GOOD_TILL_DATE, display, flags_code, is_extended, known,
+    new_time_in_force, order_kind, order_kind_code, rule, rule_code, time_in_force, trigger,
 };
 use crate::field::{Field, coded};
 use crate::register::{entry, entry_code};
@@ -115,7 +115,7 @@ fn write_terms(out: &mut Vec<u8>, name: ClientOrderId, target: ClientOrderId, te
         trigger: terms.trigger.unwrap_or_default().0.into(),
         until_ns: until_ns.into(),
         time_in_force,
-        flags: flags_code(terms.trigger, terms.display),
+        flags: flags_code(terms.trigger, terms.display) | u8::from(terms.reduces) * FLAG_REDUCES,
         reserved: [0; 6],
     };
     write(out, &extended);
@@ -236,7 +236,7 @@ fn amend(frame: &AmendOrder) -> ClientRequest {
 }
 
 fn amend_extended(frame: &AmendOrderExtended) -> Result<ClientRequest, WireError> {
-    known(frame.flags, FLAG_TRIGGER | FLAG_DISPLAY)?;
+    known(frame.flags, FLAG_TRIGGER | FLAG_DISPLAY | FLAG_REDUCES)?;
     zero(&frame.reserved)?;
     let terms = NewTerms {
         price: Price(frame.price.get()),
@@ -244,6 +244,7 @@ fn amend_extended(frame: &AmendOrderExtended) -> Result<ClientRequest, WireError
         display: display(frame.flags, frame.display.get())?,
         trigger: trigger(frame.flags, frame.trigger.get())?,
         time_in_force: new_time_in_force(frame.time_in_force, frame.until_ns.get())?,
+        reduces: frame.flags & FLAG_REDUCES != 0,
     };
     Ok(ClientRequest::Amend {
         client_order_id: ClientOrderId(frame.client_order_id.get()),

@@ -48,6 +48,14 @@ layout! {
     }
 }
 
+layout! {
+    /// Behind the shards, if any Logon of the session was proven.
+    MarkedLogon (8) {
+        /// When the last one was sent by its own words, nanoseconds since 1970; above 0.
+        logon_ns: U64,
+    }
+}
+
 /// What another gateway must know of a FIX session to continue it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionMark {
@@ -72,6 +80,8 @@ pub struct SessionMarkRecord {
     pub reign: u32,
     /// Who gives these numbers.
     pub gateway: GatewayId,
+    /// When the session's last Logon that was proven says it was sent, nanoseconds since 1970; 0 if none was. A gateway takes none that is not later.
+    pub logon_ns: u64,
     /// What it says.
     pub mark: SessionMark,
 }
@@ -84,10 +94,9 @@ impl SessionMarkRecord {
     pub fn read(bytes: &[u8]) -> Result<Self, WireError> {
         let (head, rest) = MarkHead::ref_from_prefix(bytes).map_err(|_| WireError::Truncated)?;
         check(head.schema, head.version, SESSION_MARK)?;
-        let shards = <[MarkedShard]>::ref_from_bytes(rest).map_err(|_| WireError::Truncated)?;
-        if shards.len() != usize::from(head.shards.get()) {
-            return Err(WireError::InvalidField("shards"));
-        }
+        let (shards, rest) = <[MarkedShard]>::ref_from_prefix_with_elems(rest, head.shards.get().into())
+            .map_err(|_| WireError::InvalidField("shards"))?;
+        let logon_ns = read_logon(rest)?;
         if shards.iter().any(|one| one.reserved != [0; 2]) {
             return Err(WireError::InvalidField("reserved"));
         }
@@ -104,7 +113,7 @@ impl SessionMarkRecord {
             copied: Some(MemberId(copied)).filter(|member| member.0 != 0),
             told,
         };
-        Ok(Self { reign: head.reign.get(), gateway: GatewayId(head.gateway.get()), mark })
+        Ok(Self { reign: head.reign.get(), gateway: GatewayId(head.gateway.get()), logon_ns, mark })
     }
 
     /// The mark's bytes.
@@ -126,15 +135,26 @@ impl SessionMarkRecord {
             shards: u16::try_from(told.len()).expect("a shard is named once").into(),
         };
         let mut bytes = head.as_bytes().to_vec();
+        let copied = copied.map_or(0, |member| member.0).into();
         for &(shard, next) in told {
-            let one = MarkedShard {
-                next: next.into(),
-                shard: shard.0.into(),
-                copied: copied.map_or(0, |member| member.0).into(),
-                reserved: [0; 2],
-            };
+            let one = MarkedShard { next: next.into(), shard: shard.0.into(), copied, reserved: [0; 2] };
             bytes.extend_from_slice(one.as_bytes());
         }
+        if self.logon_ns > 0 {
+            bytes.extend_from_slice(MarkedLogon { logon_ns: self.logon_ns.into() }.as_bytes());
+        }
         bytes
+    }
+}
+
+/// What is behind the shards: nothing, or when the last proven Logon was sent.
+fn read_logon(rest: &[u8]) -> Result<u64, WireError> {
+    if rest.is_empty() {
+        return Ok(0);
+    }
+    let logon = MarkedLogon::ref_from_bytes(rest).map_err(|_| WireError::InvalidField("shards"))?;
+    match logon.logon_ns.get() {
+        0 => Err(WireError::InvalidField("logon_ns")),
+        logon_ns => Ok(logon_ns),
     }
 }

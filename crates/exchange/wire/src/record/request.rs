@@ -20,8 +20,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::{REQUEST, VERSION, check};
 use crate::WireError;
 use crate::code::{
-    FLAG_DISPLAY, FLAG_TRIGGER, business_day, display, flags_code, is_extended, known, new_time_in_force,
-    order_kind, order_kind_code, rule, rule_code, time_in_force, trigger,
+    FLAG_DISPLAY, FLAG_REDUCES, FLAG_TRIGGER, business_day, display, flags_code, is_extended, known,
+    new_time_in_force, order_kind, order_kind_code, rule, rule_code, time_in_force, trigger,
 };
 use crate::field::{Field, coded};
 use crate::register::{entry, entry_code};
@@ -104,7 +104,7 @@ layout! {
         trigger: I64,
         /// When a good-till-date order expires, ns since the Unix epoch; 0 for others.
         until_ns: U64,
-        /// Bit 0: there is a trigger. Bit 1: there is a display (amend only).
+        /// Bit 0: there is a trigger. Bit 1: there is a display (amend only). Bit 2: the amend only reduces.
         flags: u8,
         /// Zero; later fields go here.
         reserved: [u8; 7],
@@ -282,7 +282,8 @@ impl RequestRecord {
             minimum: amendment.target_name.0.into(),
             trigger: amendment.trigger.unwrap_or_default().0.into(),
             until_ns: until_ns.into(),
-            flags: flags_code(amendment.trigger, amendment.display),
+            flags: flags_code(amendment.trigger, amendment.display)
+                | u8::from(amendment.reduces) * FLAG_REDUCES,
             ..TermsRecord::default()
         })
     }
@@ -444,7 +445,7 @@ impl RequestRecord {
     }
 
     fn to_amendment(self, terms: &TermsRecord) -> Result<Amendment, WireError> {
-        known(terms.flags, FLAG_TRIGGER | FLAG_DISPLAY)?;
+        known(terms.flags, FLAG_TRIGGER | FLAG_DISPLAY | FLAG_REDUCES)?;
         Ok(Amendment {
             target: self.target()?,
             target_name: ClientOrderId(terms.minimum.get()),
@@ -453,6 +454,7 @@ impl RequestRecord {
             display: display(terms.flags, terms.display.get())?,
             trigger: trigger(terms.flags, terms.trigger.get())?,
             time_in_force: new_time_in_force(self.time_in_force, terms.until_ns.get())?,
+            reduces: terms.flags & FLAG_REDUCES != 0,
         })
     }
 
@@ -498,5 +500,5 @@ fn to_guarded(operands: &OperandsRecord) -> Result<Guarded, WireError> {
 fn amends_more(amendment: &Amendment) -> bool {
     let dated = matches!(amendment.time_in_force, Some(TimeInForce::Gtd { .. }));
     let named = amendment.target_name != ClientOrderId(0);
-    named || dated || amendment.display.is_some() || amendment.trigger.is_some()
+    named || dated || amendment.reduces || amendment.display.is_some() || amendment.trigger.is_some()
 }

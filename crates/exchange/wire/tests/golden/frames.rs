@@ -41,6 +41,7 @@ fn frames_of_requests_keep_their_bytes() {
         ("plain_frames_take_what_needs_no_room masscancel", mass_cancel(Some(Side::Sell))),
         ("extended_frames request", enter(elaborate())),
         ("extended_frames amend", amend(terms())),
+        ("extended_frames reduction", amend(NewTerms::reduction(QUANTITY))),
     ] {
         check(name, &asked(&request));
     }

@@ -66,6 +66,10 @@ fn records_of_requests_keep_their_bytes() {
         ("orders_that_say_more_within_64_bytes removeinstrument", Command::RemoveInstrument),
         ("orders_and_amends_that_need_more enter", Command::Enter(elaborate())),
         ("orders_and_amends_that_need_more amend", Command::Amend(terms().of(target, ClientOrderId(0)))),
+        (
+            "orders_and_amends_that_need_more reduction",
+            Command::Amend(NewTerms::reduction(QUANTITY).of(target, ClientOrderId(0))),
+        ),
         ("requests_of_the_exchange setphase", Command::SetPhase(Phase::Halted)),
         ("requests_of_the_exchange setrule", Command::SetRule(schedule)),
         ("requests_of_the_exchange addinstrument", Command::AddInstrument(Symbol::new("ALFA").unwrap())),
@@ -199,7 +203,11 @@ fn a_session_mark() {
         copied: Some(MemberId(0x6162_6364)),
         told: vec![(SHARD, 0xc1c2)],
     };
-    let marked = SessionMarkRecord { reign: 0xd1d2, gateway: GatewayId(0xe1e2), mark };
-    check("a_session_mark", &marked.bytes());
-    assert_eq!(SessionMarkRecord::read(&marked.bytes()), Ok(marked));
+    let unproven = SessionMarkRecord { reign: 0xd1d2, gateway: GatewayId(0xe1e2), logon_ns: 0, mark };
+    check("a_session_mark", &unproven.bytes());
+    let proven = SessionMarkRecord { logon_ns: 0xf1f2, ..unproven.clone() };
+    check("a_session_mark_of_a_proven_logon", &proven.bytes());
+    for marked in [unproven, proven] {
+        assert_eq!(SessionMarkRecord::read(&marked.bytes()), Ok(marked));
+    }
 }

@@ -119,7 +119,7 @@ fn new_order() -> impl Strategy<Value = NewOrder> {
 fn new_terms() -> impl Strategy<Value = NewTerms> {
     drawn! { NewTerms {
         price: price(), quantity: quantity(), display: proptest::option::of(quantity()), trigger: trigger(),
-        time_in_force: proptest::option::of(time_in_force())
+        time_in_force: proptest::option::of(time_in_force()), reduces: any::<bool>()
     } }
 }
 

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use pares_client::Credential;
+use pares_client::Secret;
 use pares_fix::dictionary::{FIX44, tag};
 use pares_fix::framing::{Cut, FixFrame, cut};
 use pares_fix::message::FixMessage;
@@ -66,7 +66,7 @@ impl FrontEngine for FixEngine {
         numbers.forget_early();
         let (ends, output) = (caller.ends.clone(), Vec::with_capacity(READ_BYTES));
         let mut end = End { ends, numbers, output, is_logged_on: false, gaps: 0, low: 0, has_filled: false };
-        end.log_on(caller.credential.as_ref());
+        end.log_on(caller.proof(address));
         let (member, told) = (caller.member, caller.told.clone());
         Ok(Self { line, member, told, parser: FixParser::default(), end })
     }
@@ -157,9 +157,9 @@ impl End {
         writer.finish();
     }
 
-    fn log_on(&mut self, credential: Option<&Credential>) {
+    fn log_on(&mut self, by: Option<(&Secret, usize)>) {
         let head = (self.numbers.take_out(), now_ns());
-        self.ends.log_on(&mut self.output, head, credential.map(|credential| &credential.secret));
+        self.ends.log_on(&mut self.output, head, by);
     }
 
     fn on_frame(

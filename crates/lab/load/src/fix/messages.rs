@@ -1,9 +1,7 @@
 //! Requests as messages.
 
 use pares_client::{Secret, to_hex};
-use pares_fix::SOH;
 use pares_fix::dictionary::tag;
-use pares_fix::time::stamp;
 use pares_fix::writer::FixWriter;
 use pares_types::{ClientRequest, InstrumentId, NewOrder, OrderKind, Price, Side, TimeInForce};
 
@@ -33,16 +31,16 @@ impl Ends {
         writer
     }
 
-    /// Writes a Logon; with the secret of the session's key, if it has one, it proves who sends it.
-    pub(super) fn log_on(&self, out: &mut Vec<u8>, (number, now_ns): (u64, u64), secret: Option<&Secret>) {
-        let (time, digits) = (stamp(now_ns), number.to_string());
-        let proven = [&time[..], digits.as_bytes(), self.sender.as_bytes(), self.target.as_bytes()];
-        let proven: Vec<u8> = proven.into_iter().flat_map(|field| [field, &[SOH]].concat()).collect();
-        let mut writer = self.begin(out, b"A", (number, now_ns));
+    /// Writes a Logon; with the secret of the session's key, if it has one, it proves who sends it, to the gateway of that number.
+    pub(super) fn log_on(&self, out: &mut Vec<u8>, head: (u64, u64), by: Option<(&Secret, usize)>) {
+        let mut writer = self.begin(out, b"A", head);
+        if let Some((_, gateway)) = by {
+            writer.number(tag::TARGET_SUB_ID, gateway as u64);
+        }
         writer.letter(tag::ENCRYPT_METHOD, b'0');
         writer.number(tag::HEART_BT_INT, HEARTBEAT_S);
-        if let Some(secret) = secret {
-            let proof = to_hex(&secret.prove(&proven));
+        if let Some((secret, _)) = by {
+            let proof = to_hex(&secret.prove(&writer.proven_form()));
             writer.number(tag::RAW_DATA_LENGTH, proof.len() as u64);
             writer.text(tag::RAW_DATA, proof.as_bytes());
         }

@@ -34,11 +34,12 @@ pub(super) struct Asked {
 const OTHER: (u64, Side, u64) = (1, Side::Buy, 99);
 
 impl Asked {
-    /// Whether it may have been entered so. A number that was refused beside the stream (an instrument elsewhere) is free, and what uses it
-    /// again is entered.
+    /// Whether it may have been entered so. An instrument elsewhere is refused in the record, for no shares. A number that was refused beside the
+    /// stream is free, and what uses it again is entered.
     pub(super) fn allows(&self, terms: (u64, Side, u64)) -> bool {
         let own = (self.instrument, self.side, self.quantity);
-        self.is_wild || terms == own || self.is_repeated && terms == OTHER
+        let is_refused = (terms.1, terms.2) == (self.side, 0);
+        self.is_wild || terms == own || is_refused || self.is_repeated && terms == OTHER
     }
 }
 
@@ -170,7 +171,7 @@ impl OuchClient {
         self.order_in(&symbol, instrument, now_ns)
     }
 
-    /// It is refused beside the stream.
+    /// Its own shard refuses it.
     fn order_elsewhere(&mut self) -> (Vec<u8>, Option<u32>) {
         let instrument = self.elsewhere.expect("asked for where there is one");
         self.order_in(&format!("#{instrument}"), instrument, 0)

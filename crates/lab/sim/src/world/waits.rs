@@ -26,7 +26,7 @@ pub(super) struct Waits {
 
 /// Whether it adds to what waits; anything else reduces a risk.
 pub(super) fn is_order(request: &ClientRequest) -> bool {
-    matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. })
+    request.adds_risk()
 }
 
 impl World<'_> {

@@ -1,47 +1,7 @@
 //! What a client receives for a statement, frame by frame: a driver may take *done* for the outcome.
 
+use super::raw::{Raw, executed, flush, sync};
 use super::*;
-
-/// A session at `A0`, by its bytes.
-struct Raw(TcpStream);
-
-impl Raw {
-    fn begun(sites: &Sites) -> Self {
-        let client = TcpStream::connect(sites.sql_address(A0)).unwrap();
-        client.set_read_timeout(Some(common::PATIENCE)).unwrap();
-        let mut raw = Self(client);
-        raw.say(&[framed(b"", b"\0\x03\0\0user\0postgres\0\0")]);
-        raw.until(b'Z');
-        raw
-    }
-
-    fn say(&mut self, messages: &[Vec<u8>]) {
-        self.0.write_all(&messages.concat()).unwrap();
-    }
-
-    /// The tags of what it receives up to one, but for settings.
-    fn until(&mut self, last: u8) -> String {
-        let mut tags = String::new();
-        loop {
-            let mut head = [0; 5];
-            self.0.read_exact(&mut head).unwrap();
-            let length = u32::from_be_bytes(head[1..].try_into().unwrap()) - 4;
-            let mut body = vec![0; usize::try_from(length).unwrap()];
-            self.0.read_exact(&mut body).unwrap();
-            if head[0] != b'S' {
-                tags.push(char::from(head[0]));
-            }
-            if head[0] == last {
-                return tags;
-            }
-        }
-    }
-}
-
-fn executed(statement: &str) -> Vec<u8> {
-    let parse = [&b"\0"[..], statement.as_bytes(), b"\0\0\0"].concat();
-    [framed(b"P", &parse), framed(b"B", &[0; 8]), framed(b"E", &[0; 5])].concat()
-}
 
 fn insert(number: u32, email: &str) -> Vec<u8> {
     executed(&format!("INSERT INTO account VALUES ({number}, {email}, 1)"))
@@ -53,23 +13,22 @@ const TOO_LARGE: &str = "repeat('x', 600000)";
 fn statement_is_confirmed_only_after_certification() {
     let Some((sites, mut here, mut there)) = bank() else { return };
     let mut raw = Raw::begun(&sites);
-    let (close, flush, sync) = (framed(b"C", b"P\0"), framed(b"H", b""), framed(b"S", b""));
-    let describe = framed(b"D", b"S\0");
+    let (close, describe) = (framed(b"C", b"P\0"), framed(b"D", b"S\0"));
     let told_of = |raw: &mut Raw, messages: &[Vec<u8>]| {
         raw.say(messages);
-        raw.until(b'Z')
+        raw.tags('Z')
     };
-    assert_eq!(told_of(&mut raw, &[insert(6, "'six'"), close.clone(), sync.clone()]), "12C3Z");
+    assert_eq!(told_of(&mut raw, &[insert(6, "'six'"), close.clone(), sync()]), "12C3Z");
     // Refused as it commits: whatever was asked behind it, no `C` comes first.
-    assert_eq!(told_of(&mut raw, &[insert(7, TOO_LARGE), sync.clone()]), "12EZ");
-    let behind = [insert(7, TOO_LARGE), close, describe, insert(8, "'eight'"), sync.clone()];
+    assert_eq!(told_of(&mut raw, &[insert(7, TOO_LARGE), sync()]), "12EZ");
+    let behind = [insert(7, TOO_LARGE), close, describe, insert(8, "'eight'"), sync()];
     assert_eq!(told_of(&mut raw, &behind), "12EZ");
     // The server says no to the second.
-    assert_eq!(told_of(&mut raw, &[insert(8, "'eight'"), insert(6, "'again'"), sync.clone()]), "12EZ");
+    assert_eq!(told_of(&mut raw, &[insert(8, "'eight'"), insert(6, "'again'"), sync()]), "12EZ");
     // One who wants all at once gets it, as from a server whose constraints wait for the end.
-    raw.say(&[insert(9, "'nine'"), flush]);
-    assert_eq!(raw.until(b'C'), "12C");
-    assert_eq!(told_of(&mut raw, &[insert(10, TOO_LARGE), sync]), "12EZ");
+    raw.say(&[insert(9, "'nine'"), flush()]);
+    assert_eq!(raw.tags('C'), "12C");
+    assert_eq!(told_of(&mut raw, &[insert(10, TOO_LARGE), sync()]), "12EZ");
     let all = "(1,m1,100) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100) (6,six,1)";
     alike(&mut here, &mut there, all);
 }
@@ -86,6 +45,6 @@ fn rolled_back_transaction_is_never_confirmed() {
     });
     there.execute("UPDATE account SET balance = 2 WHERE number = 1", &[]).unwrap();
     until(|| rows(&mut here).starts_with("(1,m1,2)"));
-    raw.say(&[framed(b"S", b"")]);
-    assert_eq!(raw.until(b'Z'), "12EZ");
+    raw.say(&[sync()]);
+    assert_eq!(raw.tags('Z'), "12EZ");
 }

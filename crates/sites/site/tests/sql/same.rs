@@ -19,22 +19,22 @@ fn both_have(clients: [&mut Client; 2], table: &str, rows: i64) {
 
 #[test]
 fn rows_that_the_writer_could_not_write_are_refused_at_commit() {
-    let tables = "CREATE TABLE js (id int PRIMARY KEY, j jsonb NOT NULL, k jsonb, a int[]);
+    let tables = "CREATE TYPE part AS (j jsonb, f float8); CREATE TABLE js (id int PRIMARY KEY, j jsonb NOT NULL, p part, a part[]);
         CREATE TABLE note (id int PRIMARY KEY, at timestamptz NOT NULL, day date NOT NULL, CHECK (day = at::date));
         CREATE TABLE rate (id int PRIMARY KEY, f float8 CHECK (f::text = '0.3'));
         CREATE TABLE named (id int PRIMARY KEY, t regclass); CREATE SCHEMA app; CREATE TABLE app.x (id int PRIMARY KEY)";
     let Some((sites, mut here, mut there)) = with(tables) else { return };
     for statement in [
-        "INSERT INTO js VALUES (1, 'null')",
-        "INSERT INTO js VALUES (1, '1', 'null')",
-        "INSERT INTO js VALUES (1, '1', '1', '[5:6]={1,2}')",
+        "INSERT INTO js VALUES (1, '1', '(null,1)')",
+        "INSERT INTO js VALUES (1, '1', '(1,-0)')",
+        "INSERT INTO js VALUES (1, '1', NULL, '[5:5]={\"(1,1)\"}')",
         "SET timezone = 'Asia/Tokyo'; INSERT INTO note VALUES (1, '2026-11-26 03:00', '2026-11-26')",
         "SET extra_float_digits = 0; INSERT INTO rate VALUES (1, 0.1::float8 + 0.2::float8)",
     ] {
         let why = refused(&mut sites.sql(A0), statement);
         assert!(why.contains("identically at every site"), "{why}");
     }
-    here.batch_execute("INSERT INTO js VALUES (2, '{\"a\": null}', NULL, '{1,2}')").unwrap();
+    here.batch_execute("INSERT INTO js VALUES (2, 'null', '(1,1)', '{\"(1,1)\"}')").unwrap();
     here.batch_execute("SET search_path = app, public; INSERT INTO named VALUES (1, 'x')").unwrap();
     both_have([&mut sites.sql(A0), &mut there], "js", 1);
     both_have([&mut here, &mut there], "public.named WHERE t::oid = 'app.x'::regclass", 1);

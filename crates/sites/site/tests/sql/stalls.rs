@@ -1,5 +1,7 @@
 //! What a client or a user of the server holds or has done stands in nobody's way for good.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 
 #[test]
@@ -54,4 +56,29 @@ fn refused_catalogue_change_spares_next_transaction() {
         assert_eq!(code(&here.batch_execute("COMMIT").unwrap_err()), "0A000");
     }
     alike(&mut here, &mut there, "(1,m1,5) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
+fn schema_change_passes_clients_that_never_pause() {
+    let Some((sites, mut here, mut there)) = bank() else { return };
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for (site, number) in [(A0, 1), (B0, 2)] {
+            let (mut client, done) = (sites.sql(site), &done);
+            let add = format!("UPDATE account SET balance = balance + 1 WHERE number = {number}");
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    // What gives way is run again.
+                    client.batch_execute(&add).unwrap_or_else(|error| assert_eq!(code(&error), "40001"));
+                }
+            });
+        }
+        let changes = ["CREATE TABLE beside (a int PRIMARY KEY)", "ALTER TABLE account ADD COLUMN w int"];
+        let changed = changes.map(|change| here.batch_execute(change));
+        done.store(true, Ordering::Relaxed);
+        changed.into_iter().for_each(|changed| changed.unwrap());
+    });
+    // And its turn is over.
+    here.batch_execute("UPDATE account SET balance = 0").unwrap();
+    alike(&mut here, &mut there, "(1,m1,0,) (2,m2,0,) (3,m3,0,) (4,m4,0,) (5,m5,0,)");
 }

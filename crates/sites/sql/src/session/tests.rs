@@ -2,12 +2,12 @@
 
 use std::net::TcpListener;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use pares_store::postgres::{Options, Preemptible, Way};
 use pares_wice::Isolation;
 
 use super::*;
+use crate::link::CANCELLED;
 use crate::wire::{MESSAGE_MAX, receive, send};
 
 /// What the server was asked, in this order; `SYNC` for a Sync.
@@ -82,8 +82,8 @@ impl Rig {
         let front = Front::of(options, "public".into(), None, Box::new(drop)).unwrap();
         let (client, peer) = pair();
         peer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let mut client = Client::over(client, Instant::now() + Duration::from_secs(60));
-        client.begun().unwrap();
+        let mut client = Client::over(client, Instant::now() + Duration::from_secs(60)).unwrap();
+        client.begun(shared.lock().socket().unwrap(), Duration::ZERO);
         let session = Session::over(Arc::new(front), Arc::clone(&shared), client);
         Self { session, shared, peer, asked, cancels }
     }

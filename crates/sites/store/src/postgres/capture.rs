@@ -1,11 +1,10 @@
 //! What a transaction did to tables, as changes of items.
 //!
-//! Triggers note which rows a statement has touched: only their primary keys, in a variable of the transaction. How the
+//! Triggers [note](super::notes) which rows a statement has touched: only their primary keys. How the
 //! rows *are* is read once at the end, and how they *were* after going back to the beginning, so that it does not matter
 //! in which order triggers, cascades and repeated changes came about.
 //!
-//! A transaction that has written to such a table can never commit at its server: what only this site has, no other gets. A row
-//! of `pares_open`, written by the same trigger, has a constraint that fails at every commit. So whatever hides a
+//! A transaction that has written to such a table can never commit at its server: what only this site has, no other gets. So whatever hides a
 //! COMMIT from those who watch for it, there is an error and no row that differs between sites.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,32 +14,18 @@ use postgres::GenericClient;
 
 use super::deltas::literal;
 use super::idle::make;
-use super::rehearsal;
-use super::tables::{LOCK, REFERENCE, ROW, SCHEMA, Table, UNIQUE, item, object, own_function};
-use super::{Options, SqlError, failed, sql};
+use super::tables::{LOCK, REFERENCE, ROW, SCHEMA, Table, UNIQUE, item, object};
+use super::{Options, SqlError, failed, notes, rehearsal, sql};
 use crate::error::StoreError;
 
 /// How values are written while they are captured. A primary key that is a time would otherwise be called by another name in a
-/// session in another time zone, and two changes of that row would not be seen to conflict. Its last column is empty at the beginning of a transaction and
-/// behind [`BACK`].
+/// session in another time zone, and two changes of that row would not be seen to conflict.
 pub const FORM: &str = "
-    SELECT set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true),
-        set_config('IntervalStyle', 'postgres', true), set_config('extra_float_digits', '1', true), set_config('lc_monetary', 'C', true),
-        set_config('bytea_output', 'hex', true), set_config('client_encoding', 'UTF8', true), set_config('pares.ending', 'yes', true),
-        current_setting('pares.captured', true)";
+    SELECT pg_catalog.set_config('TimeZone', 'UTC', true), pg_catalog.set_config('DateStyle', 'ISO', true),
+        pg_catalog.set_config('IntervalStyle', 'postgres', true), pg_catalog.set_config('extra_float_digits', '1', true),
+        pg_catalog.set_config('lc_monetary', 'C', true), pg_catalog.set_config('bytea_output', 'hex', true), pg_catalog.set_config('client_encoding', 'UTF8', true)";
 
-/// What triggers noted: tables' names, each with the primary keys of rows that were touched; null if these have more than `$1` bytes. Each is part of an
-/// item's name, so that is no less than the transaction has.
-/// (`OFFSET 0` has each line read once, and not for each of its keys.)
-pub const CAPTURED: &str = "
-    SELECT name, CASE WHEN octet_length(keys) <= $1::text::int THEN keys END FROM (
-        SELECT name, jsonb_agg(DISTINCT key)::text FROM (
-            SELECT line ->> 'table', line -> 'keys' FROM (
-                SELECT noted::jsonb FROM string_to_table(nullif(current_setting('pares.captured', true), ''), E'\n') noted
-                OFFSET 0) lines (line) OFFSET 0) parts (name, keys), jsonb_array_elements(keys) element (key)
-        GROUP BY name) touched (name, keys) ORDER BY name";
-
-/// Checks what constraints put off until commit. After [`FORM`], which excepts that of `pares_open`: it would always fail.
+/// Checks what constraints put off until commit.
 pub const CHECK: &str = "SET CONSTRAINTS ALL IMMEDIATE";
 
 /// The first statement of a transaction that is to be captured. Who could say it again would have [`BACK`] stop in the middle.
@@ -84,46 +69,10 @@ pub(super) fn take_part(table: &Table, client: &mut impl GenericClient) -> Resul
         return Err(StoreError::Table { name: table.name.clone(), why: why.into() }.into());
     }
     let schema: String = client.query_one("SELECT quote_ident(current_schema())", &[]).map_err(sql)?.get(0);
-    client.batch_execute(&triggers(table, &schema)).map_err(sql)?;
+    client.batch_execute(&notes::triggers(table, &schema)).map_err(sql)?;
     client.batch_execute(&rehearsal::function(table, &schema)).map_err(sql)?;
     let add = "INSERT INTO pares_tables (name) VALUES ($1) ON CONFLICT DO NOTHING";
     client.execute(add, &[&table.name]).map(drop).map_err(sql)
-}
-
-/// Statement triggers, so that a statement costs one call whether it touches a row or a million.
-fn triggers(table: &Table, schema: &str) -> String {
-    let name = &table.name;
-    let literal = name.replace('\'', "''");
-    let keys = table.key_of("r");
-    let function = format!("{schema}.{}", own_function("captures", name));
-    format!(
-        "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $pares$
-        DECLARE keys jsonb := '[]'; more jsonb;
-        BEGIN
-            IF TG_OP = 'TRUNCATE' THEN RAISE EXCEPTION '%', 'TRUNCATE of {literal} is not captured: use DELETE'
-                USING ERRCODE = 'feature_not_supported'; END IF;
-            IF TG_OP <> 'INSERT' THEN
-                SELECT jsonb_agg({keys}) INTO more FROM old_rows r; keys := coalesce(more, '[]');
-            END IF;
-            IF TG_OP <> 'DELETE' THEN
-                SELECT jsonb_agg({keys}) INTO more FROM new_rows r; keys := keys || coalesce(more, '[]');
-            END IF;
-            IF coalesce(current_setting('pares.captured', true), '') = '' THEN
-                INSERT INTO {schema}.pares_open DEFAULT VALUES;
-            END IF;
-            PERFORM set_config('pares.captured', concat_ws(E'\\n', nullif(current_setting('pares.captured', true), ''),
-                jsonb_build_object('table', '{literal}', 'keys', keys)::text), true);
-            RETURN NULL;
-        END $pares$;
-        CREATE OR REPLACE TRIGGER pares_insert AFTER INSERT ON {name}
-            REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION {function}();
-        CREATE OR REPLACE TRIGGER pares_update AFTER UPDATE ON {name}
-            REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION {function}();
-        CREATE OR REPLACE TRIGGER pares_delete AFTER DELETE ON {name}
-            REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION {function}();
-        CREATE OR REPLACE TRIGGER pares_truncate BEFORE TRUNCATE ON {name}
-            FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
-    )
 }
 
 /// A table that participates, and how to ask for its rows.
@@ -144,7 +93,7 @@ impl Captured {
         &self.table.name
     }
 
-    /// A query for the rows that were touched, as they are in the asking transaction: `$1` are their keys, as [`CAPTURED`] gives them. All columns are text.
+    /// A query for the rows that were touched, as they are in the asking transaction: `$1` are their keys, as [`super::CAPTURED`] gives them. All columns are text.
     #[must_use]
     pub fn images(&self) -> &str {
         &self.images
@@ -167,8 +116,10 @@ impl Captured {
 /// not change by addition, and each column that does. Aliases
 /// are such as no application's column is called, which would come first.
 fn images(table: &Table) -> String {
-    let mut columns =
-        vec![format!("{}::text", table.key_of("pares_key")), "to_jsonb(pares_row)::text".into()];
+    let mut columns = vec![
+        format!("{}::text", table.key_of("pares_key")),
+        format!("({})::text", table.row_of("pares_row")),
+    ];
     for (_, unique) in &table.unique {
         let values = unique.iter().map(|column| format!("pares_row.{column}")).collect::<Vec<_>>().join(", ");
         columns.push(format!("CASE WHEN num_nulls({values}) = 0 THEN jsonb_build_array({values})::text END"));
@@ -180,7 +131,7 @@ fn images(table: &Table) -> String {
     }
     if !table.deltas.is_empty() {
         let names = table.deltas.iter().map(|delta| literal(&delta.column)).collect::<Vec<_>>().join(", ");
-        columns.push(format!("(to_jsonb(pares_row) - ARRAY[{names}])::text"));
+        columns.push(format!("(({}) - ARRAY[{names}])::text", table.row_of("pares_row")));
         columns.extend(table.deltas.iter().map(|delta| format!("pares_row.{}::text", delta.column)));
     }
     let keys = table.key.iter().map(|column| format!("pares_named.{column}")).collect::<Vec<_>>().join(", ");

@@ -218,12 +218,13 @@ pub(super) fn literal(column: &str) -> String {
 
 /// SQL for row `alias` as its item is to be, where `item` is the one that it has: without what was added since. `old` are the columns as they were.
 pub(super) fn whole_row(table: &Table, old: &Table, alias: &str, item: &str) -> String {
-    let mut row = format!("to_jsonb({alias})");
+    let mut row = table.row_of(alias);
     for delta in &table.deltas {
         if let Some(known) = old.deltas.iter().find(|known| known.is(delta)) {
             let (now, then, kept) = (literal(&delta.column), literal(&known.column), row_of(item));
             row = format!(
-                "{row} || jsonb_build_object({now}, coalesce({kept} -> {then}, to_jsonb({alias}) -> {now}))"
+                "({row}) || jsonb_build_object({now}, coalesce({kept} -> {then}, to_jsonb({alias}.{})))",
+                delta.column
             );
         }
     }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use postgres::GenericClient;
 
 use super::lexer::{SqlToken, split};
+use super::texts::KEPT_AS_TEXT;
 use super::{SqlError, sql};
 
 /// Columns that are compared: those of unique indexes and of foreign keys, with the column referred to; types below domains; and expressions by which rows go.
@@ -27,6 +28,12 @@ const COMPARED: &str = "
             coalesce(l.collisdeterministic, true) AS exact
         FROM pg_attribute a JOIN bases b ON b.kind = a.atttypid JOIN pg_type t ON t.oid = b.base LEFT JOIN pg_collation l ON l.oid = a.attcollation
         WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN (SELECT oid FROM parts)),
+    -- What types are made of, of columns; whether that is below a domain, or part of a row.
+    inside (kind, part, is_deep) AS (
+        SELECT atttypid, atttypid, false FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attrelid IN (SELECT oid FROM parts)
+        UNION SELECT i.kind, x.part, i.is_deep OR t.typtype IN ('d', 'c') FROM inside i JOIN pg_type t ON t.oid = i.part, LATERAL (
+            SELECT t.typelem WHERE t.typcategory = 'A' AND t.typelem <> 0 UNION ALL SELECT t.typbasetype WHERE t.typtype = 'd'
+            UNION ALL SELECT atttypid FROM pg_attribute WHERE t.typtype = 'c' AND attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped) x (part)),
     -- Functions with a body of their own: one that says IMMUTABLE may ask for anything all the same.
     written AS MATERIALIZED (SELECT g.oid FROM pg_proc g JOIN pg_language l ON l.oid = g.prolang WHERE l.lanname NOT IN ('internal', 'c') AND g.oid >= 16384),
     -- What rows are checked, computed or ordered by where versions are applied and sites are filled.
@@ -45,6 +52,10 @@ const FAULTS: &str = "
     FROM parts p JOIN columns k ON k.attrelid = p.oid WHERE NOT (k.plain AND k.exact) AND (
         EXISTS (SELECT FROM pg_index i WHERE i.indrelid = p.oid AND i.indisunique AND k.attnum = ANY (i.indkey[0:i.indnkeyatts - 1]))
         OR EXISTS (SELECT FROM pg_constraint f WHERE f.conrelid = p.oid AND f.contype = 'f' AND k.attnum = ANY (f.conkey)))
+    UNION ALL SELECT format('column %I of %s has type %s, which holds %s inside a domain or a row, where its values would not come back as they were: use jsonb there, or a column of that type itself',
+        a.attname, p.name, format_type(a.atttypid, a.atttypmod), i.part::regtype)
+    FROM parts p JOIN pg_attribute a ON a.attrelid = p.oid AND a.attnum > 0 AND NOT a.attisdropped
+        JOIN inside i ON i.kind = a.atttypid AND i.is_deep AND i.part IN (SELECT kind FROM kept_as_text)
     UNION ALL SELECT format('unique index %s of %s compares in a way of its own: leave out COLLATE and the operator class', i.indexrelid::regclass, p.name)
     FROM parts p JOIN pg_index i ON i.indrelid = p.oid AND i.indisunique WHERE EXISTS (
         SELECT FROM unnest(i.indcollation, i.indclass) u (collation_id, class_id) JOIN pg_opclass o ON o.oid = u.class_id LEFT JOIN pg_collation l ON l.oid = u.collation_id
@@ -90,7 +101,7 @@ const FAULTS: &str = "
     FROM pg_description d WHERE d.objoid >= 16384 AND d.description ~* '^\\s*pares\\s*:'
         AND NOT (d.description = 'pares: delta' AND d.classoid = 'pg_class'::regclass AND d.objsubid > 0 AND d.objoid IN (SELECT oid FROM parts))
     UNION ALL SELECT format('trigger %I of %s would also do its work where versions are applied: leave it as it was made', g.tgname, p.name)
-    FROM parts p JOIN pg_trigger g ON g.tgrelid = p.oid WHERE g.tgenabled IN ('A', 'R') AND NOT g.tgisinternal
+    FROM parts p JOIN pg_trigger g ON g.tgrelid = p.oid WHERE g.tgenabled IN ('A', 'R') AND NOT g.tgisinternal AND g.tgname !~ '^pares_'
     UNION ALL SELECT format('rule %I of %s would also do its work where versions are applied: leave it as it was made', r.rulename, p.name)
     FROM parts p JOIN pg_rewrite r ON r.ev_class = p.oid WHERE r.ev_enabled IN ('A', 'R')";
 
@@ -113,7 +124,7 @@ pub(super) struct Faults {
 
 impl Faults {
     pub(super) fn read(client: &mut impl GenericClient) -> Result<Self, SqlError> {
-        let faults = client.query(&format!("{COMPARED} {FAULTS}"), &[]).map_err(sql)?;
+        let faults = client.query(&format!("{COMPARED}, {KEPT_AS_TEXT} {FAULTS}"), &[]).map_err(sql)?;
         let names = client.query(NAMES, &[]).map_err(sql)?;
         Ok(Self {
             faults: faults.iter().map(|row| row.get(0)).collect(),

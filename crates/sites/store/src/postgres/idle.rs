@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use postgres::error::SqlState;
 use postgres::{Client, GenericClient};
 
-use super::rehearsal;
 use super::sessions::WRITER;
 use super::snapshot::{READ_MARK, mark_of};
-use super::{Options, failed};
+use super::{Options, failed, notes, rehearsal};
 use crate::error::StoreError;
 use crate::mark::Mark;
 
@@ -21,7 +20,8 @@ use crate::mark::Mark;
 pub(super) const OWN: &str = "
     SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
     SET session_replication_role = replica; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';
-    SET extra_float_digits = 1; SET bytea_output = 'hex'; SET lc_monetary = 'C'; SET xmlbinary = 'base64'; SET xmloption = 'content'";
+    SET extra_float_digits = 1; SET bytea_output = 'hex'; SET lc_monetary = 'C'; SET xmlbinary = 'base64'; SET xmloption = 'content';
+    SET array_nulls = on";
 
 /// What the store needs in its database. After [`OWN`].
 pub(super) const TABLES: &str = "
@@ -32,20 +32,6 @@ pub(super) const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS pares_owner (one boolean PRIMARY KEY DEFAULT true CHECK (one), owner text NOT NULL);
     CREATE TABLE IF NOT EXISTS pares_tables (name text PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS pares_schema (number bigint PRIMARY KEY, statement text NOT NULL);
-    CREATE TABLE IF NOT EXISTS pares_open (at timestamptz NOT NULL DEFAULT now());
-    CREATE OR REPLACE FUNCTION pares_never_commits() RETURNS trigger LANGUAGE plpgsql AS $pares$ BEGIN
-        IF coalesce(current_setting('pares.ending', true), '') <> 'yes' THEN
-            RAISE EXCEPTION 'replicated tables can be written only through the site''s SQL port: nothing was written'
-                USING ERRCODE = 'feature_not_supported';
-        END IF;
-        RETURN NULL;
-    END $pares$;
-    DO $pares$ BEGIN
-        IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgname = 'pares_never' AND tgrelid = 'pares_open'::regclass) THEN
-            CREATE CONSTRAINT TRIGGER pares_never AFTER INSERT ON pares_open DEFERRABLE INITIALLY DEFERRED
-                FOR EACH ROW EXECUTE FUNCTION pares_never_commits();
-        END IF;
-    END $pares$;
     CREATE OR REPLACE FUNCTION pares_members() RETURNS event_trigger LANGUAGE plpgsql AS $pares$ BEGIN
         PERFORM set_config('pares.members', (
             WITH members AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e')
@@ -82,7 +68,6 @@ pub(super) const TABLES: &str = "
         END IF;
     END $pares$;
     GRANT SELECT ON pares_applied, pares_tables TO PUBLIC;
-    GRANT INSERT ON pares_open TO PUBLIC;
     SET synchronous_commit = off";
 
 /// Only one writer for each schema; released when its connection ends, however it ends, which a server notices within
@@ -168,6 +153,7 @@ pub(super) fn make(client: &mut impl GenericClient, options: &Options) -> Result
     // Before anything is changed.
     owner_of(client)?.map_or(Ok(()), must_be_own)?;
     client.batch_execute(OWN).and_then(|()| client.batch_execute(TABLES)).map_err(failed)?;
+    notes::provide(client)?;
     rehearsal::provide(client)?;
     if let Some(expected) = &options.owner {
         must_be_own(client.query_one(CLAIM, &[expected]).map_err(failed)?.get(0))?;

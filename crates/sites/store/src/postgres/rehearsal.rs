@@ -30,13 +30,13 @@ pub(super) fn function(table: &Table, schema: &str) -> String {
         "CREATE OR REPLACE FUNCTION {schema}.{function}(text[], text[]) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
             SET session_replication_role FROM CURRENT SET search_path FROM CURRENT SET TimeZone FROM CURRENT SET DateStyle FROM CURRENT
             SET IntervalStyle FROM CURRENT SET extra_float_digits FROM CURRENT SET bytea_output FROM CURRENT SET lc_monetary FROM CURRENT
-            SET xmlbinary FROM CURRENT SET xmloption FROM CURRENT
+            SET xmlbinary FROM CURRENT SET xmloption FROM CURRENT SET array_nulls FROM CURRENT
         AS $pares$
         DECLARE pares_before text[]; pares_behind text[]; pares_stack text;
             pares_who name := coalesce(nullif(current_setting('role'), 'none'), session_user);
         BEGIN
             GET DIAGNOSTICS pares_stack = PG_CONTEXT;
-            IF pares_stack ~ E'\\n(SQL|PL/)' OR EXISTS (SELECT FROM pg_attribute WHERE attrelid = {literal}::regclass AND attnum > 0
+            IF pares_stack ~ E'\\n(SQL|PL/)' OR EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = {literal}::regclass AND attnum > 0
                 AND NOT attisdropped AND NOT has_column_privilege(pares_who, attrelid, attnum, 'SELECT')) THEN
                 RAISE EXCEPTION '%', 'permission denied for table {name}: its rows are read again at COMMIT' USING ERRCODE = 'insufficient_privilege';
             END IF;

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use pares_wice::{Key, KeyRange, Value, Version, Write};
 use postgres::{Client, GenericClient};
@@ -18,10 +19,12 @@ use super::capture::{Captured, FORM, take_part};
 use super::deltas::{DELTA, Delta, row_item, whole_row};
 use super::faults::{Faults, dropped_schemas, holds_tables};
 use super::idle::OWN;
+use super::notes::UNCAPTURED;
 use super::sessions::Wanted;
 use super::snapshot::{READ_MARK, mark_of};
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::times::brings_time;
+use super::turns::{TURN, Turn};
 use super::{Options, SqlError, failed, sql};
 use crate::engine::Changes;
 use crate::error::StoreError;
@@ -48,11 +51,6 @@ const ADDED: &str = r#"
         !~ $re$^('([^']|'')*'|-?[0-9.]+|true|false)(::[a-z0-9_ "(),.\[\]]+)?$$re$
     FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.atthasmissing"#;
 
-/// Tables that participate and are not captured any more.
-const UNCAPTURED: &str = "
-    SELECT name FROM pares_tables WHERE 4 > (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(name) AND tgenabled = 'O'
-        AND tgname IN ('pares_insert', 'pares_update', 'pares_delete', 'pares_truncate')) LIMIT 1";
-
 /// Begins the transaction in which a statement is tried.
 const TRIAL: &str =
     "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '100ms'; SET LOCAL jit = off";
@@ -68,7 +66,12 @@ struct Known {
     tables: BTreeMap<String, Arc<Captured>>,
     /// Statements carried out when `tables` were read.
     number: i64,
+    turn: Turn,
 }
+
+/// How many statements were carried out; whose turn it is.
+const NUMBER_AND_TURN: &str = "
+    SELECT coalesce(max(number), 0), (SELECT value FROM pares_items WHERE key = convert_to($1, 'UTF8')) FROM pares_schema";
 
 impl Known {
     fn table(&mut self, name: &str, options: &Options) -> Result<Arc<Captured>, StoreError> {
@@ -76,10 +79,14 @@ impl Known {
             Some(client) => client,
             none => none.insert(options.connect()?),
         };
-        let now = last_number(client)?;
-        if self.number != now {
+        let row = client.query_one(NUMBER_AND_TURN, &[&TURN]).map_err(failed)?;
+        if self.number != row.get::<_, i64>(0) {
             self.tables.clear();
-            self.number = now;
+            self.number = row.get(0);
+        }
+        if self.turn.is_taken(row.get(1), Instant::now()) {
+            let why = "a change of the schema has its turn".into();
+            return Err(StoreError::Table { name: name.into(), why });
         }
         if let Some(table) = self.tables.get(name) {
             return Ok(Arc::clone(table));
@@ -90,7 +97,7 @@ impl Known {
     }
 }
 
-/// A statement that can be ordered.
+/// A statement, or the turn of one, that can be ordered.
 #[derive(Clone, Debug)]
 pub struct SchemaChange {
     /// The version it was tried at.
@@ -103,14 +110,14 @@ impl Schema {
     /// Of the database that `options` names.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let known = Known { client: None, tables: BTreeMap::new(), number: -1 };
+        let known = Known { client: None, tables: BTreeMap::new(), number: -1, turn: Turn::default() };
         Self { options, known: Mutex::new(known) }
     }
 
-    /// A table that participates, by its quoted name with its schema.
+    /// A table that participates, by its quoted name with its schema, for a transaction that has written to it.
     ///
     /// # Errors
-    /// [`StoreError::Table`] if there is none, or what the server says.
+    /// [`StoreError::Table`] if there is none, or a change of the schema has its turn; or what the server says.
     pub fn table(&self, name: &str) -> Result<Arc<Captured>, StoreError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match known.table(name, &self.options) {
@@ -141,8 +148,21 @@ impl Schema {
         client.batch_execute("ROLLBACK").map_err(sql)?;
         done?;
         let key = Key::new(format!("{STATEMENT}{number:020}").into_bytes());
-        let writes = vec![Write::put(key, statement), Write::put(SCHEMA, Value::counter(0))];
+        let mut writes = vec![Write::put(key, statement), Write::put(SCHEMA, Value::counter(0))];
+        writes.extend(has_way.then(|| Write::delete(TURN)));
         Ok(SchemaChange { snapshot, writes })
+    }
+
+    /// What announces that a change of the schema has its turn, so that all sites let it go first; or what withdraws that.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn turn(&self, begins: bool) -> Result<SchemaChange, StoreError> {
+        let row = self.options.connect()?.query_one(READ_MARK, &[]).map_err(failed)?;
+        let snapshot = mark_of(&row)?.version;
+        let name = snapshot.0.to_string();
+        let write = if begins { Write::put(TURN, name.as_str()) } else { Write::delete(TURN) };
+        Ok(SchemaChange { snapshot, writes: vec![write] })
     }
 }
 
@@ -292,7 +312,7 @@ fn rename(was: &str, now: &str, client: &mut impl GenericClient) -> Result<(), S
 
 /// Whether all is captured as before, and rows are at every site what they are here. `columns` are those that were added before.
 fn check(columns: &BTreeMap<String, bool>, client: &mut impl GenericClient) -> Result<(), SqlError> {
-    if let Some(row) = client.query_opt(UNCAPTURED, &[]).map_err(sql)? {
+    if let Some(row) = client.query(UNCAPTURED, &[]).map_err(sql)?.first() {
         return Err(unlike(format!(
             "{} would no longer be captured: keep its triggers",
             row.get::<_, String>(0)

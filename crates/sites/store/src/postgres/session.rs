@@ -15,7 +15,8 @@ use pares_wice::{TRANSACTION_BYTES_MAX, Transaction, TransactionId, Version, Wri
 use postgres::types::ToSql;
 use postgres::{Client, Row, Statement};
 
-use super::capture::{BACK, CAPTURED, CHECK, Captured, FIRST, FORM, Image, Writes};
+use super::capture::{BACK, CHECK, Captured, FIRST, FORM, Image, Writes};
+use super::notes::CAPTURED;
 use super::snapshot::{READ_MARK, mark_of};
 use super::tables::Table;
 use super::{Options, SqlError, failed, sql};
@@ -67,7 +68,7 @@ impl Session {
     /// What was written; goes back to the beginning.
     fn written(&mut self) -> Result<Vec<Write>, SqlError> {
         let too_large = || SqlError::refused("54000", "the transaction is too large: split it");
-        let noted = self.client.query(&self.captured, &[&TRANSACTION_BYTES_MAX.to_string()]).map_err(sql)?;
+        let noted = self.noted()?;
         let mut tables = Vec::new();
         for row in &noted {
             let keys: &str = row.get::<_, Option<&str>>(1).ok_or_else(too_large)?;
@@ -100,11 +101,16 @@ impl Session {
 
     fn go_back(&mut self) -> Result<(), SqlError> {
         self.client.batch_execute(BACK).map_err(sql)?;
-        let form = self.client.query_one(FORM, &[]).map_err(sql)?;
-        match form.get::<_, Option<&str>>(form.len() - 1) {
-            None | Some("") => Ok(()),
-            Some(_) => Err(SqlError::refused("0A000", "the savepoint pares is reserved for the session")),
+        self.client.batch_execute(FORM).map_err(sql)?;
+        match self.noted()?.is_empty() {
+            true => Ok(()),
+            false => Err(SqlError::refused("0A000", "the savepoint pares is reserved for the session")),
         }
+    }
+
+    /// What triggers noted since the beginning.
+    fn noted(&mut self) -> Result<Vec<Row>, SqlError> {
+        self.client.query(&self.captured, &[&TRANSACTION_BYTES_MAX.to_string()]).map_err(sql)
     }
 
     fn table(&mut self, name: &str) -> Result<(Captured, Statement), SqlError> {
@@ -121,7 +127,8 @@ impl Session {
 fn connect(options: &Options) -> Result<(Client, Statement), StoreError> {
     let mut client = options.connect()?;
     client.batch_execute("SET application_name = 'pares session'").map_err(failed)?;
-    let captured = client.prepare(CAPTURED).map_err(failed)?;
+    let home = client.query_one("SELECT quote_ident(current_schema())", &[]).map_err(failed)?;
+    let captured = client.prepare(&CAPTURED.replace("PARES", home.get(0))).map_err(failed)?;
     Ok((client, captured))
 }
 

@@ -7,6 +7,7 @@
 //!   sql/reference/public.person \0 {"id": 3}         -> a counter of 0                           a row refers to it
 //!   sql/table/public.account \0                      -> a counter of 0                           a transaction writes to it, or locks rows of it
 //!   sql/schema                                       -> a counter of 0                           a transaction writes to tables, or changes them
+//!   sql/turn                                         -> a version                                a change of the schema goes first ([`super::turns`])
 //!   sql/ddl/00000000000000000007                     -> CREATE TABLE ...                         a change of the schema
 //! ```
 //! Certification compares items, so rows alone are not enough: two sites could each insert a row with the same e-mail
@@ -26,6 +27,7 @@ use postgres::error::SqlState;
 
 use super::deltas::{self, Delta};
 use super::failed;
+use super::texts::{self, Text};
 use crate::engine::Changes;
 use crate::error::StoreError;
 
@@ -56,6 +58,8 @@ pub(super) struct Table {
     pub(super) is_referred_to: bool,
     /// Columns that change by addition.
     pub(super) deltas: Vec<Delta>,
+    /// Columns with values that are kept as texts.
+    texts: Vec<Text>,
 }
 
 const TABLE: &str = "
@@ -111,8 +115,10 @@ impl Table {
             references: Vec::new(),
             is_referred_to: row.get(2),
             deltas: Vec::new(),
+            texts: Vec::new(),
         };
         table.deltas = deltas::read(client, &table.name)?;
+        table.texts = texts::read(client, &table.name)?;
         table.read_indexes(client, name)?;
         table.read_references(client, name)?;
         Ok(table)
@@ -171,6 +177,24 @@ impl Table {
     /// SQL for the primary key of row `alias`, as it stands in an item's name.
     pub(super) fn key_of(&self, alias: &str) -> String {
         object(self.key.iter().map(|column| (column.as_str(), column.as_str())), alias)
+    }
+
+    /// SQL for row `alias` as it stands in its item; null if there is no such row.
+    pub(super) fn row_of(&self, alias: &str) -> String {
+        if self.texts.is_empty() {
+            return format!("to_jsonb({alias})");
+        }
+        let member = texts::member(&self.texts, alias);
+        if !self.texts.iter().any(Text::is_all) {
+            return format!("(to_jsonb({alias}) || {member})");
+        }
+        let is_plain = |column: &&String| !self.texts.iter().any(|text| text.is_all() && text.is_of(column));
+        let plain = self.columns.iter().filter(is_plain).map(|column| format!("{alias}.{column}"));
+        format!(
+            "CASE WHEN {alias}.{key} IS NOT NULL THEN (SELECT to_jsonb(pares_plain) FROM (SELECT {plain}) pares_plain) || {member} END",
+            key = self.key[0],
+            plain = plain.collect::<Vec<_>>().join(", ")
+        )
     }
 }
 
@@ -303,7 +327,11 @@ impl Table {
     /// SQL that inserts rows, called `pares_new`: `$1` are they.
     pub(super) fn insert(&self) -> String {
         let columns = self.columns.join(", ");
-        let values = self.columns.iter().map(|column| format!("pares_row.{column}")).collect::<Vec<_>>();
+        let value = |column: &String| match self.texts.iter().find(|text| text.is_of(column)) {
+            Some(text) => text.value("pares_row", "pares_text"),
+            None => format!("pares_row.{column}"),
+        };
+        let values = self.columns.iter().map(value).collect::<Vec<_>>();
         format!(
             "INSERT INTO {0} AS pares_new ({columns}) OVERRIDING SYSTEM VALUE SELECT {1} FROM unnest($1::text[]) pares_text, \
              jsonb_populate_record(NULL::{0}, pares_text::jsonb) pares_row",

@@ -54,7 +54,7 @@ fn show_request(request: &Request) -> Shown {
 }
 
 fn show_mark(record: &SessionMarkRecord) -> Shown {
-    let SessionMarkRecord { reign, gateway, mark } = record;
+    let SessionMarkRecord { reign, gateway, logon_ns, mark } = record;
     let line = format!(
         "FIX session {} of member {}: numbers up to {} by gateway-{gateway}; {} expected",
         mark.session, mark.member, mark.out_max, mark.next_in
@@ -63,7 +63,7 @@ fn show_mark(record: &SessionMarkRecord) -> Shown {
         mark.told.iter().map(|(shard, next)| json!({ "shard": shard.0, "next": next })).collect();
     let fields = json!({
         "member": mark.member.0, "session": mark.session, "gateway": gateway.0, "reign": reign,
-        "next_in": mark.next_in, "out_max": mark.out_max, "told": told,
+        "next_in": mark.next_in, "out_max": mark.out_max, "told": told, "logon_ns": logon_ns,
     });
     shown("mark", line, fields)
 }
@@ -239,6 +239,8 @@ mod tests {
             ..Amendment::new(order(8), Price(1), Quantity(2))
         };
         assert_eq!(asked(Command::Amend(amendment)), "amend 2:8 to 2 at 0.0001 gtc");
+        let reduction = Amendment { reduces: true, ..Amendment::new(order(8), Price(1), Quantity(2)) };
+        assert_eq!(asked(Command::Amend(reduction)), "reduce 2:8 to 2");
         assert_eq!(asked(Command::MassCancel { side: Some(Side::Sell) }), "mass_cancel sell");
     }
 

@@ -120,7 +120,10 @@ fn order_words(order: &NewOrder) -> String {
 
 fn amendment_words(amendment: &Amendment) -> String {
     let Amendment { target, price, quantity, .. } = amendment;
-    let mut words = format!("amend {target} to {quantity} at {price}");
+    let mut words = match amendment.reduces {
+        true => format!("reduce {target} to {quantity}"),
+        false => format!("amend {target} to {quantity} at {price}"),
+    };
     if let Some(display) = amendment.display {
         words.push_str(&format!(" display {display}"));
     }
@@ -229,6 +232,7 @@ fn amendment_fields(amendment: &Amendment) -> Value {
         "trigger": amendment.trigger.map(|price| price.to_string()),
         "time_in_force": amendment.time_in_force.as_ref().map(name),
         "until": amendment.time_in_force.and_then(until),
+        "reduces": amendment.reduces,
     })
 }
 

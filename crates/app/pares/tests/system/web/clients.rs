@@ -1,7 +1,9 @@
 //! Programs that we did not write, made from the published document: requests at random, and typed clients that trade.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
+
+use pares_testbed::registries::{answers, name_of, node_with, python_with};
 
 use super::support::{Asker, serving};
 use crate::common::exchange::small;
@@ -14,14 +16,7 @@ const TYPESCRIPT: [&str; 4] =
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,ignored_auth,unsupported_method,negative_data_rejection";
 
 /// The folder of what is installed for that.
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-pub(crate) fn answers(command: &mut Command) -> bool {
-    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
-}
+pub(crate) const FOLDER: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// What a command printed, which must succeed.
 fn done(command: &mut Command) -> String {
@@ -31,42 +26,10 @@ fn done(command: &mut Command) -> String {
     said.into_owned()
 }
 
-fn name_of(package: &str) -> &str {
-    package.split('=').next().unwrap_or(package)
-}
-
-/// A Python environment with that package, whose programs are in its `bin`: where Python and its index are at hand.
-pub(crate) fn python_with(package: &str, is_there: impl Fn(&Path) -> bool) -> Option<PathBuf> {
-    let dir = folder(name_of(package));
-    let bin = dir.join("bin");
-    let install = ["-m", "pip", "install", "--quiet", package];
-    let made = is_there(&bin)
-        || answers(Command::new("python3").args(["-m", "venv"]).arg(&dir))
-            && answers(Command::new(bin.join("python")).args(install))
-            && is_there(&bin);
-    if !made {
-        println!("skipped: {package} cannot be installed; it needs Python 3 with venv, and PyPI");
-    }
-    made.then_some(bin)
-}
-
-/// The same of a package with a program of its name.
+/// A Python environment with a package that has a program of its name: where its programs are.
 fn program_of(package: &str) -> Option<PathBuf> {
-    python_with(package, |bin| answers(Command::new(bin.join(name_of(package))).arg("--help")))
-}
-
-/// A folder with those packages of npm: where Node and its registry are at hand.
-fn node_with(packages: &[&str]) -> Option<PathBuf> {
-    let dir = folder("openapi-typescript");
-    std::fs::create_dir_all(&dir).unwrap();
-    let is_there = || answers(Command::new(dir.join("node_modules/.bin/tsc")).arg("--version"));
-    let install = ["install", "--no-audit", "--no-fund", "--prefix"];
-    let made =
-        is_there() || answers(Command::new("npm").args(install).arg(&dir).args(packages)) && is_there();
-    if !made {
-        println!("skipped: {packages:?} cannot be installed");
-    }
-    made.then_some(dir)
+    let is_there = |bin: &Path| answers(Command::new(bin.join(name_of(package))).arg("--help"));
+    python_with(Path::new(FOLDER), package, is_there)
 }
 
 /// A file of the project.
@@ -120,7 +83,9 @@ fn a_python_client_made_of_the_document_trades() {
 #[test]
 #[ignore = "all: programs of others, installed from a registry"]
 fn a_typescript_client_made_of_the_document_trades() {
-    let Some(dir) = node_with(&TYPESCRIPT) else { return };
+    let is_there = |dir: &Path| answers(Command::new(dir.join("node_modules/.bin/tsc")).arg("--version"));
+    let dir = Path::new(FOLDER).join("openapi-typescript");
+    let Some(dir) = node_with(dir, &TYPESCRIPT, is_there) else { return };
     let (_exchange, web) = serving(&small(1));
     let program = |name: &str| Command::new(dir.join("node_modules/.bin").join(name));
     let document = published("docs/protocols/http-openapi.json");

@@ -92,7 +92,7 @@ message! {
         until_ns: U64,
         /// Time in force code; 0 leaves it as it is.
         time_in_force: u8,
-        /// Bit 0: there is a trigger. Bit 1: there is a display.
+        /// Bit 0: there is a trigger. Bit 1: there is a display. Bit 2: the amend only reduces; its price is ignored, and it changes nothing else.
         flags: u8,
         /// Zero.
         reserved: [u8; 6],

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use pares_exercise::replies::{self, ACME, SHARD, instrument_status};
 use pares_ouch::OuchDoor;
 use pares_port::{DoorAction, DoorConfig, DoorTime, ProtocolDoor};
-use pares_types::{ClientOrderId, List, ListEnd, ListRequest, Quantity, Reason, Reply, Role, Trade};
+use pares_types::{
+    ClientOrderId, GatewayId, List, ListEnd, ListRequest, Quantity, Reason, Reply, Role, Trade,
+};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignedOn};
 
 use super::median_ns;
@@ -47,6 +49,7 @@ pub(super) fn measure() -> (f64, f64) {
 fn logged_on() -> OuchDoor {
     let config = DoorConfig {
         comp_id: "PARES".into(),
+        gateway: GatewayId(0),
         instruments: Vec::new(),
         shards: vec![SHARD],
         has_market: false,

@@ -12,6 +12,7 @@ import java.security.Signature;
 import java.security.spec.EdECPrivateKeySpec;
 import java.security.spec.NamedParameterSpec;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import quickfix.*;
@@ -35,15 +36,18 @@ import quickfix.fix44.TradeCaptureReportRequest;
 public final class Member implements Application {
     private final CountDownLatch loggedOn = new CountDownLatch(1);
     private final PrivateKey key;
+    /** Their addresses, in the order of their numbers. */
+    private final List<String> gateways;
 
-    private Member(PrivateKey key) {
+    private Member(PrivateKey key, List<String> gateways) {
         this.key = key;
+        this.gateways = gateways;
     }
 
     public static void main(String[] args) throws Exception {
         SessionID id = new SessionID("FIX.4.4", args[2], "PARES");
         SessionSettings settings = settings(id, args);
-        Member member = new Member(key(Path.of(args[1])));
+        Member member = new Member(key(Path.of(args[1])), List.of(args).subList(4, args.length));
         SocketInitiator initiator = new SocketInitiator(
             member, new FileStoreFactory(settings), settings, new SilentLogFactory(), new DefaultMessageFactory());
         initiator.start();
@@ -82,11 +86,14 @@ public final class Member implements Application {
             new EdECPrivateKeySpec(NamedParameterSpec.ED25519, seed));
     }
 
-    /** Proves with the Logon who sends it: docs/protocols/fix.md, Log on. */
-    private void sign(Message logon) throws FieldNotFound, GeneralSecurityException {
+    /** Proves with the Logon who sends it, to the gateway that is called: docs/protocols/fix.md, Log on. */
+    private void sign(Message logon, SessionID id) throws GeneralSecurityException {
+        logon.getHeader().setInt(TargetSubID.FIELD, gateway(id));
         StringBuilder message = new StringBuilder();
-        for (int tag : new int[] {SendingTime.FIELD, MsgSeqNum.FIELD, SenderCompID.FIELD, TargetCompID.FIELD}) {
-            message.append(logon.getHeader().getString(tag)).append('\u0001');
+        for (String field : logon.toString().split("\u0001")) {
+            if (!field.startsWith("9=") && !field.startsWith("10=")) {
+                message.append(field).append('\u0001');
+            }
         }
         Signature signature = Signature.getInstance("Ed25519");
         signature.initSign(key);
@@ -94,6 +101,12 @@ public final class Member implements Application {
         String proof = HexFormat.of().formatHex(signature.sign());
         logon.setInt(RawDataLength.FIELD, proof.length());
         logon.setString(RawData.FIELD, proof);
+    }
+
+    /** The number of the gateway that the engine has connected to. */
+    private int gateway(SessionID id) {
+        String address = Session.lookupSession(id).getRemoteAddress();
+        return gateways.indexOf(address.substring(address.lastIndexOf('/') + 1));
     }
 
     private static MarketDataRequest marketData(String name, String symbol) {
@@ -161,7 +174,7 @@ public final class Member implements Application {
     public void toAdmin(Message message, SessionID id) {
         try {
             if (MsgType.LOGON.equals(message.getHeader().getString(MsgType.FIELD))) {
-                sign(message);
+                sign(message, id);
             }
         } catch (FieldNotFound | GeneralSecurityException error) {
             say("error " + error);

@@ -1,0 +1,105 @@
+//! What a transaction has written is noted where no session can change it.
+
+use super::*;
+
+/// Functions that write while triggers rest, as far as that is theirs to say.
+const HIDES: &str = "
+    SET session_replication_role = replica;
+    CREATE FUNCTION hides(number bigint) RETURNS void LANGUAGE sql SET session_replication_role = replica
+        AS 'INSERT INTO account (number) VALUES (number)';
+    CREATE FUNCTION withdraws() RETURNS void LANGUAGE sql SET session_replication_role = replica AS 'DELETE FROM pares_open';
+    RESET session_replication_role";
+
+fn refusal(error: &SqlError) -> (&str, &str) {
+    match error {
+        SqlError::Refused { code, why, .. } => (code, why),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn writes_are_captured_whatever_a_session_sets() {
+    let Some(mut bank) = Bank::new() else { return };
+    Client::connect(&bank.sites[0].address, NoTls).unwrap().batch_execute(HIDES).unwrap();
+    for (number, last) in [
+        "SELECT 1",
+        "SELECT set_config('pares.captured', '', true), set_config('pares.ending', 'yes', true)",
+        "SET CONSTRAINTS ALL IMMEDIATE",
+        "SET LOCAL session_replication_role = replica",
+        "SET LOCAL search_path = pg_temp",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let insert = format!("INSERT INTO account (number) VALUES ({})", 2 * number);
+        bank.commit(0, &[&insert, &format!("SELECT hides({})", 2 * number + 1), last]);
+        assert_eq!(bank.rows("account").len(), 2 * number + 2, "{last}");
+    }
+    for withdraws in ["SELECT withdraws()", "DELETE FROM pares_open", "UPDATE pares_open SET keys = '[]'"] {
+        let refused =
+            bank.sites[0].run(&["INSERT INTO account (number) VALUES (99)", withdraws]).unwrap_err();
+        assert!(refusal(&refused).1.contains("cannot be withdrawn"), "{withdraws}: {refused}");
+    }
+    let refused = bank.sites[0].run(&["SET LOCAL session_replication_role = replica", "TRUNCATE journal"]);
+    assert!(refusal(&refused.unwrap_err()).1.contains("use DELETE"));
+}
+
+#[test]
+fn role_cannot_forge_what_was_captured() {
+    let Some(server) = server() else { return };
+    let mut site = Site::new(server, BANK, &TABLES);
+    let mut owner = Client::connect(&site.address, NoTls).unwrap();
+    owner.batch_execute("CREATE ROLE teller LOGIN; GRANT SELECT, INSERT ON account TO teller").unwrap();
+    let teller = site.address.replace("user=postgres", "user=teller");
+    site.session = Session::connect(Options::new(teller)).unwrap();
+    for forges in [
+        "INSERT INTO pares_open (name, keys) VALUES ('public.account', '[]')",
+        "SELECT pares_note('public.account', '[]')",
+        "CREATE TEMP TABLE mine (id int); CREATE TRIGGER mine AFTER INSERT ON mine EXECUTE FUNCTION pares_never_commits()",
+    ] {
+        let mut work = site.session.begin().unwrap();
+        let refused = forges.split(';').try_for_each(|statement| work.execute(statement, &[]).map(drop));
+        assert_eq!(refusal(&refused.unwrap_err()).0, "42501", "{forges}");
+    }
+    let written = site.run(&["INSERT INTO account (number) VALUES (1)"]).unwrap().writes;
+    assert!(written.iter().any(|write| write.key.as_bytes().starts_with(b"sql/row/public.account")));
+}
+
+#[test]
+fn nothing_ends_the_constraint_that_stops_a_commit() {
+    let Some(server) = server() else { return };
+    let site = Site::new(server, BANK, &TABLES);
+    let mut client = Client::connect(&site.address, NoTls).unwrap();
+    client.batch_execute(HIDES).unwrap();
+    for hidden in [
+        "SET CONSTRAINTS ALL IMMEDIATE",
+        "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED; SET CONSTRAINTS ALL IMMEDIATE",
+        "SET CONSTRAINTS pares_never IMMEDIATE",
+        "SELECT set_config('pares.ending', 'yes', true)",
+        "SET LOCAL session_replication_role = replica; INSERT INTO account (number) VALUES (2)",
+        "SELECT hides(3)",
+    ] {
+        let block = format!("BEGIN; INSERT INTO account (number) VALUES (1); {hidden}; COMMIT");
+        let refused = client.batch_execute(&block).unwrap_err();
+        assert_eq!(refused.code().unwrap().code(), "0A000", "{hidden}: {refused}");
+        client.batch_execute("ROLLBACK").unwrap();
+    }
+    assert!(site.rows("account").is_empty());
+}
+
+#[test]
+fn triggers_that_rest_are_woken_when_the_store_opens() {
+    let Some(server) = server() else { return };
+    let mut site = Site::new(server, BANK, &TABLES);
+    // The table of an older release, and a trigger as it made them.
+    let older = "SET session_replication_role = replica; DROP TABLE pares_open; CREATE TABLE pares_open (at timestamptz NOT NULL DEFAULT now());
+        ALTER TABLE account ENABLE TRIGGER pares_insert; ALTER TABLE person DISABLE TRIGGER ALL";
+    Client::connect(&site.address, NoTls).unwrap().batch_execute(older).unwrap();
+    let options = Options::new(site.address.as_str());
+    drop(site);
+    site = Site::open(options);
+    Client::connect(&site.address, NoTls).unwrap().batch_execute(HIDES).unwrap();
+    let written = site.run(&["SELECT hides(1)", "INSERT INTO person VALUES (1)"]).unwrap().writes;
+    let rows = written.iter().filter(|write| write.key.as_bytes().starts_with(b"sql/row/"));
+    assert_eq!(rows.count(), 2);
+}
