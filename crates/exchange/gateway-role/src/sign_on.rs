@@ -51,7 +51,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let asked = self.edge.connections.take_asked(session);
         let checked = asked.ok_or(Reason::WrongKey).and_then(|asked| {
             let proves = |key, _: &mut Marks| verifier(key).accepts(&asked.transcript.bytes(), &bytes);
-            self.check(now, asked, proves)
+            self.check(now, session, asked, proves)
         });
         self.admit_if(session, checked);
     }
@@ -75,7 +75,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 LogonProof::Token(_) => true,
             })
         };
-        let checked = self.check(now, asked, proves);
+        let checked = self.check(now, session, asked, proves);
         self.admit_if(session, checked);
     }
 
@@ -83,15 +83,17 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     fn check(
         &mut self,
         now: Timestamp,
+        session: SessionId,
         asked: Asked,
         proves: impl FnOnce(Key, &mut Marks) -> bool,
     ) -> Result<Asked, Reason> {
-        let key = self.rules.key_to_prove(asked.who(), now)?;
+        let from = self.edge.connections.origin(session);
+        let key = self.rules.key_to_prove(asked.who(), from, now)?;
         // Looked at whether or not there is such a session: that takes time, and time tells.
         if proves(key.unwrap_or(NOBODYS), &mut self.marks) && key.is_some() {
             return Ok(asked);
         }
-        self.rules.on_wrong_key(asked.who(), now);
+        self.rules.on_wrong_key(from, now);
         Err(Reason::WrongKey)
     }
 
