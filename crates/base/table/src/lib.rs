@@ -4,7 +4,7 @@
 //! cache misses where one would do. Here a value lies in a place that never moves while it lives, and the table holds nothing but
 //! places, so that books keep their lists in the values themselves.
 //!
-//! And what many share is divided among them: places ([`Shares`]), and attempts that were wrong ([`Attempts`]).
+//! And what many share is divided among them: places ([`SharedPlaces`]), and attempts that were wrong ([`Attempts`]).
 
 mod attempts;
 mod buckets;
@@ -13,6 +13,6 @@ mod slab;
 mod table;
 
 pub use attempts::Attempts;
-pub use shares::Shares;
+pub use shares::SharedPlaces;
 pub use slab::{Slab, SlabIndex};
 pub use table::IndexTable;

@@ -7,19 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Places taken, by those who have them. The same on every machine that saw the same.
 #[derive(Clone, Debug)]
-pub struct Shares<K> {
+pub struct SharedPlaces<K> {
     counts: BTreeMap<K, usize>,
     by_count: BTreeSet<(usize, K)>,
     total: usize,
 }
 
-impl<K> Default for Shares<K> {
+impl<K> Default for SharedPlaces<K> {
     fn default() -> Self {
         Self { counts: BTreeMap::new(), by_count: BTreeSet::new(), total: 0 }
     }
 }
 
-impl<K: Copy + Ord> Shares<K> {
+impl<K: Copy + Ord> SharedPlaces<K> {
     /// Places taken by all.
     #[must_use]
     pub fn total(&self) -> usize {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_one_with_most_gives_until_shares_are_equal() {
-        let mut shares = Shares::default();
+        let mut shares = SharedPlaces::default();
         (0..9).for_each(|_| shares.add('a'));
         shares.add('b');
         for _ in 0..4 {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn one_without_a_place_pushes_out_no_one_with_one() {
-        let mut shares = Shares::default();
+        let mut shares = SharedPlaces::default();
         ['a', 'b'].into_iter().for_each(|who| shares.add(who));
         assert_eq!(shares.giver('c'), None);
         shares.remove('a');

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 
-use pares_table::Shares;
+use pares_table::SharedPlaces;
 use pares_types::Network;
 
 /// Where a connection comes from; `None` is this machine.
@@ -29,7 +29,7 @@ pub fn origin(address: IpAddr) -> Origin {
 pub struct Crowd {
     by_time: BTreeSet<(u64, usize)>,
     by_origin: BTreeSet<(Origin, u64, usize)>,
-    shares: Shares<Origin>,
+    shares: SharedPlaces<Origin>,
 }
 
 impl Crowd {

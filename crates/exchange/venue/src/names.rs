@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_book::Book;
-use pares_table::Shares;
+use pares_table::SharedPlaces;
 use pares_types::{ClientOrderId, MemberId, Reason, Request};
 
 use crate::shard::Shard;
@@ -52,7 +52,7 @@ pub struct Names {
     /// Of every series that was used and not given back, the number below which all names count as used.
     floors: BTreeMap<Series, u64>,
     /// How many of them each member has; the exchange's do not count.
-    shares: Shares<MemberId>,
+    shares: SharedPlaces<MemberId>,
     /// Members that gave series back: all their names below the lowest series that they have count as used.
     gave_back: BTreeSet<MemberId>,
 }
@@ -62,7 +62,7 @@ impl Names {
     #[must_use]
     pub fn new() -> Self {
         let (ring, table) = (Vec::with_capacity(NAMES_MAX), vec![EMPTY; TABLE]);
-        let (floors, shares, gave_back) = (BTreeMap::new(), Shares::default(), BTreeSet::new());
+        let (floors, shares, gave_back) = (BTreeMap::new(), SharedPlaces::default(), BTreeSet::new());
         Self { max: NAMES_MAX, ring, oldest: 0, table, floors, shares, gave_back }
     }
 

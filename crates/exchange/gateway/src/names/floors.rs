@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use pares_table::Shares;
+use pares_table::SharedPlaces;
 use pares_types::MemberId;
 
 const FLOORS_MAX: usize = 1 << 18;
@@ -15,7 +15,7 @@ type Series = (MemberId, u16);
 #[derive(Default)]
 pub(super) struct Floors {
     floors: BTreeMap<Series, u64>,
-    shares: Shares<MemberId>,
+    shares: SharedPlaces<MemberId>,
 }
 
 impl Floors {

@@ -1,7 +1,7 @@
 //! A replayer whose sockets are made up.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 
 use pares_config::{FeedConfig, Layout};
 use pares_feed::mold::Header;
