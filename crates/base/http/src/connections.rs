@@ -67,6 +67,15 @@ impl From<IpAddr> for CallerNetwork {
     }
 }
 
+impl CallerNetwork {
+    /// Whether it is this machine.
+    #[must_use]
+    pub fn is_local(self) -> bool {
+        // The network of `::1` is `::`.
+        self.0.is_loopback() || self.0.is_unspecified()
+    }
+}
+
 impl Display for CallerNetwork {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

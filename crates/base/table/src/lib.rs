@@ -3,10 +3,16 @@
 //! The standard maps do not do. A `HashMap` is seeded at random, so that no two replicas iterate alike; a `BTreeMap` of millions takes a dozen
 //! cache misses where one would do. Here a value lies in a place that never moves while it lives, and the table holds nothing but
 //! places, so that books keep their lists in the values themselves.
+//!
+//! And what many share is divided among them: places ([`SharedPlaces`]), and attempts that were wrong ([`Attempts`]).
 
+mod attempts;
 mod buckets;
+mod shares;
 mod slab;
 mod table;
 
+pub use attempts::Attempts;
+pub use shares::SharedPlaces;
 pub use slab::{Slab, SlabIndex};
 pub use table::IndexTable;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use pares_http::connections::CallerNetwork;
 use pares_http::places::{Places, TakenPlace};
+use pares_table::Attempts;
 use pares_wire::Transcript;
 use ring::digest::{SHA256, digest};
 
@@ -29,7 +30,7 @@ pub(crate) struct Pending {
     pub(crate) wire: Wire,
     pub(crate) transcript: Transcript,
     begun: Instant,
-    of: CallerNetwork,
+    pub(crate) of: CallerNetwork,
 }
 
 /// The place of a session, or of one that may become one.
@@ -40,6 +41,9 @@ pub(crate) struct Sessions {
     places: Arc<Places<()>>,
     by_token: RwLock<BTreeMap<Digest, (Arc<Session>, SessionPlace)>>,
     pending: Mutex<BTreeMap<Digest, Pending>>,
+    /// Wrong proofs. The gateway counts by address, and knows this server's alone.
+    wrong: Mutex<Attempts<CallerNetwork>>,
+    begun: Instant,
 }
 
 fn digest_of(word: &str) -> Digest {
@@ -69,7 +73,13 @@ fn room(pending: &BTreeMap<Digest, Pending>, now: Instant, of: CallerNetwork) ->
 impl Sessions {
     /// None, and `most` at a time.
     pub(crate) fn new(most: usize) -> Self {
-        Self { places: Places::new(most, most), by_token: RwLock::default(), pending: Mutex::default() }
+        Self {
+            places: Places::new(most, most),
+            by_token: RwLock::default(),
+            pending: Mutex::default(),
+            wrong: Mutex::default(),
+            begun: Instant::now(),
+        }
     }
 
     /// The session of a token.
@@ -97,6 +107,23 @@ impl Sessions {
 
     fn pending(&self) -> MutexGuard<'_, BTreeMap<Digest, Pending>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wrong(&self) -> (MutexGuard<'_, Attempts<CallerNetwork>>, u64) {
+        let now_ns = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        (self.wrong.lock().unwrap_or_else(PoisonError::into_inner), now_ns)
+    }
+
+    /// Whether a proof of that network is passed on to a gateway; of this machine every one is.
+    pub(crate) fn may_prove(&self, of: CallerNetwork) -> bool {
+        let (wrong, now_ns) = self.wrong();
+        of.is_local() || wrong.may_try(of, now_ns)
+    }
+
+    /// A proof of that network was wrong.
+    pub(crate) fn was_wrong(&self, of: CallerNetwork) {
+        let (mut wrong, now_ns) = self.wrong();
+        wrong.count(of, now_ns);
     }
 
     /// Whether a sign-on of that network would be kept. Who is to be turned away is so before a gateway is called for him.
@@ -184,6 +211,15 @@ pub(crate) mod tests {
         (0..most).for_each(|of| drop(keep(begun, of).unwrap()));
         assert!(keep(begun, most).is_none() && !sessions.has_room(other));
         assert!(keep(begun + STRANGERS_GRACE, most).is_some());
+    }
+
+    #[test]
+    fn wrong_proofs_keep_only_their_own_network_waiting() {
+        let (sessions, here) = (Sessions::new(1), CallerNetwork::from(IpAddr::from([127, 0, 0, 1])));
+        // Twice what is forgiven meanwhile, however slow the test is.
+        (0..20).for_each(|_| [network(1, 0), here].into_iter().for_each(|of| sessions.was_wrong(of)));
+        let may = [network(1, 9), network(2, 0), here].map(|of| sessions.may_prove(of));
+        assert_eq!(may, [false, true, true]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use pares_http::connections::CallerNetwork;
 use pares_http::problem::Problem;
 use pares_keys::to_hex;
 use pares_resources::deeds::EXCHANGE;
-use pares_types::MemberId;
+use pares_types::{MemberId, Reason};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -99,6 +99,9 @@ pub(crate) async fn begin(
     if !app.sessions.has_room(network) {
         return Err(full());
     }
+    if !app.sessions.may_prove(network) {
+        return Err(refused::refused(Reason::TooManyAttempts));
+    }
     // Members are spread over the gateways.
     let first = form.member as usize % 65_536 + usize::from(form.session);
     match Wire::sign_on(&app.settings, first, who).await.map_err(|_| refused::no_gateway())? {
@@ -130,6 +133,9 @@ pub(crate) async fn prove(
     let gone = || Problem::unknown("no sign-on of that name waits for a proof: start again");
     let place = app.sessions.place().ok_or_else(|| refused::full("sessions"))?;
     let mut pending = app.sessions.take(&id).ok_or_else(gone)?;
+    if !app.sessions.may_prove(pending.of) {
+        return Err(refused::refused(Reason::TooManyAttempts));
+    }
     let proved = pending.wire.prove(&proof, pending.transcript).await;
     // The gateway may have the proof.
     match proved.map_err(|_| refused::no_answer_yet())? {
@@ -137,7 +143,12 @@ pub(crate) async fn prove(
             let who = (pending.transcript.member, pending.transcript.session);
             Ok(signed_on(&app, spoken, (who, place), pending.wire, agreed, true))
         }
-        SignedOn::Refused(reason) => Err(refused::refused(reason)),
+        SignedOn::Refused(reason) => {
+            if reason == Reason::WrongKey {
+                app.sessions.was_wrong(pending.of);
+            }
+            Err(refused::refused(reason))
+        }
         SignedOn::Challenged(_) => Err(refused::no_gateway()),
     }
 }

@@ -9,6 +9,7 @@ mod translating;
 use pares_port::TapDoor;
 use std::io::{ErrorKind, Read, Write};
 
+use pares_roles::crowd::Origin;
 use pares_wire::WireError;
 use pares_wire::frame;
 
@@ -50,6 +51,8 @@ pub(crate) struct Connection<T> {
     /// Since when it has not signed on, by the monotonic clock.
     pub(crate) stranger_since_ns: Option<u64>,
     of_operator: bool,
+    /// Where its client is.
+    pub(crate) origin: Origin,
     /// It has to prove who it is.
     pub(crate) asked: Option<Asked>,
     /// Since when a frame is incomplete.
@@ -86,6 +89,7 @@ impl<T: Read + Write> Connection<T> {
             generation,
             stranger_since_ns: Some(mono_ns),
             of_operator: false,
+            origin: None,
             asked: None,
             incomplete_since_ns: None,
             // Small until the client proves to be one: ten thousand idle connections cost little.

@@ -15,8 +15,8 @@
 //! However many connect, sign on, hang up or fall silent at once, a turn takes in a few of them: those that trade wait for one turn's
 //! work, and not for all of it.
 //!
-//! Who has connected and not signed on is a *stranger*. Strangers have a share of the room only, and when it is used up the
-//! oldest goes: programs that never sign on must not keep members out.
+//! Who has connected and not signed on is a *stranger*. Strangers have a share of the room only, and when it is used up one of the network
+//! that has most goes, or the oldest: programs that never sign on must not keep members out.
 
 mod accepting;
 mod doors;
@@ -30,8 +30,9 @@ use std::time::Duration;
 
 use pares_gateway::SessionId;
 use pares_port::DoorTime;
+use pares_roles::crowd::{Crowd, Origin};
 use pares_roles::world::{MarketFeed, Ready, RejectedConnections, Sockets};
-use pares_types::{ClientOrderId, Reason, Refuser, Reply};
+use pares_types::{ClientOrderId, Network, Reason, Refuser, Reply};
 use pares_wire::frame;
 
 use crate::connection::{Connection, ReadState};
@@ -65,8 +66,7 @@ pub(crate) struct Connections<S: Sockets> {
     sessions_max: usize,
     /// Whether a connection may be waiting to be accepted.
     waiting: bool,
-    /// Since when, and which.
-    strangers: BTreeSet<(u64, usize)>,
+    strangers: Crowd,
     /// Those to read that are signed on, and strangers.
     reading: VecDeque<usize>,
     knocking: VecDeque<usize>,
@@ -111,7 +111,7 @@ impl<S: Sockets> Connections<S> {
             generations: 0,
             sessions_max,
             waiting: true,
-            strangers: BTreeSet::new(),
+            strangers: Crowd::default(),
             reading: VecDeque::new(),
             knocking: VecDeque::new(),
             turns: 0,
@@ -191,6 +191,11 @@ impl<S: Sockets> Connections<S> {
         self.connection(session)?.asked.take()
     }
 
+    /// Where the session's client is; of one that is gone that cannot be said.
+    pub(crate) fn origin(&mut self, session: SessionId) -> Origin {
+        self.connection(session).map_or(Some(Network::UNKNOWN), |connection| connection.origin)
+    }
+
     pub(crate) fn is_heard(&mut self, session: SessionId) -> bool {
         self.connection(session).is_some_and(|connection| !connection.refused)
     }
@@ -198,7 +203,7 @@ impl<S: Sockets> Connections<S> {
     fn refuse_slot(&mut self, slot: usize, reason: Reason, why: Close) {
         let connection = self.slots[slot].as_mut().expect("only open connections are refused");
         if let Some(since_ns) = connection.stranger_since_ns {
-            self.strangers.remove(&(since_ns, slot));
+            self.strangers.remove(connection.origin, since_ns, slot);
         }
         connection.refused = true;
         write_refusal(connection.output(), reason);
@@ -295,12 +300,12 @@ impl<S: Sockets> Connections<S> {
     /// A session has signed on: from now on it gets a full-sized buffer, and has to be heard if it has a heartbeat.
     pub(crate) fn sign_on(&mut self, session: SessionId, asked: &Asked, mono_ns: u64) {
         let Some(connection) = self.connection(session) else { return };
-        let since_ns = connection.stranger_since_ns;
+        let (since_ns, origin) = (connection.stranger_since_ns, connection.origin);
         connection.sign_on(asked.is_of_operator());
         connection.tapped.signed_on(asked.who());
         let has_heartbeat = connection.has_to_beat(asked.heartbeat_ms, mono_ns);
         self.heartbeats.extend(has_heartbeat.map(|due_ns| (due_ns, slot(session))));
-        let counted = since_ns.is_some_and(|since_ns| self.strangers.remove(&(since_ns, slot(session))));
+        let counted = since_ns.is_some_and(|since_ns| self.strangers.remove(origin, since_ns, slot(session)));
         assert!(counted, "who signs on was a stranger until then");
     }
 
@@ -359,7 +364,7 @@ impl<S: Sockets> Connections<S> {
         let mut connection = self.slots[slot].take().expect("only open connections are closed");
         self.parked.remove(&(connection.later_ns(), slot));
         if let Some(since_ns) = connection.stranger_since_ns {
-            self.strangers.remove(&(since_ns, slot));
+            self.strangers.remove(connection.origin, since_ns, slot);
         }
         self.heartbeats.remove(&(connection.silent_ns, slot));
         self.watchers.gone(slot);

@@ -1,7 +1,5 @@
 //! What the effects of a gateway's rules reach: the log and the connections.
 
-use std::collections::VecDeque;
-
 use pares_config::{NodeId, SystemConfig};
 use pares_gateway::{GatewaySink, LookUp, Place, SessionId};
 use pares_log::{AppendError, LogWriter};
@@ -12,12 +10,14 @@ use pares_wire::record::{SessionMarkRecord, request_bytes, write_request};
 
 use crate::connections::Connections;
 use crate::counters::Counter;
-use crate::look_ups::LookUps;
 use crate::types::Close;
+use crate::waiting::Waiting;
 
 /// Repeats whose first answer is to be read; more of them are rejected. Only while a recorder's log is filled again do any
 /// wait for longer than it takes to read them.
-pub(crate) const AGAIN_MAX: usize = 16_384;
+const AGAIN_MAX: usize = 16_384;
+/// Names that are to be looked for on disk; more of them are rejected.
+const LOOK_UPS_MAX: usize = 32_768;
 
 pub(crate) struct GatewayIo<W: World, S: Sockets> {
     pub(crate) world: W,
@@ -28,9 +28,9 @@ pub(crate) struct GatewayIo<W: World, S: Sockets> {
     pub(crate) venues: Vec<NodeId>,
     pub(crate) appended: bool,
     /// Who asked again for which answer.
-    pub(crate) again: VecDeque<(SessionId, ClientOrderId)>,
+    pub(crate) again: Waiting<ClientOrderId>,
     /// Names that are to be looked for on disk.
-    pub(crate) look_ups: LookUps,
+    pub(crate) look_ups: Waiting<LookUp>,
     /// Why the log takes nothing ever again.
     pub(crate) poisoned: Option<AppendError>,
 }
@@ -52,8 +52,8 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
             ringer: world.ringer(),
             venues: config.venue_ids().map(NodeId::Venue).collect(),
             appended: false,
-            again: VecDeque::new(),
-            look_ups: LookUps::default(),
+            again: Waiting::new(AGAIN_MAX),
+            look_ups: Waiting::new(LOOK_UPS_MAX),
             poisoned: None,
             world,
         }
@@ -122,16 +122,14 @@ impl<W: World, S: Sockets> GatewaySink for GatewayIo<W, S> {
     }
 
     fn answer_again(&mut self, session: SessionId, _: Place, name: ClientOrderId) {
-        if self.again.len() < AGAIN_MAX {
-            self.again.push_back((session, name));
-        } else {
+        if !self.again.push(session, name) {
             self.reply(session, Reply::Rejected { client_order_id: name, reason: Reason::Overloaded });
         }
     }
 
     fn look_up(&mut self, look_up: LookUp) {
         let LookUp { session, client_order_id, .. } = look_up;
-        if !self.look_ups.push(look_up) {
+        if !self.look_ups.push(session, look_up) {
             self.reply(session, Reply::Rejected { client_order_id, reason: Reason::Overloaded });
         }
     }

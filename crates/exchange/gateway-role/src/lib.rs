@@ -41,6 +41,7 @@ mod tap;
 #[cfg(test)]
 mod tests;
 mod types;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use pares_roles::world::{Sockets, World};
 use pares_types::{ClientOrderId, MemberId, RecorderId, Reply};
 use pares_wire::record::ResultRecord;
 
-use crate::edge::{AGAIN_MAX, GatewayIo};
+use crate::edge::GatewayIo;
 
 /// Repeats tried in one turn: while a recorder's log is filled again many may wait, and all other clients with them.
 const TRIES_MAX: usize = 256;
@@ -50,7 +50,7 @@ impl<W: World> FirstAnswers<W> {
     pub(crate) fn answer<S: Sockets>(&mut self, rules: &mut Gateway, edge: &mut GatewayIo<W, S>) {
         self.tried.fill(false);
         for _ in 0..edge.again.len().min(TRIES_MAX) {
-            let Some((session, name)) = edge.again.pop_front() else { return };
+            let Some((session, name)) = edge.again.pop() else { return };
             let Some((member, place)) = rules.first_answer(session, name) else { continue };
             match self.recorded(&edge.world, rules, (member, name), place) {
                 Found::Answer(answer) => edge.reply(session, Reply::Answer(answer)),
@@ -60,8 +60,7 @@ impl<W: World> FirstAnswers<W> {
                     if !self.tried[recorder] {
                         self.readers[recorder] = None;
                     }
-                    assert!(edge.again.len() < AGAIN_MAX, "who waits on has kept a place");
-                    edge.again.push_back((session, name));
+                    edge.again.put_back(session, name);
                 }
             }
         }

@@ -50,7 +50,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         bytes[32..].copy_from_slice(&proof.second);
         let asked = self.edge.connections.take_asked(session);
         let checked = asked.ok_or(Reason::WrongKey).and_then(|asked| {
-            self.check(now, asked, |key| verifier(key).accepts(&asked.transcript.bytes(), &bytes))
+            self.check(now, session, asked, |key| verifier(key).accepts(&asked.transcript.bytes(), &bytes))
         });
         self.admit_if(session, checked);
     }
@@ -68,12 +68,12 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             return self.admit(session, &asked);
         }
         let is_proven = |key| proof.is_some_and(|proof| proves(proof, key, asked.who()));
-        let mut checked = self.check(now, asked, is_proven);
+        let mut checked = self.check(now, session, asked, is_proven);
         if let (Ok(_), Some(LogonProof::Signed { time_ns, .. })) = (&checked, proof)
             && !self.marks.note_logon(session, asked.who(), *time_ns)
         {
             // It costs as much as a wrong one, and who has written it down can send it as often.
-            self.rules.on_wrong_key(asked.who(), now);
+            self.rules.on_wrong_key(self.edge.connections.origin(session), now);
             checked = Err(Reason::WrongClock);
         }
         self.admit_if(session, checked);
@@ -83,15 +83,17 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     fn check(
         &mut self,
         now: Timestamp,
+        session: SessionId,
         asked: Asked,
         proves: impl FnOnce(Key) -> bool,
     ) -> Result<Asked, Reason> {
-        let key = self.rules.key_to_prove(asked.who(), now)?;
+        let from = self.edge.connections.origin(session);
+        let key = self.rules.key_to_prove(asked.who(), from, now)?;
         // Looked at whether or not there is such a session: that takes time, and time tells.
         if proves(key.unwrap_or(NOBODYS)) && key.is_some() {
             return Ok(asked);
         }
-        self.rules.on_wrong_key(asked.who(), now);
+        self.rules.on_wrong_key(from, now);
         Err(Reason::WrongKey)
     }
 

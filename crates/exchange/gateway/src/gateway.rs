@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use pares_book::Instrument;
 use pares_register::Register;
 use pares_stream::{Positions, StreamNumbers};
+use pares_table::Attempts;
 use pares_types::{
-    GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId, Timestamp,
+    GatewayId, InstrumentId, MemberId, Network, Position, Reason, Reply, Request, RequestId, ShardId,
+    Timestamp,
 };
 
-use crate::attempts::Attempts;
 use crate::clock::{self, Clock};
 use crate::days::{DayTimes, Days};
 use crate::fan_out::FanOut;
@@ -38,7 +39,8 @@ pub struct Gateway {
     pub(crate) fan_outs: BTreeMap<NameIndex, FanOut>,
     pub(crate) sessions: Sessions,
     pub(crate) register: Register,
-    pub(crate) attempts: Attempts,
+    /// Wrong proofs, by where they came from.
+    pub(crate) attempts: Attempts<Network>,
     pub(crate) listings: Listings,
     pub(crate) flights: Flights,
     pub(crate) clock: Clock,
@@ -131,7 +133,7 @@ impl Gateway {
             fan_outs: BTreeMap::new(),
             sessions: Sessions::default(),
             register: Register::new(None),
-            attempts: Attempts::new(0),
+            attempts: Attempts::default(),
             listings,
             sequence_last: 0,
             stamp_last: Timestamp(0),
@@ -140,12 +142,11 @@ impl Gateway {
         }
     }
 
-    /// The same with a secret for its tables, so that no member can choose names that collide.
+    /// The same with a secret for its table of names, so that no member can choose names that collide.
     /// Nothing observable depends on it. Call before anything else.
     #[must_use]
     pub fn with_hash_seed(mut self, seed: u64) -> Self {
         self.names = Names::new(self.config.names_max, seed);
-        self.attempts = Attempts::new(seed);
         self
     }
 

@@ -44,7 +44,6 @@
 //!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and no answer.
 
 mod answer;
-mod attempts;
 mod clock;
 mod days;
 mod fan_out;

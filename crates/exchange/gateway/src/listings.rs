@@ -13,6 +13,9 @@ use pares_types::{
     Command, Event, InstrumentId, Outcome, Price, Reason, Request, Rule, ShardId, Status, Symbol,
 };
 
+/// A member's share of a book, if the register sets no limit of its open orders: an eighth of the orders that the book takes.
+const BOOK_SHARE: u32 = 8;
+
 #[derive(Default)]
 pub(crate) struct Listings {
     listings: BTreeMap<InstrumentId, (ShardId, Listing)>,
@@ -69,6 +72,12 @@ impl Listings {
     pub(crate) fn price(&self, instrument: InstrumentId) -> Option<Price> {
         let (_, listing) = self.listings.get(&instrument)?;
         listing.last.or(listing.reference)
+    }
+
+    /// How many orders of the instrument a member may have open, if nothing else is said of it; at least one.
+    pub(crate) fn orders_share(&self, instrument: InstrumentId) -> Option<u32> {
+        let (_, listing) = self.listings.get(&instrument)?;
+        Some((listing.instrument.orders_max / BOOK_SHARE).max(1))
     }
 
     /// A record of the committed stream.

@@ -20,11 +20,12 @@
 
 mod amends;
 mod at_work;
+mod floors;
 mod kind;
 mod name;
 mod scan;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use pares_types::{
     ClientOrderId, InstrumentId, MemberId, OpenOrder, OrderId, Quantity, Request, RequestId, Side,
@@ -35,12 +36,10 @@ use crate::index::Index;
 
 use amends::Amends;
 use at_work::AtWork;
+use floors::Floors;
 pub(crate) use kind::Kind;
 pub use name::NAME_BYTES;
 pub(crate) use name::{Name, State};
-
-/// Series whose floors are kept. Of further ones nothing is, and their shards refuse what was forgotten.
-const FLOORS_MAX: usize = 1 << 18;
 
 /// A name's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,8 +54,7 @@ pub(crate) struct Names {
     finished: VecDeque<u32>,
     by_name: Index,
     by_order: Index,
-    /// By series, the number below which names may have been forgotten.
-    floors: BTreeMap<(MemberId, u16), u64>,
+    floors: Floors,
     names_max: usize,
     seed: u64,
     at_work: AtWork,
@@ -73,7 +71,7 @@ impl Names {
             finished: VecDeque::new(),
             by_name: Index::new(names_max),
             by_order: Index::new(names_max),
-            floors: BTreeMap::new(),
+            floors: Floors::default(),
             names_max,
             seed,
             at_work: AtWork::default(),
@@ -104,6 +102,11 @@ impl Names {
         self.at_work.orders(member)
     }
 
+    /// Orders of the member for that instrument that are in flight or live.
+    pub(crate) fn orders_for(&self, member: MemberId, instrument: InstrumentId) -> u32 {
+        self.at_work.orders_for(member, instrument)
+    }
+
     /// Shares that orders of the member may buy or sell yet, and those that its amends in flight would add.
     pub(crate) fn open(&self, member: MemberId, instrument: InstrumentId, side: Side) -> u128 {
         self.at_work.open(member, instrument, side)
@@ -111,7 +114,7 @@ impl Names {
 
     /// Whether the name, which is not in the table, may have been used.
     pub(crate) fn is_below_floor(&self, member: MemberId, name: ClientOrderId) -> bool {
-        self.floors.get(&(member, name.series())).is_some_and(|floor| name.number() < *floor)
+        self.floors.is_below((member, name.series()), name.number())
     }
 
     /// The name of an order, by the id of the request that entered it.
@@ -267,10 +270,7 @@ impl Names {
 
     /// Names of the series with a number below that one may have been used.
     pub(crate) fn raise_floor(&mut self, series: (MemberId, u16), to: u64) {
-        if self.floors.len() < FLOORS_MAX || self.floors.contains_key(&series) {
-            let floor = self.floors.entry(series).or_default();
-            *floor = (*floor).max(to);
-        }
+        self.floors.raise(series, to);
     }
 
     /// The name's request turned out to be `request`: another gateway's came first.

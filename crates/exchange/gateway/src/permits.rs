@@ -10,8 +10,9 @@
 
 use pares_register::{EXCHANGE, Permit, Register};
 use pares_types::{
-    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms, OrderKind,
-    Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Side, Status, Timestamp,
+    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, Network, NewOrder, NewTerms, OrderKind,
+    Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Side, Status, TimeInForce,
+    Timestamp,
 };
 
 use crate::names::Kind;
@@ -66,18 +67,29 @@ impl Gateway {
         self.sessions.asker(session).filter(Asker::is_copy).map(|asker| asker.told_of)
     }
 
-    /// The key that a session has to prove; `None` if there is no such session.
+    /// The key that a session has to prove; `None` if there is no such session. `from`: where its client is, `None` on this machine.
     ///
     /// # Errors
-    /// [`Reason::TooManyAttempts`] if too many wrong ones were tried for it lately: nothing is to be looked at.
-    pub fn key_to_prove(&mut self, who: (MemberId, u16), now: Timestamp) -> Result<Option<Key>, Reason> {
-        self.attempts.check(who, now)?;
-        Ok(self.register.key(who.0, who.1))
+    /// [`Reason::TooManyAttempts`] if too many wrong ones came from there lately: nothing is to be looked at.
+    pub fn key_to_prove(
+        &self,
+        (member, session): (MemberId, u16),
+        from: Option<Network>,
+        now: Timestamp,
+    ) -> Result<Option<Key>, Reason> {
+        if from.is_none_or(|network| self.attempts.may_try(network, now.0)) {
+            Ok(self.register.key(member, session))
+        } else {
+            Err(Reason::TooManyAttempts)
+        }
     }
 
-    /// A proof was wrong, or there is no such session.
-    pub fn on_wrong_key(&mut self, who: (MemberId, u16), now: Timestamp) {
-        self.attempts.count(who, now);
+    /// A proof from there was wrong, or there is no such session. A client on this machine may try as often as it takes: an operator's way in is
+    /// never barred.
+    pub fn on_wrong_key(&mut self, from: Option<Network>, now: Timestamp) {
+        if let Some(network) = from {
+            self.attempts.count(network, now.0);
+        }
     }
 
     /// What the session may do; `None` if it may not sign on.
@@ -152,10 +164,20 @@ impl Gateway {
         check_right(rights, needed.or(Rights::of_side(order.side)))?;
         self.check_instrument(asker, instrument)?;
         self.check_position(asker, instrument, order.side, order.quantity)?;
-        if limits.orders_max != 0 && self.names.orders_of(asker.member) >= limits.orders_max {
-            return Err(Reason::OrdersLimit);
-        }
+        self.check_orders(asker, order, instrument)?;
         check_size(&limits, (order.side, price, order.quantity), self.listings.price(instrument))
+    }
+
+    /// Whether the member has room for one more order: in all, or where it has no such limit, its share of the book.
+    fn check_orders(&self, asker: Asker, order: &NewOrder, instrument: InstrumentId) -> Result<(), Reason> {
+        let Asker { member, permit: Permit { limits, .. }, .. } = asker;
+        let stays = !matches!(order.time_in_force, TimeInForce::Ioc | TimeInForce::Fok);
+        let has_room = match (limits.orders_max, self.listings.orders_share(instrument)) {
+            (0, Some(share)) if stays => self.names.orders_for(member, instrument) < share,
+            (0, _) => true,
+            (most, _) => self.names.orders_of(member) < most,
+        };
+        if has_room { Ok(()) } else { Err(Reason::OrdersLimit) }
     }
 
     fn check_amend(&self, asker: Asker, terms: &NewTerms, route: &Route) -> Result<(), Reason> {

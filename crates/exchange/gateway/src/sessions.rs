@@ -227,13 +227,15 @@ impl Sessions {
         if session.pace.admits(&mut session.paced, now) { Ok(()) } else { Err(Reason::Throttled) }
     }
 
-    /// Whether the session has less in flight than its share of the room in which orders wait.
+    /// Whether the session's member has less in flight than its share of the room in which orders wait.
     pub(crate) fn check_share(&self, session: SessionId, share_left: usize) -> Result<(), Reason> {
-        match self.sessions.get(&session) {
-            Some(session) if (session.in_flight as usize) < share_left => Ok(()),
-            Some(_) => Err(Reason::Overloaded),
-            None => Err(Reason::NotSignedOn),
-        }
+        let member = self.member(session).ok_or(Reason::NotSignedOn)?;
+        // While no one waits long there is no share, and nothing to count.
+        let of_session =
+            |session: SessionId| self.sessions.get(&session).map_or(0, |one| one.in_flight as usize);
+        let has_room =
+            share_left == usize::MAX || self.speaking_for(member).map(of_session).sum::<usize>() < share_left;
+        if has_room { Ok(()) } else { Err(Reason::Overloaded) }
     }
 
     /// Whether the session may ask for one more answer. What reduces its risk may be a sixteenth more than the rest.

@@ -8,9 +8,10 @@
 //!             first byte         handshake over
 //!  accepted ------------> TLS ------------------> handed out: the gateway's stranger
 //!     |                    |
-//!     +--- no TLS: told so +--- failed, silent, or the oldest of too many: closed and counted
+//!     +--- no TLS: told so +--- failed, silent, or one of too many: closed and counted
 //! ```
-//! What one may cost is bounded: 16 KiB of input, ten seconds, and as many at a time as a gateway takes strangers.
+//! What one may cost is bounded: 16 KiB of input, ten seconds, and as many at a time as a gateway takes strangers. Beyond that one of the
+//! network that has most makes room, or the oldest.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
+use pares_roles::crowd::{self, Crowd};
 use pares_roles::world::RejectedConnections;
 use pares_tls::{ServerConfig, ServerConnection, Stream, TlsStream};
 
@@ -87,6 +89,8 @@ impl Handshakes {
             count_max,
             refusal,
             halves: BTreeMap::new(),
+            crowd: Crowd::default(),
+            begun: Instant::now(),
             accepted: 0,
             complaints: Complaints::default(),
             done: senders,
@@ -140,6 +144,9 @@ struct Hall {
     refusal: Vec<u8>,
     /// By the order in which they came.
     halves: BTreeMap<usize, Half>,
+    /// The same, by where they come from, and since when: nanoseconds since the thread was started.
+    crowd: Crowd,
+    begun: Instant,
     accepted: usize,
     /// Where a client may be waiting to be accepted: it is reported once.
     may_accept: Vec<bool>,
@@ -196,7 +203,7 @@ impl Hall {
     }
 
     fn admit(&mut self, port: usize, mut stream: TcpStream, peer: SocketAddr) {
-        if !self.has_room() {
+        if !self.has_room(peer) {
             self.shared.crowded.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -209,20 +216,33 @@ impl Hall {
         let tls = ServerConnection::new(Arc::clone(&self.tls));
         if let (Ok(()), Ok(tls)) = (registered, tls) {
             let stream = TlsStream::new(stream, tls);
-            self.halves.insert(number, Half { stream, port, peer, since: Instant::now(), is_tls: false });
+            let since = Instant::now();
+            self.crowd.insert(crowd::origin(peer.ip()), self.time_ns(since), number);
+            self.halves.insert(number, Half { stream, port, peer, since, is_tls: false });
         }
     }
 
-    /// Whether there is room for one more. The oldest makes room if it has had the time to be ready.
-    fn has_room(&mut self) -> bool {
+    fn time_ns(&self, at: Instant) -> u64 {
+        u64::try_from(at.saturating_duration_since(self.begun).as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether there is room for one more. One of the network with most makes room, or the oldest if it has had the time to be ready.
+    fn has_room(&mut self, peer: SocketAddr) -> bool {
         if self.halves.len() + self.shared.waiting.load(Ordering::Relaxed) < self.count_max {
             return true;
         }
-        let late = self.halves.first_entry().filter(|half| half.get().since.elapsed() > CROWDED_PATIENCE);
-        let Some(late) = late else { return false };
-        late.remove();
+        let before_ns = self.time_ns(Instant::now()).saturating_sub(CROWDED_PATIENCE.as_nanos() as u64);
+        let Some(late) = self.crowd.giver(crowd::origin(peer.ip()), before_ns) else { return false };
+        self.take(late).expect("who makes room is there");
         self.shared.crowded.fetch_add(1, Ordering::Relaxed);
         true
+    }
+
+    fn take(&mut self, number: usize) -> Option<Half> {
+        let half = self.halves.remove(&number)?;
+        let was_there = self.crowd.remove(crowd::origin(half.peer.ip()), self.time_ns(half.since), number);
+        assert!(was_there, "a handshake under way is counted");
+        Some(half)
     }
 
     fn go_on(&mut self, number: usize) {
@@ -233,7 +253,7 @@ impl Hall {
         if matches!(state, Ok(false)) {
             return;
         }
-        let mut half = self.halves.remove(&number).expect("just found");
+        let mut half = self.take(number).expect("just found");
         let _ = self.poll.registry().deregister(half.stream.socket());
         match state {
             Ok(_) => {
@@ -253,9 +273,10 @@ impl Hall {
 
     /// Ends those that take too long.
     fn sweep(&mut self) {
-        while let Some(late) = self.halves.first_entry().filter(|half| half.get().since.elapsed() > PATIENCE)
+        while let Some((&late, _)) =
+            self.halves.first_key_value().filter(|(_, half)| half.since.elapsed() > PATIENCE)
         {
-            late.remove();
+            self.take(late);
             self.shared.silent.fetch_add(1, Ordering::Relaxed);
         }
     }

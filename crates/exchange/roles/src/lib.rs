@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`world`] | all that a role touches |
 //! | [`duty`] | one turn of a role |
+//! | [`crowd`] | connections that make room for each other |
 //! | [`tail`] | a log read from before it exists |
 //! | [`inlet`] | another node's log, for what can be read of it |
 //! | [`repair_asked`] | asking a node to repair its log |
@@ -30,6 +31,7 @@
 pub mod checkpoints;
 pub mod committed;
 mod counters;
+pub mod crowd;
 pub mod duty;
 pub mod epoch;
 mod error;

@@ -26,7 +26,9 @@ use pares_config::NodeId;
 use pares_log::{Config, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError};
 use pares_port::{DoorPort, MarketView};
 use pares_sequencer::Sequencer;
-use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
+use pares_types::{Epoch, GatewayId, Network, Position, Request, ShardId};
+
+use crate::crowd::{self, Origin};
 
 /// All that a role touches. Clones are further handles on the same world, for the tasks of a process. What returns an
 /// [`io::Result`], here and in the traits below, fails as the system says; a method says where there is more to it.
@@ -271,6 +273,11 @@ pub trait Sockets: Send + 'static {
     /// Where a connection's peer is and where it came to, if that can be said.
     fn ends(&self, _: &mut Self::Stream) -> Option<[SocketAddr; 2]> {
         None
+    }
+
+    /// The network that a connection comes from.
+    fn origin(&self, stream: &mut Self::Stream) -> Origin {
+        self.ends(stream).map_or(Some(Network::UNKNOWN), |[peer, _]| crowd::origin(peer.ip()))
     }
 
     /// Tells of the stream's readiness from now on, once each time it becomes ready, under the name `slot`.

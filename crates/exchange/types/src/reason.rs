@@ -107,7 +107,7 @@ coded! {
         NotQuarantined = 51 "not_quarantined",
         /// The name is older than all remembered names of its series: nothing was done now, and the record has the answer if the name was used before.
         TooOld = 52 "too_old",
-        /// The shard has reached its limit of name series.
+        /// The shard has reached its limit of name series, and no other member has one to spare.
         TooManySeries = 53 "too_many_series",
         /// Gateway: the stream no longer keeps messages below that number.
         NotKept = 54 "not_kept",
@@ -125,7 +125,7 @@ coded! {
         WrongDay = 62 "wrong_day",
         /// Gateway: that key does not sign on as this session.
         WrongKey = 70 "wrong_key",
-        /// Gateway: too many wrong keys were tried for that session; try again shortly.
+        /// Gateway: too many wrong keys came from that address; try again shortly.
         TooManyAttempts = 71 "too_many_attempts",
         /// Gateway: the session was disconnected, because its key was changed or revoked, or its drop-copy member changed.
         Revoked = 72 "revoked",
@@ -139,7 +139,7 @@ coded! {
         ValueLimit = 76 "value_limit",
         /// Gateway: the limit price is outside the session's price collar around the last trade.
         PriceCollar = 77 "price_collar",
-        /// Gateway: the member has reached its limit of open orders.
+        /// Gateway: the member has reached its limit of open orders, or its share of the instrument's.
         OrdersLimit = 78 "orders_limit",
         /// Gateway: this needs two operators. The first proposes it (--propose, or propose over HTTP); a second sends the same request within ten minutes.
         SecondOperator = 79 "second_operator",

@@ -7,13 +7,17 @@
 //! So names are numbered upwards in series, and a shard keeps its last [`NAMES_MAX`] names (fewer only in the simulator), and for each series a *floor*: one above the highest
 //! number that it forgot. What is neither kept nor below the floor of its series was never executed (decision 15).
 //!
+//! Floors have a bound that all members share. When it is reached, the member with most series gives its lowest one back: from then on all its names up to
+//! there count as used, which takes no room.
+//!
 //! A ring gives the age, an open-addressing table (linear probing, backward-shift deletion, a fixed hash) gives the look-up; both are
 //! allocated once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_book::Book;
-use pares_types::{ClientOrderId, MemberId, Reason};
+use pares_table::SharedPlaces;
+use pares_types::{ClientOrderId, MemberId, Reason, Request};
 
 use crate::shard::Shard;
 
@@ -32,6 +36,8 @@ const _: () = assert!(NAMES_MAX < 1 << RING_BITS && TABLE <= 1 << (u32::BITS - R
 type Name = (MemberId, ClientOrderId);
 /// A series of a member's names.
 pub(crate) type Series = (MemberId, u16);
+/// In a floor as it is written: the member's names of all lower series count as used. Numbers have 48 bits.
+const LOWER_USED: u64 = 1 << 63;
 
 /// The last names, [`NAMES_MAX`] unless told otherwise, and what is known of all before.
 #[derive(Clone, Debug)]
@@ -43,10 +49,12 @@ pub struct Names {
     oldest: usize,
     /// Slots of the ring with hashes, or [`EMPTY`].
     table: Vec<u32>,
-    /// Of every series that was ever used, the number below which all names count as used.
+    /// Of every series that was used and not given back, the number below which all names count as used.
     floors: BTreeMap<Series, u64>,
-    /// How many of them are members'.
-    members_series: usize,
+    /// How many of them each member has; the exchange's do not count.
+    shares: SharedPlaces<MemberId>,
+    /// Members that gave series back: all their names below the lowest series that they have count as used.
+    gave_back: BTreeSet<MemberId>,
 }
 
 impl Names {
@@ -54,7 +62,8 @@ impl Names {
     #[must_use]
     pub fn new() -> Self {
         let (ring, table) = (Vec::with_capacity(NAMES_MAX), vec![EMPTY; TABLE]);
-        Self { max: NAMES_MAX, ring, oldest: 0, table, floors: BTreeMap::new(), members_series: 0 }
+        let (floors, shares, gave_back) = (BTreeMap::new(), SharedPlaces::default(), BTreeSet::new());
+        Self { max: NAMES_MAX, ring, oldest: 0, table, floors, shares, gave_back }
     }
 
     /// The same, remembering the last `max` only.
@@ -64,7 +73,7 @@ impl Names {
     #[must_use]
     pub fn with_max(self, max: usize) -> Self {
         assert!((1..=NAMES_MAX).contains(&max), "{max} names");
-        let mut names = Self { max, ..Self::new() };
+        let mut names = Self { max, gave_back: self.gave_back.clone(), ..Self::new() };
         self.floors().for_each(|(series, floor)| names.put_floor(series, floor));
         self.iter().for_each(|name| names.keep(name));
         names
@@ -83,8 +92,11 @@ impl Names {
         match self.floors.get(&series) {
             Some(floor) if name.number() < *floor => return Err(Reason::TooOld),
             Some(_) => {}
-            None if self.has_room_for(series) => self.put_floor(series, 0),
-            None => return Err(Reason::TooManySeries),
+            None if self.is_given_back(series) => return Err(Reason::TooOld),
+            None => {
+                self.make_room_for(series)?;
+                self.put_floor(series, 0);
+            }
         }
         self.keep((member, name));
         Ok(())
@@ -106,12 +118,40 @@ impl Names {
     }
 
     fn has_room_for(&self, (member, _): Series) -> bool {
-        member == MemberId(0) || self.members_series < SERIES_MAX
+        member == MemberId(0) || self.shares.total() < SERIES_MAX
+    }
+
+    /// The member that has most series gives one back, if there are as many as there may be.
+    fn make_room_for(&mut self, series: Series) -> Result<(), Reason> {
+        if self.has_room_for(series) {
+            return Ok(());
+        }
+        let giver = self.shares.giver(series.0).ok_or(Reason::TooManySeries)?;
+        let lowest = self.lowest(giver).expect("who gives a series has one");
+        // It would lie below what its own member gives for it.
+        if giver == series.0 && series.1 < lowest {
+            return Err(Reason::TooManySeries);
+        }
+        self.floors.remove(&(giver, lowest));
+        self.shares.remove(giver);
+        self.gave_back.insert(giver);
+        Ok(())
+    }
+
+    fn lowest(&self, member: MemberId) -> Option<u16> {
+        self.floors.range((member, 0)..=(member, u16::MAX)).next().map(|((_, series), _)| *series)
+    }
+
+    /// Whether the series, which is not known, counts as used.
+    fn is_given_back(&self, (member, series): Series) -> bool {
+        self.gave_back.contains(&member) && self.lowest(member).is_none_or(|lowest| series < lowest)
     }
 
     fn put_floor(&mut self, series: Series, floor: u64) {
         let is_new = self.floors.insert(series, floor).is_none();
-        self.members_series += usize::from(is_new && series.0 != MemberId(0));
+        if is_new && series.0 != MemberId(0) {
+            self.shares.add(series.0);
+        }
     }
 
     /// The names remembered, oldest first.
@@ -125,14 +165,32 @@ impl Names {
         self.floors.iter().map(|(series, floor)| (*series, *floor))
     }
 
-    /// What a checkpoint holds, each in the order in which [`floors`](Self::floors) and [`iter`](Self::iter) give it; `None` if no shard has those.
+    /// The same as a checkpoint holds them: a floor also says whether its member gave lower series back.
+    pub(crate) fn written_floors(&self) -> impl ExactSizeIterator<Item = (Series, u64)> + '_ {
+        let mut before = None;
+        self.floors().map(move |(series, floor)| {
+            let is_lowest = before.replace(series.0) != Some(series.0);
+            let gave_back = is_lowest && self.gave_back.contains(&series.0);
+            (series, if gave_back { floor | LOWER_USED } else { floor })
+        })
+    }
+
+    /// What a checkpoint holds, each in the order in which [`written_floors`](Self::written_floors) and [`iter`](Self::iter) give it; `None` if no
+    /// shard has those.
     pub(crate) fn restore(floors: &[(Series, u64)], kept: &[Name]) -> Option<Self> {
         let mut names = Self::new();
         for &(series, floor) in floors {
             let rises = names.floors.last_key_value().is_none_or(|(last, _)| *last < series);
-            (rises && names.has_room_for(series)).then(|| names.put_floor(series, floor))?;
+            let gave_back = floor & LOWER_USED != 0;
+            let is_right =
+                rises && names.has_room_for(series) && !(gave_back && names.lowest(series.0).is_some());
+            is_right.then(|| names.put_floor(series, floor & !LOWER_USED))?;
+            names.gave_back.extend(gave_back.then_some(series.0));
         }
-        let of_known = |name: &Name| names.floors.contains_key(&(name.0, name.1.series()));
+        let of_known = |&(member, name): &Name| {
+            let series = (member, name.series());
+            names.floors.contains_key(&series) || names.is_given_back(series)
+        };
         if kept.len() > NAMES_MAX || !kept.iter().all(of_known) {
             return None;
         }
@@ -159,8 +217,13 @@ impl Names {
     }
 
     fn forget(&mut self, name: Name) {
-        let floor = self.floors.get_mut(&(name.0, name.1.series())).expect("a name's series is known");
-        *floor = (*floor).max(name.1.number() + 1);
+        let series = (name.0, name.1.series());
+        match self.floors.get_mut(&series) {
+            Some(floor) => *floor = (*floor).max(name.1.number() + 1),
+            None => {
+                assert!(self.is_given_back(series), "a name's series is known, or all of it counts as used")
+            }
+        }
         let mut hole = self.find(name).expect("a name in the ring is in the table");
         let mut at = hole;
         loop {
@@ -211,147 +274,26 @@ impl<B: Book> Shard<B> {
         self.notes.names = self.notes.names.with_max(max);
         self
     }
+
+    /// Why the request is not executed, if it is no new one, or void. `settled` is what the order says of it: earlier builds refused series for
+    /// which members make room now, and what they recorded stays so.
+    pub(crate) fn refusal(&mut self, request: &Request, settled: Reason) -> Option<Reason> {
+        if settled == Reason::TooManySeries {
+            return Some(settled);
+        }
+        // Hearing one again is harmless.
+        if !request.command.is_repeatable()
+            && let Err(reason) = self.notes.names.insert(request.member, request.client_order_id)
+        {
+            return Some(reason);
+        }
+        let is_void = settled == Reason::Void;
+        if is_void {
+            self.notes.quarantine.enter(request.instrument);
+        }
+        is_void.then_some(settled)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::{BTreeSet, VecDeque};
-
-    const A: MemberId = MemberId(1);
-    const FULL: u64 = NAMES_MAX as u64;
-
-    const fn name(series: u64, number: u64) -> ClientOrderId {
-        ClientOrderId(series << 48 | number)
-    }
-
-    /// Names of a series of another member, as many as a shard remembers.
-    fn forget_all(names: &mut Names, first: u64) {
-        (first..first + FULL).for_each(|number| names.insert(MemberId(9), name(0, number)).unwrap());
-    }
-
-    #[test]
-    fn a_repeat_is_not_new() {
-        let mut names = Names::new();
-        assert_eq!(names.insert(A, name(0, 7)), Ok(()));
-        assert_eq!(names.insert(A, name(0, 7)), Err(Reason::DuplicateRequest));
-        assert_eq!(names.insert(MemberId(2), name(0, 7)), Ok(()));
-        assert_eq!(names.insert(A, name(1, 7)), Ok(()));
-    }
-
-    #[test]
-    fn the_oldest_name_is_forgotten_first_and_not_executed_again() {
-        let mut names = Names::new();
-        (0..=FULL).for_each(|number| names.insert(A, name(0, number)).unwrap());
-        assert_eq!(names.insert(A, name(0, 0)), Err(Reason::TooOld));
-        assert_eq!(names.insert(A, name(0, 1)), Err(Reason::DuplicateRequest));
-        assert_eq!(names.iter().next(), Some((A, name(0, 1))));
-    }
-
-    /// Decision 6 let this request be executed a second time.
-    #[test]
-    fn what_others_have_pushed_out_is_too_old_for_ever() {
-        let mut names = Names::new();
-        names.insert(A, name(3, 5)).unwrap();
-        forget_all(&mut names, 0);
-        forget_all(&mut names, FULL);
-        assert_eq!(names.insert(A, name(3, 5)), Err(Reason::TooOld));
-        assert_eq!(names.insert(A, name(3, 4)), Err(Reason::TooOld));
-        assert_eq!(names.insert(A, name(3, 6)), Ok(()));
-        assert_eq!(names.insert(A, name(2, 1)), Ok(()), "another series");
-    }
-
-    #[test]
-    fn requests_may_overtake_each_other_while_they_are_remembered() {
-        let mut names = Names::new();
-        names.insert(A, name(0, 1_000_000)).unwrap();
-        assert_eq!(names.insert(A, name(0, 1)), Ok(()), "late, and new");
-    }
-
-    #[test]
-    fn beyond_so_many_series_only_the_exchange_has_room() {
-        let mut names = Names::new();
-        for member in 1..=SERIES_MAX as u32 {
-            names.insert(MemberId(member), name(0, 1)).unwrap();
-        }
-        assert_eq!(names.insert(A, name(1, 1)), Err(Reason::TooManySeries));
-        assert_eq!(names.insert(A, name(0, 2)), Ok(()), "a series that is known");
-        assert_eq!(names.insert(MemberId(0), name(9, 1)), Ok(()));
-    }
-
-    fn restored(names: &Names) -> Option<Names> {
-        Names::restore(&names.floors().collect::<Vec<_>>(), &names.iter().collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn what_is_restored_refuses_the_same() {
-        let mut names = Names::new();
-        names.insert(A, name(3, 5)).unwrap();
-        forget_all(&mut names, 0);
-        let mut restored = restored(&names).unwrap();
-        for one in [name(3, 5), name(3, 6)] {
-            assert_eq!(restored.insert(A, one), names.insert(A, one));
-        }
-        assert!(restored.iter().eq(names.iter()) && restored.floors().eq(names.floors()));
-    }
-
-    #[test]
-    fn who_remembers_fewer_forgets_the_oldest_behind_their_floors() {
-        let mut names = Names::new();
-        (0..5).for_each(|number| names.insert(A, name(0, number)).unwrap());
-        let mut few = names.with_max(2);
-        assert!(few.iter().eq([(A, name(0, 3)), (A, name(0, 4))]));
-        assert_eq!(few.insert(A, name(0, 2)), Err(Reason::TooOld));
-        assert_eq!(few.insert(A, name(0, 3)), Err(Reason::DuplicateRequest));
-        few.insert(A, name(0, 9)).unwrap();
-        assert_eq!(few.insert(A, name(0, 3)), Err(Reason::TooOld));
-        assert_eq!(few.insert(A, name(0, 4)), Err(Reason::DuplicateRequest));
-    }
-
-    #[test]
-    fn late_name_above_floor_is_restored() {
-        let mut names = Names::new();
-        names.insert(A, name(0, 1_000_000)).unwrap();
-        names.insert(A, name(0, 1)).unwrap();
-        (0..FULL - 1).for_each(|number| names.insert(MemberId(9), name(0, number)).unwrap());
-        assert_eq!(names.iter().next(), Some((A, name(0, 1))), "the higher one was forgotten first");
-        let mut restored = restored(&names).unwrap();
-        assert!(restored.iter().eq(names.iter()) && restored.floors().eq(names.floors()));
-        assert_eq!(restored.insert(A, name(0, 1)), Err(Reason::DuplicateRequest));
-    }
-
-    #[test]
-    fn no_shard_has_names_without_their_series() {
-        let kept = [(A, name(0, 1))];
-        assert!(Names::restore(&[], &kept).is_none());
-        assert!(Names::restore(&[((A, 0), 0)], &[kept[0], kept[0]]).is_none(), "twice");
-        assert!(Names::restore(&[((A, 1), 0), ((A, 0), 0)], &kept).is_none(), "out of order");
-        assert!(Names::restore(&[((A, 0), 0)], &kept).is_some());
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(16))]
-        /// Whatever comes in whatever order: nothing is executed twice, and a number above all of its series always is.
-        #[test]
-        fn nothing_is_new_twice(seeds in prop::collection::vec((0_u32..3, 0_u64..2, 0_u64..30_000), 40_000)) {
-            let (mut names, mut used) = (Names::new(), BTreeSet::new());
-            let mut kept = VecDeque::new();
-            for (member, series, number) in seeds {
-                let (member, name) = (MemberId(member), name(series, number));
-                let above = used.range((member, name)..).next().is_none_or(|(m, n): &(MemberId, ClientOrderId)| *m != member || n.series() != name.series());
-                match names.insert(member, name) {
-                    Ok(()) => {
-                        prop_assert!(used.insert((member, name)));
-                        kept.push_back((member, name));
-                        kept.drain(..kept.len().saturating_sub(NAMES_MAX));
-                    }
-                    Err(reason) => prop_assert!(!above && (reason == Reason::TooOld || used.contains(&(member, name)))),
-                }
-            }
-            prop_assert!(names.iter().eq(kept));
-            let restored = restored(&names).unwrap();
-            prop_assert!(restored.iter().eq(names.iter()) && restored.floors().eq(names.floors()));
-        }
-    }
-}
+mod tests;

@@ -183,7 +183,7 @@ impl<B: Book> Shard<B> {
             return Err(Gap { next, met: position });
         }
         self.ordering.on_committed(request.id);
-        let outcome = self.execute(position, request, reason == Reason::Void, sink);
+        let outcome = self.execute(position, request, reason, sink);
         if position.0.is_multiple_of(HASH_EVERY) && sink.has_room() {
             self.hand_out(position, epoch, request, &outcome, sink);
         }
@@ -231,9 +231,9 @@ impl<B: Book> Shard<B> {
             if self.suspect == Some(position) && !self.is_cleared(from, sequencer) {
                 return Some(position);
             }
-            let is_void = sequencer.is_void(position);
+            let settled = if sequencer.is_void(position) { Reason::Void } else { Reason::None };
             let Some(request) = self.ordering.take_next() else { break };
-            let outcome = self.execute(position, &request, is_void, sink);
+            let outcome = self.execute(position, &request, settled, sink);
             // What is recorded is not sent again (paper 1 section 3, "observe"), except where hashes are compared:
             // there the recorders want to hear from everyone.
             if position >= recorded || position.0.is_multiple_of(HASH_EVERY) {
@@ -294,11 +294,11 @@ impl<B: Book> Shard<B> {
         &mut self,
         position: Position,
         request: &Request,
-        is_void: bool,
+        settled: Reason,
         sink: &mut impl VenueSink,
     ) -> Outcome {
         self.events.clear();
-        let outcome = match self.refusal(request, is_void) {
+        let outcome = match self.refusal(request, settled) {
             Some(reason) => self.market.refuse(request, reason),
             None => {
                 self.market.prepare(request, &mut || sink.give_way());
@@ -314,20 +314,6 @@ impl<B: Book> Shard<B> {
         let told = Told { position, request, outcome: &outcome, events: &self.events };
         told.count(&mut self.notes.numbers, &mut self.notes.positions, |_, _, _| ());
         outcome
-    }
-
-    /// Why the request is not executed, if it is no new one, or void.
-    fn refusal(&mut self, request: &Request, is_void: bool) -> Option<Reason> {
-        // Hearing one again is harmless.
-        if !request.command.is_repeatable()
-            && let Err(reason) = self.notes.names.insert(request.member, request.client_order_id)
-        {
-            return Some(reason);
-        }
-        if is_void {
-            self.notes.quarantine.enter(request.instrument);
-        }
-        is_void.then_some(Reason::Void)
     }
 
     fn apply(&mut self, request: &Request) -> Outcome {

@@ -1,19 +1,21 @@
 //! Messages sent again on request (docs/protocols/market-data.md, *Asking again*).
 //!
 //! A server that answers each request at once lets any client keep it busy, and addresses of datagrams can be forged. So answers have a rate for each
-//! address and one for all, and what is not answered is silence and a count.
+//! address, one for each network and one for all, and what is not answered is silence and a count.
 
 use std::ops::Range;
 
 use zerocopy::FromBytes;
 
 use crate::mold::{Header, Packing};
-use crate::pace::{Pace, Rate};
+use crate::pace::{Pace, Rate, Rates};
 use crate::publication::Session;
 use crate::store::{SessionStanding, SessionStore, StoreError, find};
 
 /// One who asks gets 2,000 packets a second, 200 at once.
 const EACH: Rate = Rate { every_ns: 500_000, at_once: 200 };
+/// All of one network get half of what all get.
+const NETWORK: Rate = Rate { every_ns: 100_000, at_once: 1_000 };
 /// All who ask together get 20,000 a second.
 const ALL: Rate = Rate { every_ns: 50_000, at_once: 2_000 };
 /// Those who asked lately.
@@ -36,17 +38,18 @@ pub struct Resent {
     pub unreadable: u64,
 }
 
-/// Answers requests for messages. `A` is the address of one who asks.
+/// Answers requests for messages. `N` is the network of one who asks, `A` the address.
 #[derive(Debug)]
-pub struct Resending<A> {
-    pace: Pace<A>,
+pub struct Resending<N, A> {
+    pace: Pace<N, A>,
     /// What became of requests.
     pub resent: Resent,
 }
 
-impl<A: Copy + Ord> Default for Resending<A> {
+impl<N: Copy + Ord, A: Copy + Ord> Default for Resending<N, A> {
     fn default() -> Self {
-        Self { pace: Pace::new(EACH, ALL, ASKERS_MAX), resent: Resent::default() }
+        let rates = Rates { address: EACH, network: NETWORK, all: ALL };
+        Self { pace: Pace::new(rates, ASKERS_MAX), resent: Resent::default() }
     }
 }
 
@@ -56,12 +59,12 @@ pub fn session_of(request: &[u8]) -> Option<Session> {
     Header::read_from_bytes(request).ok().map(|header| Session(header.session))
 }
 
-impl<A: Copy + Ord> Resending<A> {
+impl<N: Copy + Ord, A: Copy + Ord> Resending<N, A> {
     /// A receiver asks for messages again: a packet's header, with the session, the first number and how many. The answer has those that go into one
     /// packet. `store` is that of the session's shard, if there is such a shard.
     pub fn on_request(
         &mut self,
-        asker: A,
+        asker: (N, A),
         request: &[u8],
         now_ns: u64,
         store: Option<&mut dyn SessionStore>,

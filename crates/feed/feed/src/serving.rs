@@ -308,6 +308,17 @@ impl Serving {
             .then_some(self.sent_ns.saturating_add(HEARTBEAT_NS))
     }
 
+    /// Since when nothing comes of the connection: the client has not logged in, takes nothing, or has everything. Such a one makes room for
+    /// others first.
+    #[must_use]
+    pub fn idle_since_ns(&self) -> Option<u64> {
+        match self.phase {
+            Phase::Login => Some(self.opened_ns),
+            Phase::Told { at_ns } => Some(at_ns),
+            _ => self.stalled_ns,
+        }
+    }
+
     /// When something is to be done, if nothing happens before: [`Serving::on_time`], then [`Serving::fill`].
     #[must_use]
     pub fn deadline_ns(&self) -> u64 {

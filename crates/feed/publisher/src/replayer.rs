@@ -14,7 +14,7 @@ mod tape;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use pares_log::{LogReader, Offset, ReadError};
 use pares_roles::duty::{Duty, SLEEP_MAX};
 use pares_roles::tail::Tail;
 use pares_roles::world::{Counters, Sockets};
-use pares_roles::{NodeError, World, repair_asked};
+use pares_roles::{NodeError, World, crowd, repair_asked};
 use pares_types::{PublisherId, ReplayerId, ShardId};
 
 use crate::lines::no_feed;
@@ -73,7 +73,7 @@ pub struct ReplayerNode<W: World, S: Sockets, D> {
     seed: u64,
     log: PublisherLog<W>,
     datagrams: D,
-    resending: Resending<SocketAddr>,
+    resending: Resending<crowd::Origin, SocketAddr>,
     clients: Clients<S>,
     counters: W::Counters,
     /// When the publisher was looked at last, and whether it was there.
@@ -199,12 +199,12 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
     fn resend(&mut self, now_ns: u64) -> usize {
         let mut bytes = [0; REQUEST_BYTES_MAX];
         for taken in 0..DATAGRAMS_MAX {
-            let (asker, length) = match self.datagrams.receive(&mut bytes) {
+            let (from, length) = match self.datagrams.receive(&mut bytes) {
                 Ok(received) => received,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return taken,
-                // What an earlier answer met on its way, told here: the next turn reads on.
+                // None came, or an earlier answer failed on its way, which shows here: the next turn continues.
                 Err(_) => return taken,
             };
+            let asker = (crowd::origin(from.ip()), from);
             let request = &bytes[..length.min(REQUEST_BYTES_MAX)];
             let session = resending::session_of(request);
             let found = session.and_then(|session| session.shard()).filter(|at| self.shards.contains_key(at));
@@ -220,7 +220,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
                 }
             };
             if let Some(packet) = packet {
-                self.datagrams.send(asker, &packet);
+                self.datagrams.send(from, &packet);
             }
         }
         DATAGRAMS_MAX
@@ -319,7 +319,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
                 Counter::UnreadableLogs,
                 u64::from(!(self.is_reading && self.is_opening) || self.looks_missed > 0),
             ),
-            (Counter::Clients, self.clients.open as u64),
+            (Counter::Clients, self.clients.open() as u64),
             (Counter::TurnedAway, self.clients.turned_away),
             (Counter::FailedHandshakes, self.clients.failed_handshakes()),
             (Counter::Ended, self.clients.ended),

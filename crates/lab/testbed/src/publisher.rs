@@ -1,7 +1,7 @@
 //! A publisher of one shard, on the test's own thread.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Instant;
 
 use pares_feed::itch::{self, AddOrder, Deleted, Directory, Head, TradingAction};
@@ -67,7 +67,7 @@ impl Line for Out {
 pub struct Outlet {
     started: Instant,
     publisher: Publisher,
-    resending: Resending<SocketAddr>,
+    resending: Resending<IpAddr, SocketAddr>,
     kept: Kept,
     source: SnapshotSource,
     out: Out,
@@ -139,10 +139,11 @@ impl Outlet {
         let now_ns = self.now_ns();
         self.publisher.on_time(now_ns, &mut self.out);
         let mut request = [0; 100];
-        while let Ok((length, asker)) = self.out.socket.recv_from(&mut request) {
+        while let Ok((length, from)) = self.out.socket.recv_from(&mut request) {
+            let asker = (from.ip(), from);
             let answer = self.resending.on_request(asker, &request[..length], now_ns, Some(&mut self.kept));
             if let Some(packet) = answer {
-                drop(self.out.socket.send_to(&packet, asker));
+                drop(self.out.socket.send_to(&packet, from));
             }
         }
         while let Ok((client, _)) = self.listener.accept() {

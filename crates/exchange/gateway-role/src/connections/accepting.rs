@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
+use pares_roles::crowd::Origin;
 use pares_roles::world::Sockets;
 use pares_types::Reason;
 
@@ -63,7 +64,9 @@ impl<S: Sockets> Connections<S> {
             let ends = self.sockets.ends(connection.stream());
             self.tap.opened(&mut connection.tapped, ends);
         }
-        if self.len() >= self.sessions_max || !self.has_room_for_a_stranger(mono_ns) {
+        let origin = self.sockets.origin(connection.stream());
+        connection.origin = origin;
+        if self.len() >= self.sessions_max || !self.has_room_for_a_stranger(origin, mono_ns) {
             self.refused += 1;
             // Told why if the socket takes it; dropping closes it. Other protocols have no word for it before a logon.
             if !connection.has_door() {
@@ -80,7 +83,7 @@ impl<S: Sockets> Connections<S> {
         assert!(self.slots[slot].is_none(), "a free slot has no connection");
         if self.sockets.register(connection.stream(), slot).is_ok() {
             self.slots[slot] = Some(connection);
-            self.strangers.insert((mono_ns, slot));
+            self.strangers.insert(origin, mono_ns, slot);
             assert!(self.len() <= self.sessions_max, "there are no more connections than there may be");
         } else {
             self.refused += 1;
@@ -89,20 +92,19 @@ impl<S: Sockets> Connections<S> {
         }
     }
 
-    /// Whether one more may be there without having signed on. The oldest makes room if it has had the time to.
-    fn has_room_for_a_stranger(&mut self, mono_ns: u64) -> bool {
+    /// Whether one more may be there without having signed on. One of the network with most makes room, or the oldest if it has had the time to.
+    fn has_room_for_a_stranger(&mut self, origin: Origin, mono_ns: u64) -> bool {
         let most = strangers_max(self.sessions_max);
         assert!(self.strangers.len() <= most, "strangers have no more than their share of the room");
         if self.strangers.len() < most {
             return true;
         }
-        let &(since_ns, slot) = self.strangers.first().expect("there are many");
-        let had_time = mono_ns.saturating_sub(since_ns) > CROWDED_PATIENCE_NS;
-        if had_time {
+        let giver = self.strangers.giver(origin, mono_ns.saturating_sub(CROWDED_PATIENCE_NS));
+        if let Some(slot) = giver {
             self.refuse_slot(slot, Reason::Overloaded, Close::Refused);
-            assert!(!self.strangers.contains(&(since_ns, slot)), "who was refused is no stranger any more");
+            assert!(self.strangers.len() < most, "who was refused is no stranger any more");
         }
-        had_time
+        giver.is_some()
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pares_config::SystemConfig;
+use pares_config::{SignOnSetting, SystemConfig};
 use pares_roles::duty::Duty;
 use pares_types::Reason;
-use pares_wire::frame::{self, GatewayFrame};
+use pares_wire::frame::{self, GatewayFrame, Proof};
 
 use super::rig::{Rig, answered, buy, config, rejected, sign_on, write_ping};
 
@@ -77,6 +77,49 @@ fn strangers_leave_room_for_members_and_the_oldest_goes() {
     let open = strangers.iter().filter(|&&stranger| rig.net.is_open(stranger)).count();
     assert_eq!(open, 24);
     (0..60).for_each(|_| _ = rig.sign_on(8));
+}
+
+/// The places of those who have not signed on, all taken by one address.
+fn knocked() -> (Rig, Vec<usize>) {
+    let mut rig = Rig::with(SystemConfig { sessions_max: 100, ..config() });
+    let strangers = (0..25).map(|_| rig.net.connect_from([192, 0, 2, 1])).collect();
+    rig.settle();
+    (rig, strangers)
+}
+
+#[test]
+fn address_that_takes_all_places_makes_room_at_once() {
+    let (mut rig, strangers) = knocked();
+    let one_more = rig.net.connect_from([192, 0, 2, 1]);
+    rig.settle();
+    assert!(!rig.net.is_open(one_more) && strangers.iter().all(|&stranger| rig.net.is_open(stranger)));
+    for (at, address) in [[192, 0, 2, 2], [127, 0, 0, 1]].into_iter().enumerate() {
+        let other = rig.net.connect_from(address);
+        rig.net.send(other, &sign_on(7));
+        rig.settle();
+        assert!(matches!(rig.told(other)[..], [GatewayFrame::SignedOn(_)]), "{address:?}");
+        assert_eq!(rejected(&rig.told(strangers[at])), Some(Reason::Overloaded));
+        // One that comes later takes the place that is free now.
+        rig.world.pass(1);
+        rig.net.connect_from([192, 0, 2, 1]);
+        rig.settle();
+    }
+}
+
+/// However often one address proves the wrong thing, it alone is refused unread, and no one on the gateway's machine is.
+#[test]
+fn wrong_proofs_cost_the_address_that_sends_them() {
+    let mut rig = Rig::with(SystemConfig { sign_on: SignOnSetting::Required, ..config() });
+    let wrong = |rig: &mut Rig, address| {
+        let client = rig.net.connect_from(address);
+        let told = rig.send(client, |out| out.extend(sign_on(0)));
+        assert!(matches!(told[..], [GatewayFrame::Challenge(_)]), "{told:?}");
+        rejected(&rig.send(client, |out| frame::write(out, &Proof { first: [7; 32], second: [7; 32] })))
+    };
+    (0..10).for_each(|_| assert_eq!(wrong(&mut rig, [192, 0, 2, 1]), Some(Reason::WrongKey)));
+    assert_eq!(wrong(&mut rig, [192, 0, 2, 1]), Some(Reason::TooManyAttempts));
+    assert_eq!(wrong(&mut rig, [192, 0, 2, 2]), Some(Reason::WrongKey), "it is looked at");
+    (0..20).for_each(|_| assert_eq!(wrong(&mut rig, [127, 0, 0, 1]), Some(Reason::WrongKey)));
 }
 
 #[test]

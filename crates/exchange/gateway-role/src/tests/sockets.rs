@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ struct Peer {
     to_gateway: VecDeque<u8>,
     to_client: Vec<u8>,
     slot: Option<usize>,
+    /// Where its client is, if that can be said.
+    address: Option<IpAddr>,
     /// It takes nothing more; whether it has just begun to again.
     full: bool,
     drained: bool,
@@ -48,6 +51,13 @@ impl Net {
 
     pub(super) fn connect(&self) -> usize {
         self.connect_at(0)
+    }
+
+    /// A client of that address connects.
+    pub(super) fn connect_from(&self, address: [u8; 4]) -> usize {
+        let peer = self.connect();
+        self.state().peers[peer].address = Some(address.into());
+        peer
     }
 
     pub(super) fn connect_fix(&self) -> usize {
@@ -182,6 +192,11 @@ impl Sockets for Net {
             DoorPort::Fix => self.accept_at(1),
             DoorPort::Ouch => Err(ErrorKind::WouldBlock.into()),
         }
+    }
+
+    fn ends(&self, stream: &mut Stream) -> Option<[SocketAddr; 2]> {
+        let address = self.state().peers[stream.peer].address?;
+        Some([(address, 1).into(), (Ipv4Addr::LOCALHOST, 1).into()])
     }
 
     fn register(&mut self, stream: &mut Stream, slot: usize) -> io::Result<()> {

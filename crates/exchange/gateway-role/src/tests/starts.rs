@@ -274,7 +274,7 @@ fn changed_register() -> Rig {
 fn let_in(rig: &mut Rig) -> Vec<Option<Key>> {
     rig.look_around();
     let rules = &mut rig.gateway.rules;
-    (1..=4).map(|session| rules.key_to_prove((MemberId(7), session), Timestamp(9)).unwrap()).collect()
+    (1..=4).map(|session| rules.key_to_prove((MemberId(7), session), None, Timestamp(9)).unwrap()).collect()
 }
 
 /// The checkpoint holds the register. Whichever of its bits is flipped, the gateway reads the record instead, and lets in whom it should.

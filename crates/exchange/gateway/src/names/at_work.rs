@@ -39,8 +39,16 @@ pub(super) struct AtWork(BTreeMap<MemberId, OfMember>);
 #[derive(Default)]
 struct OfMember {
     orders: u32,
-    /// Shares to buy and to sell. An order may ask for any number before its shard refuses it, so there is room for that many of all.
-    open: BTreeMap<InstrumentId, (u128, u128)>,
+    open: BTreeMap<InstrumentId, Open>,
+}
+
+/// For one instrument.
+#[derive(Default, PartialEq, Eq)]
+struct Open {
+    orders: u32,
+    /// Shares. An order may ask for any number before its shard refuses it, so there is room for that many of all.
+    buy: u128,
+    sell: u128,
 }
 
 impl AtWork {
@@ -48,10 +56,17 @@ impl AtWork {
         self.0.get(&member).map_or(0, |one| one.orders)
     }
 
+    pub(super) fn orders_for(&self, member: MemberId, instrument: InstrumentId) -> u32 {
+        self.of(member, instrument).map_or(0, |open| open.orders)
+    }
+
     /// Shares that the member's orders may buy or sell yet.
     pub(super) fn open(&self, member: MemberId, instrument: InstrumentId, side: Side) -> u128 {
-        let open = self.0.get(&member).and_then(|one| one.open.get(&instrument));
-        open.map_or(0, |&(buy, sell)| if side == Side::Buy { buy } else { sell })
+        self.of(member, instrument).map_or(0, |open| if side == Side::Buy { open.buy } else { open.sell })
+    }
+
+    fn of(&self, member: MemberId, instrument: InstrumentId) -> Option<&Open> {
+        self.0.get(&member)?.open.get(&instrument)
     }
 
     /// Whether nothing is kept.
@@ -68,8 +83,9 @@ impl AtWork {
         if let Some(work) = after {
             let member = self.0.entry(work.member).or_default();
             member.orders += u32::from(work.is_order);
-            let shares = member.shares(&work);
-            *shares += u128::from(work.shares.0);
+            let open = member.open.entry(work.instrument).or_default();
+            open.orders += u32::from(work.is_order);
+            *open.shares(work.side) += u128::from(work.shares.0);
         }
         if let Some(work) = before {
             self.take_away(&work);
@@ -79,9 +95,11 @@ impl AtWork {
     fn take_away(&mut self, work: &Work) {
         let Some(member) = self.0.get_mut(&work.member) else { return };
         member.orders = member.orders.saturating_sub(work.is_order.into());
-        let shares = member.shares(work);
+        let open = member.open.entry(work.instrument).or_default();
+        open.orders = open.orders.saturating_sub(work.is_order.into());
+        let shares = open.shares(work.side);
         *shares = shares.saturating_sub(work.shares.0.into());
-        if member.open.get(&work.instrument) == Some(&(0, 0)) {
+        if *open == Open::default() {
             member.open.remove(&work.instrument);
         }
         if member.orders == 0 && member.open.is_empty() {
@@ -90,9 +108,8 @@ impl AtWork {
     }
 }
 
-impl OfMember {
-    fn shares(&mut self, work: &Work) -> &mut u128 {
-        let (buy, sell) = self.open.entry(work.instrument).or_default();
-        if work.side == Side::Buy { buy } else { sell }
+impl Open {
+    fn shares(&mut self, side: Side) -> &mut u128 {
+        if side == Side::Buy { &mut self.buy } else { &mut self.sell }
     }
 }

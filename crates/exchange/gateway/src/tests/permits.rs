@@ -3,7 +3,8 @@
 use pares_register::{FIRST_OPERATOR, PROPOSAL_NS, Register};
 use pares_types::{
     BusinessDay, ClientOrderId, ClientRequest, Command, DAY_NS, Entry, InstrumentId, Key, Limits, MemberId,
-    NewOrder, Phase, Proposal, Quantity, Reason, Registration, Reply, Rights, Side, Timestamp,
+    Network, NewOrder, Phase, Price, Proposal, Quantity, Reason, Registration, Reply, Rights, Rule, Side,
+    TimeInForce, Timestamp,
 };
 
 use super::world::{Gate, World, amend, cancel, config, enter, exchange, mass_cancel, reduce};
@@ -289,6 +290,25 @@ fn open_orders_count_across_sessions_and_free_room() {
 }
 
 #[test]
+fn without_limit_a_member_has_its_share_of_each_book() {
+    let mut floor = Floor::new();
+    assert_eq!(floor.operate(OPERATOR, 1, 1, Command::SetRule(Rule::OrdersMax(16))), None);
+    assert_eq!((floor.sell(TRADER, 5, 100), floor.sell(OTHER, 5, 100)), (None, None));
+    let ioc =
+        NewOrder { time_in_force: TimeInForce::Ioc, ..NewOrder::limit(Side::Sell, Price(100), Quantity(5)) };
+    let at_once =
+        ClientRequest::Enter { client_order_id: ClientOrderId(600), instrument: InstrumentId(1), order: ioc };
+    assert_eq!(floor.sell(TRADER, 5, 100), Some(Reason::OrdersLimit), "the book takes 16");
+    assert_eq!(floor.ask(TRADER, enter(500, 2, Side::Sell, 5, 100)), None, "another book");
+    assert_eq!(floor.ask(TRADER, at_once), None, "it takes no place");
+    floor.register(7, 0, limits(Limits { orders_max: 9, ..Limits::NONE }));
+    assert_eq!(floor.sell(TRADER, 5, 100), None, "the operator allows more");
+    floor.world.restart(1, GatewayConfig { sign_on_required: true, ..config(1) });
+    let names = &floor.world.gates[1].gateway.names;
+    assert!(names.orders_for(MemberId(7), InstrumentId(1)) >= 3, "counted again from the logs");
+}
+
+#[test]
 fn register_rate_applies_beside_configured_rate() {
     let mut floor = Floor::new();
     floor.register(7, 1, limits(Limits { rate_max: 1, burst_max: 2, ..Limits::NONE }));
@@ -369,24 +389,40 @@ fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
     }
 }
 
+/// Two other networks than this machine.
+const HERE: Option<Network> = Some(Network(1));
+const ELSEWHERE: Option<Network> = Some(Network(2));
+
 #[test]
-fn wrong_keys_slow_session_and_reveal_nothing() {
+fn wrong_keys_slow_their_sender_and_reveal_nothing() {
     let mut floor = Floor::new();
     let gateway = &mut floor.world.gates[0].gateway;
     let now = Timestamp(5_000_000_000);
     let (known, unknown) = ((MemberId(7), 1), (MemberId(8), 1));
     for who in [known, unknown] {
-        for _ in 0..10 {
-            assert!(gateway.key_to_prove(who, now).is_ok());
-            gateway.on_wrong_key(who, now);
+        for _ in 0..5 {
+            assert!(gateway.key_to_prove(who, HERE, now).is_ok());
+            gateway.on_wrong_key(HERE, now);
         }
-        assert_eq!(gateway.key_to_prove(who, now), Err(Reason::TooManyAttempts));
     }
-    assert_eq!(
-        gateway.key_to_prove((MemberId(7), 2), now),
-        Ok(Some(key(9))),
-        "the other session is not concerned"
-    );
+    for who in [known, unknown] {
+        assert_eq!(gateway.key_to_prove(who, HERE, now), Err(Reason::TooManyAttempts));
+    }
+}
+
+/// At any rate and from anywhere, the owner of the key proves it from elsewhere, and an operator on the gateway's machine.
+#[test]
+fn wrong_keys_for_an_operator_keep_no_operator_out() {
+    let mut floor = Floor::new();
+    let gateway = &mut floor.world.gates[0].gateway;
+    let (operator, now) = ((MemberId(0), FIRST_OPERATOR), Timestamp(5_000_000_000));
+    for number in 3..20_000 {
+        (0..10).for_each(|_| gateway.on_wrong_key(Some(Network(number)), now));
+    }
+    (0..100).for_each(|_| gateway.on_wrong_key(None, now));
+    for from in [ELSEWHERE, None] {
+        assert_eq!(gateway.key_to_prove(operator, from, now), Ok(Some(key(1))), "{from:?}");
+    }
 }
 
 #[test]
@@ -400,11 +436,11 @@ fn clock_set_back_locks_nobody_out_keeps_proposals() {
     assert_eq!(floor.operate(OPERATOR, 1, 0, proposal), None);
     let (who, now) = ((MemberId(7), 1), Timestamp(floor.world.now));
     let gateway = &mut floor.world.gates[0].gateway;
-    (0..10).for_each(|_| gateway.on_wrong_key(who, now));
-    assert_eq!(gateway.key_to_prove(who, now), Err(Reason::TooManyAttempts));
+    (0..10).for_each(|_| gateway.on_wrong_key(HERE, now));
+    assert_eq!(gateway.key_to_prove(who, HERE, now), Err(Reason::TooManyAttempts));
     floor.world.now -= DAY_NS;
     let now = Timestamp(floor.world.now);
-    assert!(floor.world.gates[0].gateway.key_to_prove(who, now).is_ok(), "not for a day");
+    assert!(floor.world.gates[0].gateway.key_to_prove(who, HERE, now).is_ok(), "not for a day");
     assert_eq!(floor.operate(SECOND, 2, 1, halt), None, "a market can be halted at any time");
 }
 

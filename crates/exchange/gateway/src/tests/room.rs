@@ -200,11 +200,11 @@ fn long_waits_refuse_orders_and_pass_cancels() {
 }
 
 #[test]
-fn a_session_that_floods_leaves_some_room_for_another() {
+fn a_member_that_floods_leaves_some_room_for_another() {
     let mut sessions = crate::sessions::Sessions::default();
     let mut flights = crate::flights::Flights::new(1, 32_768, 10);
-    for session in [1, 2] {
-        let (member, permit) = (MemberId(7), pares_register::Permit::FREE);
+    for (session, member) in [(1, 7), (2, 7), (3, 8)] {
+        let (member, permit) = (MemberId(member), pares_register::Permit::FREE);
         let asker = crate::permits::Asker { member, number: 0, permit, told_of: member };
         sessions.sign_on(SessionId(session), asker, false, 2).unwrap();
     }
@@ -225,8 +225,8 @@ fn a_session_that_floods_leaves_some_room_for_another() {
     assert_eq!(flights.room(), 2_048);
     take(&mut flights, 10_000, false);
     assert_eq!(flights.share_left(), 4 * 1_024, "a flood of cancels takes half");
-    let mut admitted = [0; 2];
-    for (at, session) in [(0, SessionId(1)), (1, SessionId(2))] {
+    let mut admitted = [0; 3];
+    for (at, session) in (0..).zip([1, 2, 3].map(SessionId)) {
         while flights.has_room(Some(0), crate::flights::Weight::Order)
             && sessions.check_share(session, flights.share_left()).is_ok()
         {
@@ -237,7 +237,7 @@ fn a_session_that_floods_leaves_some_room_for_another() {
     }
     assert_eq!(
         admitted,
-        [820, 91],
+        [820, 0, 91],
         "four fifths of half, and together eight ninths of it: they are for one shard, and a flood of its cancels has half"
     );
 }

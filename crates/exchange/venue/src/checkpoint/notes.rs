@@ -16,8 +16,8 @@ use crate::quarantine::Quarantine;
 
 pub(super) fn encode(out: &mut Vec<u8>, notes: &Notes) {
     let Notes { names, numbers, positions, quarantine, register, operator_stamp_max } = notes;
-    put(out, names.floors().len() as u64);
-    for ((member, series), floor) in names.floors() {
+    put(out, names.written_floors().len() as u64);
+    for ((member, series), floor) in names.written_floors() {
         put(out, u64::from(member.0));
         put(out, u64::from(series));
         put(out, floor);

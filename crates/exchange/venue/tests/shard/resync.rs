@@ -1,6 +1,6 @@
 //! Falling behind, joining, and what is not said twice (paper 1 sections 3 and 4).
 
-use pares_book::{FastBook, NaiveBook};
+use pares_book::{Book, FastBook, NaiveBook};
 use pares_sequencer::Sequencer;
 use pares_types::HASH_EVERY;
 use pares_types::{Command, InstrumentId, Phase, Position, Reason, Request, Side, Status};
@@ -20,7 +20,7 @@ fn flow(count: u64) -> Vec<Request> {
 }
 
 /// Executes everything; the record follows at once.
-fn run<B: pares_book::Book>(venue: &mut Venue<B>, requests: &[Request]) {
+fn run<B: Book>(venue: &mut Venue<B>, requests: &[Request]) {
     for request in requests {
         venue.receive([request]);
         venue.step();
@@ -28,7 +28,7 @@ fn run<B: pares_book::Book>(venue: &mut Venue<B>, requests: &[Request]) {
     }
 }
 
-fn observe<B: pares_book::Book>(venue: &mut Venue<B>, records: &[Result]) {
+fn observe<B: Book>(venue: &mut Venue<B>, records: &[Result]) {
     for record in records {
         venue.follow(record).unwrap();
     }
@@ -77,6 +77,23 @@ fn a_record_seen_before_is_skipped() {
     let third = venue.out.all[2].clone();
     assert_eq!(venue.follow(&third), Ok(false));
     assert_eq!(venue.shard.state_hash(), before);
+}
+
+/// Members make room for a series now. A build before refused it, and its log leads to the same state as then.
+#[test]
+fn series_that_an_earlier_build_refused_stays_refused() {
+    let window = window(64);
+    let mut refused = Venue::<FastBook>::new(&window);
+    run(&mut refused, &flow(1));
+    refused.out.all[0].outcome.reason = Reason::TooManySeries;
+    let record = refused.out.all.remove(0);
+    let mut joined = Venue::<FastBook>::new(&window);
+    assert_eq!(joined.follow(&record), Ok(true));
+    let told = joined.out.all.pop().expect("hashes are compared at the first position").outcome;
+    assert_eq!((told.status, told.reason), (Status::Refused, Reason::TooManySeries));
+    assert_eq!(joined.shard.book(InstrumentId(1)).unwrap().orders_len(), 0);
+    run(&mut joined, &[Request { id: request(1, 2, Command::TIME).id, ..flow(1)[0] }]);
+    assert_eq!(joined.shard.book(InstrumentId(1)).unwrap().orders_len(), 1, "its name is free");
 }
 
 #[test]

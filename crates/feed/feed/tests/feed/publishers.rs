@@ -117,7 +117,7 @@ fn quiet_publisher_reports_progress_and_end() {
             .iter()
             .all(|packet| Packet::read(packet).is_ok_and(|packet| packet.ends && packet.next() == 4))
     );
-    let again = Resending::default().on_request(1, &request(SESSION, 1, 3), 0, Some(kept));
+    let again = Resending::default().on_request((1, 1), &request(SESSION, 1, 3), 0, Some(kept));
     assert!(again.is_some(), "it is sent again all the same");
     heard.sent.clear();
     publisher.begin(OTHER, 300_000 * MS, &mut heard);
@@ -141,7 +141,7 @@ fn requests_get_packet_or_counted_silence() {
     let (_, mut kept) = sent(100, &mut Heard::default());
     let mut resending = Resending::default();
     let mut ask = |asker: u32, request: Vec<u8>| {
-        let packet = resending.on_request(asker, &request, 0, Some(&mut kept));
+        let packet = resending.on_request((asker, asker), &request, 0, Some(&mut kept));
         (packet, resending.resent)
     };
     for (sequence, count) in [(1, 1), (1, 100), (40, 500), (100, 2), (1, END_OF_SESSION)] {
@@ -167,7 +167,7 @@ fn requests_get_packet_or_counted_silence() {
 #[test]
 fn a_shard_that_is_not_there_is_strange() {
     let mut resending = Resending::default();
-    assert_eq!(resending.on_request(1, &request(SESSION, 1, 1), 0, None), None);
+    assert_eq!(resending.on_request((1, 1), &request(SESSION, 1, 1), 0, None), None);
     assert_eq!(resending.resent.strange, 1);
 }
 
@@ -176,8 +176,8 @@ fn the_session_before_is_sent_again_and_no_older_one() {
     let mut heard = Heard::default();
     let (mut publisher, mut kept) = sent(5, &mut heard);
     let mut resending = Resending::default();
-    let ask = |resending: &mut Resending<u32>, kept: &mut Kept| {
-        resending.on_request(1, &request(SESSION, 1, 1), 0, Some(kept)).is_some()
+    let ask = |resending: &mut Resending<u32, u32>, kept: &mut Kept| {
+        resending.on_request((1, 1), &request(SESSION, 1, 1), 0, Some(kept)).is_some()
     };
     for session in [OTHER, Session(*b"0000000003")] {
         assert!(ask(&mut resending, &mut kept));

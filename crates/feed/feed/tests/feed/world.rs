@@ -71,7 +71,7 @@ impl Line for Out<'_> {
 /// A publisher as a process.
 pub(crate) struct Server {
     publisher: Publisher,
-    resending: Resending<usize>,
+    resending: Resending<usize, usize>,
     kept: Kept,
     source: SnapshotSource,
     /// Events of the tape that it has read.
@@ -229,7 +229,7 @@ impl World {
         match datagram {
             Datagram::Ask(server, asker, request) => {
                 let Server { resending, kept, .. } = &mut self.servers[server];
-                if let Some(packet) = resending.on_request(asker, &request, now_ns, Some(kept)) {
+                if let Some(packet) = resending.on_request((asker, asker), &request, now_ns, Some(kept)) {
                     self.network.send(&Datagram::Packet(asker, packet));
                 }
             }

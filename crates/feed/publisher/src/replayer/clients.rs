@@ -1,22 +1,30 @@
 //! The connections of those who take the day, or a snapshot, over TCP.
 //!
 //! A client reads at its own pace: what it has not taken lies in one buffer of bounded size, and the rest in the log.
+//!
+//! When all places are taken, a client that has not logged in, does not read, or has everything makes room, the one that has been so for longest, if that is a second;
+//! else the oldest of the network that has most, for one that has fewer: no network keeps late receivers out by staying.
 
 use std::io::{ErrorKind, Read, Write};
 
 use pares_feed::serving::{LoginAsked, Serving, ServingEnded, TURN_BYTES_MAX};
+use pares_roles::crowd::{Crowd, Origin};
 use pares_roles::world::{Ready, RejectedConnections, Sockets};
 
 /// Connections at a time, if there are descriptors for as many.
 pub const CLIENTS_MAX: usize = 1_024;
 /// Connections accepted in one turn: those who have one have their turn too.
 const ACCEPTED_MAX: usize = 64;
+/// While all places are taken a client has so long to log in, to read, or to go once it has everything, nanoseconds.
+const CROWDED_NS: u64 = 1_000_000_000;
 /// Bytes read of a connection in one turn.
 const READ_MAX: usize = 4_096;
 
 /// One connection.
 pub(super) struct Client<S> {
     stream: S,
+    origin: Origin,
+    since_ns: u64,
     pub(super) serving: Serving,
     out: Vec<u8>,
     written: usize,
@@ -28,10 +36,12 @@ pub(super) struct Client<S> {
 }
 
 impl<S: Read + Write> Client<S> {
-    fn new(stream: S, now_ns: u64) -> Self {
+    fn new(stream: S, origin: Origin, now_ns: u64) -> Self {
         let (serving, out) = (Serving::new(now_ns), Vec::new());
         Self {
             stream,
+            origin,
+            since_ns: now_ns,
             serving,
             out,
             written: 0,
@@ -129,9 +139,9 @@ pub(super) struct Clients<S: Sockets> {
     /// The most at a time.
     open_max: usize,
     slots: Vec<Option<Client<S::Stream>>>,
+    crowd: Crowd,
     ready: Vec<Ready>,
     may_accept: bool,
-    pub(super) open: usize,
     pub(super) turned_away: u64,
     pub(super) ended: u64,
 }
@@ -139,7 +149,13 @@ pub(super) struct Clients<S: Sockets> {
 impl<S: Sockets> Clients<S> {
     pub(super) fn new(sockets: S, open_max: usize) -> Self {
         let (slots, ready) = (Vec::new(), Vec::new());
-        Self { sockets, open_max, slots, ready, may_accept: true, open: 0, turned_away: 0, ended: 0 }
+        let crowd = Crowd::default();
+        Self { sockets, open_max, slots, crowd, ready, may_accept: true, turned_away: 0, ended: 0 }
+    }
+
+    /// Connections open.
+    pub(super) fn open(&self) -> usize {
+        self.crowd.len()
     }
 
     /// Waits at most so long for anything to come.
@@ -176,6 +192,13 @@ impl<S: Sockets> Clients<S> {
     }
 
     fn put(&mut self, mut stream: S::Stream, now_ns: u64) {
+        let origin = self.sockets.origin(&mut stream);
+        if self.open() >= self.open_max
+            && let Some(giver) = self.giver(origin, now_ns)
+        {
+            self.remove(giver);
+            self.ended += 1;
+        }
         let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         if free >= self.open_max || self.sockets.register(&mut stream, free).is_err() {
             self.turned_away += 1;
@@ -184,8 +207,24 @@ impl<S: Sockets> Clients<S> {
         if free == self.slots.len() {
             self.slots.push(None);
         }
-        self.slots[free] = Some(Client::new(stream, now_ns));
-        self.open += 1;
+        self.slots[free] = Some(Client::new(stream, origin, now_ns));
+        self.crowd.insert(origin, now_ns, free);
+    }
+
+    /// The slot of the client that makes room for one more of that origin, if any does.
+    fn giver(&self, origin: Origin, now_ns: u64) -> Option<usize> {
+        let idle = |client: &Client<S::Stream>| client.serving.idle_since_ns();
+        let all = self.slots.iter().enumerate();
+        let all = all.filter_map(|(slot, client)| Some((idle(client.as_ref()?)?, slot)));
+        let longest = all.min().filter(|(since_ns, _)| now_ns.saturating_sub(*since_ns) >= CROWDED_NS);
+        longest.map(|(_, slot)| slot).or_else(|| self.crowd.giver(origin, 0))
+    }
+
+    fn remove(&mut self, slot: usize) {
+        let Some(mut client) = self.slots[slot].take() else { return };
+        self.sockets.deregister(&mut client.stream);
+        let was_there = self.crowd.remove(client.origin, client.since_ns, slot);
+        assert!(was_there, "a client that is connected is counted");
     }
 
     /// Connections that ended during the TLS handshake.
@@ -206,11 +245,9 @@ impl<S: Sockets> Clients<S> {
 
     /// Closes those that are to be closed.
     pub(super) fn close(&mut self) {
-        for slot in &mut self.slots {
-            let Some(ended) = slot.as_ref().and_then(Client::ended) else { continue };
-            let Some(mut client) = slot.take() else { continue };
-            self.sockets.deregister(&mut client.stream);
-            self.open -= 1;
+        for slot in 0..self.slots.len() {
+            let Some(ended) = self.slots[slot].as_ref().and_then(Client::ended) else { continue };
+            self.remove(slot);
             self.ended += u64::from(!matches!(ended, ServingEnded::LoggedOut | ServingEnded::Finished));
         }
     }
@@ -225,18 +262,67 @@ impl<S: Sockets> Clients<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replayer::tests::{Crowd, Full};
+    use crate::replayer::tests::{Crowding, Full};
+    use pares_feed::soup::{self, LoginRequest};
+    use pares_types::Network;
+    use zerocopy::IntoBytes;
+
+    const OPEN_MAX: usize = 100;
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// All places are taken by clients of one network that have logged in and read.
+    fn taken(many: Origin) -> Clients<Crowding> {
+        let mut clients = Clients::new(Crowding::of(many), OPEN_MAX);
+        (0..2).for_each(|_| _ = clients.take_in(0));
+        let mut login = Vec::new();
+        let asked = LoginRequest {
+            username: [b' '; 6],
+            password: [b' '; 10],
+            session: [b' '; 10],
+            sequence: soup::digits(1),
+        };
+        soup::write(&mut login, b'L', asked.as_bytes());
+        clients.each().for_each(|client| client.serving.on_bytes(&login, 0));
+        clients.turned_away = 0;
+        clients
+    }
 
     #[test]
     fn connection_crowd_is_accepted_gradually_up_to_limit() {
-        let mut clients = Clients::new(Crowd, 100);
-        assert_eq!((clients.take_in(0), clients.open, clients.turned_away), (64, 64, 0));
-        assert_eq!((clients.take_in(0), clients.open, clients.turned_away), (64, 100, 28));
+        let mut clients = Clients::new(Crowding::of(None), OPEN_MAX);
+        assert_eq!((clients.take_in(0), clients.open(), clients.turned_away), (64, 64, 0));
+        assert_eq!((clients.take_in(0), clients.open(), clients.turned_away), (64, 100, 28));
+    }
+
+    #[test]
+    fn network_that_takes_all_places_makes_room_for_others() {
+        let mut clients = taken(Some(Network(1)));
+        assert_eq!(
+            (clients.take_in(9), clients.turned_away),
+            (64, 64),
+            "its own further ones are not let in"
+        );
+        clients.sockets.origin = Some(Network(2));
+        assert_eq!((clients.take_in(9), clients.open(), clients.turned_away), (64, 100, 78));
+        let of_others = clients.each().filter(|client| client.origin == Some(Network(2))).count();
+        assert_eq!((of_others, clients.ended), (50, 50), "half of the places");
+    }
+
+    #[test]
+    fn clients_that_do_not_log_in_or_read_make_room() {
+        let mut clients = Clients::new(Crowding::of(None), OPEN_MAX);
+        (0..2).for_each(|_| _ = clients.take_in(0));
+        assert_eq!((clients.take_in(SECOND_NS - 1), clients.ended), (64, 0));
+        assert_eq!((clients.take_in(SECOND_NS), clients.ended, clients.open()), (64, 64, 100));
+        let mut clients = taken(None);
+        let deaf = clients.each().last().unwrap();
+        deaf.serving.on_written(1, 1, 0);
+        assert_eq!((clients.take_in(SECOND_NS), clients.ended, clients.turned_away), (64, 1, 63));
     }
 
     #[test]
     fn a_stream_that_takes_nothing_is_closed() {
-        let mut client = Client::new(Full, 0);
+        let mut client = Client::new(Full, None, 0);
         client.fill(|_, out| out.push(b'H'));
         assert!(!client.write(0));
         assert!(client.ended().is_some());

@@ -371,10 +371,11 @@ impl World<'_> {
         (open.spoilt, open.retry_at_ns) = (true, now_ns + wait_ns);
         open.asked_ns = open.retry_at_ns;
         let request = open.request;
-        // Either no gateway takes it, ever, or its answer or its order is forgotten, or its order will never exist.
-        if matches!(reason, Reason::UnknownInstrument | Reason::TooOld | Reason::UnknownOrder)
-            || client.target_abandoned(&request)
-        {
+        // Either no gateway takes it, ever, or as long as others of the member are open, or its answer or its order is forgotten, or its order
+        // will never exist.
+        let is_final = [Reason::UnknownInstrument, Reason::TooOld, Reason::UnknownOrder, Reason::OrdersLimit]
+            .contains(&reason);
+        if is_final || client.target_abandoned(&request) {
             client.open.remove(&name);
             client.abandoned.insert(name);
         }

@@ -100,7 +100,7 @@ pub(super) struct NewLimits {
     /// Largest distance of a limit price from the last trade, hundredths of a percent
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     collar: u32,
-    /// Open orders of the member
+    /// Open orders of the member; without it the member may have an eighth of each book
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     orders: u32,
     /// Largest net position in an instrument on a business day, shares bought less shares sold or the reverse, counting the member's

@@ -1,0 +1,124 @@
+//! Connections that share a number of places, by the network that each comes from.
+//!
+//! Where the oldest connection makes room, a client that connects fast enough has all places; where no one does, a client that stays has them.
+//! So the network that has most makes room for one that has fewer, at once. Among equals the oldest connection does once it had its time.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv6Addr};
+
+use pares_table::SharedPlaces;
+use pares_types::Network;
+
+/// Where a connection comes from; `None` is this machine.
+pub type Origin = Option<Network>;
+
+/// The origin of a client with that address.
+#[must_use]
+pub fn origin(address: IpAddr) -> Origin {
+    // A socket for both kinds shows IPv4 as IPv6, and all of that is one /64.
+    let address = address.to_canonical();
+    let network = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => Ipv6Addr::to_bits(address) >> 64 << 64,
+    };
+    (!address.is_loopback()).then_some(Network(network))
+}
+
+/// The connections, each by its origin, since when it is there, and its slot.
+#[derive(Debug, Default)]
+pub struct Crowd {
+    by_time: BTreeSet<(u64, usize)>,
+    by_origin: BTreeSet<(Origin, u64, usize)>,
+    shares: SharedPlaces<Origin>,
+}
+
+impl Crowd {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_time.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_time.is_empty()
+    }
+
+    /// A connection came at `since_ns`.
+    ///
+    /// # Panics
+    /// If it is there already.
+    pub fn insert(&mut self, origin: Origin, since_ns: u64, slot: usize) {
+        let is_new = self.by_time.insert((since_ns, slot)) && self.by_origin.insert((origin, since_ns, slot));
+        assert!(is_new, "a connection comes once");
+        self.shares.add(origin);
+    }
+
+    /// The connection goes. Says whether it was there.
+    pub fn remove(&mut self, origin: Origin, since_ns: u64, slot: usize) -> bool {
+        let was_there = self.by_origin.remove(&(origin, since_ns, slot));
+        if was_there {
+            self.by_time.remove(&(since_ns, slot));
+            self.shares.remove(origin);
+        }
+        was_there
+    }
+
+    /// The slot of the connection that makes room for one more of that origin: the oldest of the origin with most, if that has more; else the
+    /// oldest of the same origin, or of all if that has none, if it came before `before_ns`.
+    #[must_use]
+    pub fn giver(&self, origin: Origin, before_ns: u64) -> Option<usize> {
+        let giver = self.shares.giver(origin);
+        let oldest = match giver {
+            Some(of) => {
+                let others = self.by_origin.range((of, 0, 0)..).next();
+                others.filter(|one| one.0 == of).map(|&(_, since_ns, slot)| (since_ns, slot))
+            }
+            None => self.by_time.first().copied(),
+        };
+        let has_more = giver.is_some_and(|of| of != origin);
+        oldest.filter(|(since_ns, _)| has_more || *since_ns < before_ns).map(|(_, slot)| slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Origin {
+        origin(text.parse().unwrap())
+    }
+
+    #[test]
+    fn addresses_of_one_network_are_one_origin() {
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+        assert_eq!([of("127.0.0.9"), of("::1"), of("::ffff:127.0.0.1")], [None; 3], "this machine");
+    }
+
+    #[test]
+    fn network_with_most_connections_makes_room_at_once() {
+        let (many, few) = (of("192.0.2.1"), of("192.0.2.2"));
+        let mut crowd = Crowd::default();
+        (0..8).for_each(|slot| crowd.insert(many, 100 + slot as u64, slot));
+        crowd.insert(few, 1, 8);
+        assert_eq!(crowd.giver(few, 0), Some(0), "the oldest of those that have most");
+        assert_eq!(crowd.giver(None, 0), Some(0));
+        assert_eq!((crowd.giver(many, 100), crowd.giver(many, 101)), (None, Some(0)), "its own, in time");
+        assert!(crowd.remove(many, 100, 0) && !crowd.remove(many, 100, 0));
+        assert_eq!((crowd.giver(few, 0), crowd.len()), (Some(1), 8));
+    }
+
+    #[test]
+    fn of_one_each_the_oldest_goes_in_time() {
+        let mut crowd = Crowd::default();
+        ["192.0.2.1", "192.0.2.2"]
+            .into_iter()
+            .zip(0..)
+            .for_each(|(from, slot)| crowd.insert(of(from), 5, slot));
+        assert_eq!((crowd.giver(None, 5), crowd.giver(None, 6)), (None, Some(0)));
+    }
+}
