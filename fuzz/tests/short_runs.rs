@@ -119,7 +119,8 @@ fn seeds_of_the_brokers_edges_are_accepted() {
     use pares_front::{ToDesk, ToFront};
     use pares_fuzz::broker_edges;
     use pares_wice::codec::Coded as _;
-    let is_one = |line: &[u8]| !matches!(LoaderLine::parse(line), LoaderLine::Wrong(..) | LoaderLine::Foreign);
+    let is_one =
+        |line: &[u8]| !matches!(LoaderLine::parse(line), LoaderLine::Wrong(..) | LoaderLine::Foreign);
     assert!(broker_edges::loader_line_seeds().iter().all(|seed| is_one(seed)));
     let is_word = |word: &[u8]| ToDesk::from_bytes(word).is_ok() || ToFront::from_bytes(word).is_ok();
     assert!(broker_edges::desk_word_seeds().iter().all(|seed| is_word(seed)));

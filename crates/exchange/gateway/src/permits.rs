@@ -10,9 +10,9 @@
 
 use pares_register::{EXCHANGE, Permit, Register};
 use pares_types::{
-    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, Network, NewOrder, NewTerms, OrderKind,
-    Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Side, Status, TimeInForce,
-    Timestamp,
+    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, Network, NewOrder, NewTerms,
+    OrderKind, Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Side, Status,
+    TimeInForce, Timestamp,
 };
 
 use crate::names::Kind;

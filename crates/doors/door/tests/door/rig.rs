@@ -11,8 +11,8 @@ use pares_fix::parser::FixParser;
 use pares_fix::writer;
 use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, ProtocolDoor, SessionMark, Sink};
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientRequest, GatewayId, InstrumentId, ListEnd, MemberId, Position, Price,
-    Quantity, Reason, Reply, RequestId, Role, Status, Symbol, Trade, TradeBusted,
+    Answer, CancelCause, Cancelled, ClientRequest, GatewayId, InstrumentId, ListEnd, MemberId, Position,
+    Price, Quantity, Reason, Reply, RequestId, Role, Status, Symbol, Trade, TradeBusted,
 };
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn, SignedOn};
 
