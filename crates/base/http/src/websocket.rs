@@ -37,7 +37,6 @@ impl Closing {
 }
 
 /// A socket whose clients send messages of so many bytes at most: more is refused by the head of its frame.
-#[must_use]
 pub fn limited<F>(upgrade: WebSocketUpgrade<F>, message_bytes_max: usize) -> WebSocketUpgrade<F> {
     let upgrade = upgrade.max_message_size(message_bytes_max).max_frame_size(message_bytes_max);
     upgrade.read_buffer_size(READ_BYTES)

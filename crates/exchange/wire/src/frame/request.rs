@@ -115,7 +115,7 @@ fn write_terms(out: &mut Vec<u8>, name: ClientOrderId, target: ClientOrderId, te
         trigger: terms.trigger.unwrap_or_default().0.into(),
         until_ns: until_ns.into(),
         time_in_force,
-        flags: flags_code(terms.trigger, terms.display) | u8::from(terms.reduces) * FLAG_REDUCES,
+        flags: flags_code(terms.trigger, terms.display) | (u8::from(terms.reduces) * FLAG_REDUCES),
         reserved: [0; 6],
     };
     write(out, &extended);

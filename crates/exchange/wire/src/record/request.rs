@@ -283,7 +283,7 @@ impl RequestRecord {
             trigger: amendment.trigger.unwrap_or_default().0.into(),
             until_ns: until_ns.into(),
             flags: flags_code(amendment.trigger, amendment.display)
-                | u8::from(amendment.reduces) * FLAG_REDUCES,
+                | (u8::from(amendment.reduces) * FLAG_REDUCES),
             ..TermsRecord::default()
         })
     }
