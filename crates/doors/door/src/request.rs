@@ -172,6 +172,7 @@ impl Asking<'_> {
             display: self.display()?,
             trigger: self.price(tag::STOP_PX)?,
             time_in_force: time_in_force.filter(can_be_set),
+            reduces: false,
         };
         let said = terms.time_in_force.and_then(|_| self.message.text(tag::TIME_IN_FORCE)?.first().copied());
         let told = Terms {

@@ -23,6 +23,15 @@ impl Session {
         let name = format!("{:04x}{:06x}", shard.0, day.0 & 0xff_ffff);
         Self(name.as_bytes().try_into().expect("ten digits"))
     }
+
+    /// Its shard and day; `None` if it is the name of none.
+    #[must_use]
+    pub fn parts(&self) -> Option<(ShardId, BusinessDay)> {
+        let (shard, day) = std::str::from_utf8(&self.0).ok()?.split_at_checked(4)?;
+        let (shard, day) = (u16::from_str_radix(shard, 16).ok()?, u32::from_str_radix(day, 16).ok()?);
+        let parts = (ShardId(shard), BusinessDay(day));
+        (Self::of(parts.0, parts.1) == *self).then_some(parts)
+    }
 }
 
 impl std::fmt::Display for Session {

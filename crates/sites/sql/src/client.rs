@@ -257,6 +257,8 @@ impl Write for End {
 mod tests {
     use std::net::TcpListener;
 
+    use pares_tls::{Authority, Callers, Identity, Lifetime, TlsFiles};
+
     use super::*;
 
     fn pair() -> (TcpStream, TcpStream) {
@@ -290,6 +292,30 @@ mod tests {
         assert_eq!(client.receive().unwrap(), Some(Message::new(b'S', [])));
         drop(server);
         assert_eq!(client.receive().unwrap(), None, "in the middle of a message");
+    }
+
+    #[test]
+    fn what_the_server_says_ends_the_wait_behind_tls() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = TlsFiles::named(dir.path(), "site");
+        let authority = Authority::in_dir(dir.path(), "test").unwrap();
+        authority.issue(&files, &["site".into()], Lifetime::Endless).unwrap();
+        let identity = Identity::load(&files).unwrap();
+        let (client, peer) = pair();
+        let mut peer = StreamOwned::new(identity.trust().unwrap().dial("site").unwrap(), peer);
+        let said = std::thread::spawn(move || {
+            peer.write_all(b"S\0\0\0\x04Q\0\0").unwrap();
+            peer
+        });
+        let client = Client::over(client, Instant::now() + Duration::from_secs(3_600)).unwrap();
+        let mut client = client.encrypted(&identity.server(Callers::Anybody).unwrap()).unwrap();
+        let server = begins_again(&mut client);
+        let _peer = said.join().unwrap();
+        assert_eq!(client.receive().unwrap(), Some(Message::new(b'S', [])));
+        drop(server);
+        assert_eq!(client.receive().unwrap(), None, "in the middle of a message");
+        begins_again(&mut client).write_all(b"E").unwrap();
+        assert_eq!(client.receive().unwrap(), None, "before the next one");
     }
 
     #[test]

@@ -136,6 +136,9 @@ pub struct MadeConnection {
     ends: [SocketAddr; 2],
     /// The number of the next byte of each.
     next: [u32; 2],
+    is_soup: bool,
+    /// Bytes that are left of the server's first packet of SoupBinTCP.
+    first_left: usize,
 }
 
 impl MadeConnection {
@@ -144,7 +147,7 @@ impl MadeConnection {
     /// # Errors
     /// If it cannot be written.
     pub fn opened(file: &mut PacketFile, at: Duration, ends: [SocketAddr; 2]) -> io::Result<Self> {
-        let mut connection = Self { ends, next: FIRST };
+        let mut connection = Self { ends, next: FIRST, is_soup: false, first_left: 0 };
         let syn = connection.packet(0).syn();
         file.segment(at, syn, &[])?;
         connection.next[0] += 1;
@@ -156,12 +159,33 @@ impl MadeConnection {
         Ok(connection)
     }
 
+    /// Of one that speaks SoupBinTCP a segment ends behind the server's first packet, the Login Accepted: Wireshark's dissector learns from that which number
+    /// comes next, and loses messages that stand in the same segment.
+    #[must_use]
+    pub fn of_soup(self) -> Self {
+        Self { is_soup: true, ..self }
+    }
+
+    /// How many of the server's bytes are of its first packet.
+    fn first_of(&mut self, bytes: &[u8]) -> usize {
+        if self.is_soup
+            && self.next[1] == FIRST[1] + 1
+            && let Some(length) = bytes.first_chunk()
+        {
+            self.first_left = 2 + usize::from(u16::from_be_bytes(*length));
+        }
+        let first = self.first_left.min(bytes.len());
+        self.first_left -= first;
+        first
+    }
+
     /// An end sent these bytes.
     ///
     /// # Errors
     /// If they cannot be written.
     pub fn sent(&mut self, file: &mut PacketFile, at: Duration, end: usize, bytes: &[u8]) -> io::Result<()> {
-        for piece in bytes.chunks(SEGMENT_BYTES_MAX) {
+        let (first, rest) = bytes.split_at(if end == 1 { self.first_of(bytes) } else { 0 });
+        for piece in first.chunks(SEGMENT_BYTES_MAX).chain(rest.chunks(SEGMENT_BYTES_MAX)) {
             let packet = self.packet(end).ack(self.next[1 - end]).psh();
             file.segment(at, packet, piece)?;
             let length = u32::try_from(piece.len()).map_err(io::Error::other)?;
@@ -269,5 +293,29 @@ mod tests {
         assert_eq!(read[0], (1, b"a packet".to_vec()));
         assert_eq!(read[1..4], handshake);
         assert_eq!(read[4..], [(3, b"login".to_vec()), (4, vec![7; 1_460]), (4, vec![7; 540])]);
+    }
+
+    #[test]
+    fn a_segment_ends_behind_the_login_that_was_accepted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("some.pcap");
+        let mut file = PacketFile::create(&path).unwrap();
+        let accepted = [&[0, 31, b'A'][..], &[b' '; 30]].concat();
+        let all = [&accepted[..], b"\0\x02S1", b"\0\x02S2"].concat();
+        let now = Duration::from_secs(1);
+        // Read at once, and in two parts.
+        for (port, cut) in [(5, all.len()), (7, 20)] {
+            let ends = [address(3), address(port)];
+            let mut connection = MadeConnection::opened(&mut file, now, ends).unwrap().of_soup();
+            connection.sent(&mut file, now, 0, b"\0\x01R").unwrap();
+            connection.sent(&mut file, now, 1, &all[..cut]).unwrap();
+            connection.sent(&mut file, now, 1, &all[cut..]).unwrap();
+            connection.sent(&mut file, now, 1, b"\0\x01H").unwrap();
+        }
+        file.finish().unwrap();
+        let read = payloads(&path);
+        let of = |port| read.iter().filter(move |(from, bytes)| *from == port && !bytes.is_empty());
+        let lengths = |port| of(port).map(|(_, bytes)| bytes.len()).collect::<Vec<_>>();
+        assert_eq!((lengths(5), lengths(7)), (vec![33, 8, 3], vec![20, 13, 8, 3]));
     }
 }

@@ -210,7 +210,7 @@ impl Replay {
 
     fn log_in(stream: TcpStream, shard: ShardId, file: &mut PacketFile) -> io::Result<Self> {
         let ends = [stream.local_addr()?, stream.peer_addr()?];
-        let connection = MadeConnection::opened(file, now(), ends)?;
+        let connection = MadeConnection::opened(file, now(), ends)?.of_soup();
         let (beat_at, is_over) = (Instant::now() + BEAT_EVERY, false);
         let mut replay = Self { stream, connection, beat_at, is_over };
         replay.send(file, &soup::login(*b"REPLAY", soup::current_session(shard), 1))?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use pares_feed::publication::{FeedSink, Publication, Session};
 use pares_node::committed::{Committed, CommittedStream};
 use pares_node::{HostWorld, Layout, NodeError};
-use pares_types::{Event, ShardId};
+use pares_types::{BusinessDay, Event, ShardId};
 use pares_wire::record::ResultRecord;
 use serde_json::json;
 
@@ -119,10 +119,22 @@ impl Tape {
     }
 }
 
+/// `0-20261130.itch` is the day of that date in shard 0. A session is named in hexadecimal digits, which people do not read as a day.
+fn file_name(session: Session) -> String {
+    match session.parts() {
+        Some((shard, BusinessDay::NONE)) => format!("{shard}-00000000.itch"),
+        Some((shard, day)) => {
+            let (year, month, day) = day.date();
+            format!("{shard}-{year:04}{month:02}{day:02}.itch")
+        }
+        None => format!("{session}.itch"),
+    }
+}
+
 impl FeedSink for Tape {
     fn begin(&mut self, session: Session) {
         self.close();
-        let path = self.directory.join(format!("{session}.itch"));
+        let path = self.directory.join(file_name(session));
         if self.failed.is_ok() {
             match File::create(&path) {
                 Ok(file) => self.file = Some(BufWriter::new(file)),
@@ -156,5 +168,19 @@ fn tell(written: &[Written], as_json: bool) {
     for Written { path, messages, over } in written {
         let so_far = if *over { "" } else { ", the day has not ended" };
         text::print(&format!("{}: {}{so_far}", path.display(), text::count(*messages, "message")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tape_is_named_by_its_shard_and_date() {
+        let name = |shard, day: &str| file_name(Session::of(ShardId(shard), day.parse().unwrap()));
+        assert_eq!(name(0, "2026-11-30"), "0-20261130.itch");
+        assert_eq!(name(65_535, "9999-12-31"), "65535-99991231.itch");
+        assert_eq!(file_name(Session::of(ShardId(3), BusinessDay::NONE)), "3-00000000.itch");
+        assert_eq!(file_name(Session(*b"0000ABCDEF")), "0000ABCDEF.itch");
     }
 }

@@ -80,7 +80,8 @@ impl Export<'_> {
             let at = Duration::from_nanos(connection.opened_ns);
             self.connections += 1;
             self.ports.insert((connection.door, ends[1].port()));
-            *made = Some(MadeConnection::opened(&mut self.file, at, ends).map_err(writing())?);
+            let opened = MadeConnection::opened(&mut self.file, at, ends).map_err(writing())?;
+            *made = Some(if connection.door == TapDoor::Ouch { opened.of_soup() } else { opened });
         }
         Ok(made.as_mut().expect("just made"))
     }
