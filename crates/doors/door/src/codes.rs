@@ -6,8 +6,17 @@ use pares_types::{CancelCause, Reason};
 
 use crate::types::{ExecKind, Version};
 
-/// A reason in words: its name, and what it means.
+/// Longest Text (58) of a report or a reject, characters: many engines store no more.
+const TEXT_MAX: usize = 64;
+
+/// A reason for a report or a reject: its name, and what it means if that fits.
 pub(crate) fn text(reason: Reason) -> Cow<'static, str> {
+    let explained = explained(reason);
+    if explained.len() > TEXT_MAX { reason.word().into() } else { explained }
+}
+
+/// A reason for a Logout, which people read: its name, and what it means.
+pub(crate) fn explained(reason: Reason) -> Cow<'static, str> {
     match reason {
         Reason::None => "".into(),
         _ => format!("{}: {}", reason.word(), reason.meaning()).into(),
@@ -67,5 +76,19 @@ pub(crate) fn cancel_kind(cause: CancelCause) -> ExecKind {
     match cause {
         CancelCause::Expired | CancelCause::DayEnd | CancelCause::CallOver => ExecKind::Expired,
         _ => ExecKind::Canceled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_reports_have_at_most_64_characters() {
+        let texts: Vec<_> = Reason::ALL.into_iter().map(|reason| (reason.word(), text(reason))).collect();
+        assert!(texts.len() > 50 && texts.iter().all(|(_, text)| text.len() <= TEXT_MAX), "{texts:?}");
+        assert!(
+            texts.iter().any(|(word, text)| word == text) && texts.iter().any(|(word, text)| word != text)
+        );
     }
 }

@@ -81,7 +81,7 @@ impl Line {
         self.desk.utc_ns = at.utc_ns;
         match frame {
             GatewayFrame::Reply(Reply::Rejected { client_order_id, reason }) if client_order_id.0 == 0 => {
-                self.end(at, &codes::text(*reason));
+                self.end(at, &codes::explained(*reason));
             }
             GatewayFrame::Reply(reply) => self.desk.on_reply(*reply),
             GatewayFrame::OrderStatus(key, status) => self.desk.on_status(*key, status.as_ref()),
@@ -267,7 +267,7 @@ impl Desk {
             Reason::None => self.on_live(shard, next),
             Reason::NotKept if self.streams.is_for_trades(shard) => self.on_trades_not_kept(shard, next),
             Reason::NotKept => self.streams.on_not_kept(shard, next),
-            other => return Err(codes::text(other)),
+            other => return Err(codes::explained(other)),
         };
         self.asks.extend(from.map(|next| ClientFrame::Resume { shard: Some(shard), next }));
         self.ask_for_trades();

@@ -60,7 +60,7 @@ impl Caller {
 
     /// Tells why the gateway does not sign it on, and what to look at.
     pub(crate) fn refuse_for(&self, at: DoorTime, reason: Reason, sink: Sink<'_>) {
-        let text = codes::text(reason);
+        let text = codes::explained(reason);
         let hint = match reason {
             Reason::WrongClock => {
                 let [theirs, ours] = [self.sent_ns, at.utc_ns].map(stamp);
@@ -203,7 +203,7 @@ impl Joining {
 
     pub(crate) fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, sink: Sink<'_>) {
         match frame {
-            GatewayFrame::Reply(Reply::Rejected { reason, .. }) => self.line.end(at, &codes::text(*reason)),
+            GatewayFrame::Reply(Reply::Rejected { reason, .. }) => self.line.end(at, &codes::explained(*reason)),
             GatewayFrame::InstrumentStatus(status) => {
                 Arc::make_mut(&mut self.line.desk.instruments).add(status.instrument, status.symbol);
             }
@@ -220,7 +220,7 @@ impl Joining {
     fn on_list_end(&mut self, at: DoorTime, end: &ListEnd, sink: Sink<'_>) {
         match end.reason {
             Reason::None => self.ask_next(sink),
-            reason => self.line.end(at, &codes::text(reason)),
+            reason => self.line.end(at, &codes::explained(reason)),
         }
     }
 

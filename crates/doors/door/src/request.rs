@@ -82,7 +82,7 @@ impl Asking<'_> {
     pub(crate) fn own_name(&self) -> Result<ClientOrderId, Refusal> {
         self.name_of(tag::CL_ORD_ID).ok_or_else(|| {
             Refusal::other(
-                "ClOrdID (11) must be a number from 1 to 18446744073709551615 without leading zeros",
+                "ClOrdID (11) must be 1 to 2^64-1, without leading zeros",
             )
         })
     }
@@ -310,7 +310,7 @@ impl Asking<'_> {
     }
 }
 
-const UNTIL: &str = "TimeInForce (59) 6 needs ExpireTime (126) or ExpireDate (432), and they need it";
+const UNTIL: &str = "TimeInForce (59) 6 and ExpireTime (126) or 432 need each other";
 
 #[derive(Default)]
 struct Instructions {

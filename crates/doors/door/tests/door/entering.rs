@@ -107,7 +107,7 @@ fn a_cancel_is_told_once_with_both_names() {
     rig.request();
     let reason = Reason::UnknownOrder;
     rig.told(Reply::Answer(Answer { reason, ..changed(3, 1, 4, Status::Refused, 0, 0) }));
-    let text = "58=unknown_order: The member has no resting order of that id in this instrument; it may have just traded.";
+    let text = "58=unknown_order";
     assert_eq!(rig.sent(), [format!("9 37=1:1 11=3 41=1 39=4 434=1 102=0 {text}")]);
 }
 

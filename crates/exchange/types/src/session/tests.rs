@@ -1,3 +1,5 @@
+//! Sessions as numbers, and which request an answer can be of.
+
 use super::*;
 use crate::{GatewayId, NewOrder};
 
