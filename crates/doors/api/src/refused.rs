@@ -33,7 +33,7 @@ pub(crate) fn unknown_instrument() -> Problem {
 /// The token is of no open session.
 pub(crate) fn sign_on_again() -> Problem {
     let detail =
-        "the token's session has ended: sign on, and repeat the request under the same client_order_id";
+        "no open session has this token: sign on, and repeat the request under the same client_order_id";
     Problem::of(StatusCode::UNAUTHORIZED, detail).reason("sign_on_again")
 }
 

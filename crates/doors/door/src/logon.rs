@@ -203,7 +203,9 @@ impl Joining {
 
     pub(crate) fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, sink: Sink<'_>) {
         match frame {
-            GatewayFrame::Reply(Reply::Rejected { reason, .. }) => self.line.end(at, &codes::explained(*reason)),
+            GatewayFrame::Reply(Reply::Rejected { reason, .. }) => {
+                self.line.end(at, &codes::explained(*reason))
+            }
             GatewayFrame::InstrumentStatus(status) => {
                 Arc::make_mut(&mut self.line.desk.instruments).add(status.instrument, status.symbol);
             }

@@ -80,11 +80,8 @@ pub(crate) struct Asking<'a> {
 
 impl Asking<'_> {
     pub(crate) fn own_name(&self) -> Result<ClientOrderId, Refusal> {
-        self.name_of(tag::CL_ORD_ID).ok_or_else(|| {
-            Refusal::other(
-                "ClOrdID (11) must be 1 to 2^64-1, without leading zeros",
-            )
-        })
+        self.name_of(tag::CL_ORD_ID)
+            .ok_or_else(|| Refusal::other("ClOrdID (11) must be 1 to 2^64-1, without leading zeros"))
     }
 
     pub(crate) fn name_of(&self, tag: u16) -> Option<ClientOrderId> {

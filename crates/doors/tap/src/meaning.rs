@@ -55,7 +55,9 @@ pub struct TapedTalk {
 
 /// What its protocol has to be known of.
 enum DoorTalk {
-    Binary,
+    /// Whether the gateway has closed it for a frame of a kind that it does not know: what follows is not read. `None` where bytes are
+    /// missing: what looks like such a frame may be the middle of another.
+    Binary(Option<bool>),
     Fix(FixTalk),
     Ouch(OuchSession),
 }
@@ -65,7 +67,7 @@ impl TapedTalk {
     #[must_use]
     pub fn new(door: TapDoor) -> Self {
         let talk = match door {
-            TapDoor::Binary => DoorTalk::Binary,
+            TapDoor::Binary => DoorTalk::Binary(Some(false)),
             TapDoor::Fix => DoorTalk::Fix(FixTalk::default()),
             TapDoor::Ouch => DoorTalk::Ouch(OuchSession::default()),
         };
@@ -75,15 +77,17 @@ impl TapedTalk {
     /// Continues over a piece, and gives the messages of which it is known now what they mean: such as end with it, and of FIX such as waited.
     pub fn take(&mut self, piece: &TapedPiece<'_>, mut said: impl FnMut(TapedMeaning)) {
         let Self { door, stream } = self;
-        if let DoorTalk::Fix(fix) = door
-            && !stream.is_followed_by(piece)
-        {
-            fix.lose(&mut said);
+        if !stream.is_followed_by(piece) {
+            match door {
+                DoorTalk::Fix(fix) => fix.lose(&mut said),
+                DoorTalk::Binary(is_over) => *is_over = None,
+                DoorTalk::Ouch(_) => {}
+            }
         }
         stream.take(piece, |message| match door {
             DoorTalk::Fix(fix) => fix.take(message, &mut said),
-            _ if !message.is_whole => said(Meant::no_message(&message).of_message(message)),
-            DoorTalk::Binary => said(binary(&message).of_message(message)),
+            DoorTalk::Binary(is_over) => said(binary_in_turn(is_over, &message).of_message(message)),
+            DoorTalk::Ouch(_) if !message.is_whole => said(Meant::no_message(&message).of_message(message)),
             DoorTalk::Ouch(session) => said(ouch::mean(session, &message).of_message(message)),
         });
     }
@@ -147,6 +151,29 @@ impl Meant {
     }
 }
 
+/// A message behind others of its connection; one that ends the session leaves its mark in `is_over`.
+fn binary_in_turn(is_over: &mut Option<bool>, message: &TapedMessage) -> Meant {
+    let meant = if message.is_whole { binary(message) } else { Meant::no_message(message) };
+    match is_over {
+        Some(true) if meant.role == TapedRole::Request => Meant { role: TapedRole::Ignored, ..meant },
+        Some(is_over) => {
+            *is_over |= message.is_in && ends_session(message);
+            meant
+        }
+        None => meant,
+    }
+}
+
+/// Whether a gateway closes the connection that sends it: it is no frame, or of a kind that no client sends.
+fn ends_session(message: &TapedMessage) -> bool {
+    match frame::split(&message.bytes) {
+        Ok(Some((kind, body, _))) => {
+            request_kind(kind).is_none() && frame::decode_client(kind, body).is_err()
+        }
+        _ => true,
+    }
+}
+
 fn binary(message: &TapedMessage) -> Meant {
     let bytes = || message.bytes.escape_ascii().to_string();
     let Ok(Some((kind, body, _))) = frame::split(&message.bytes) else { return Meant::other("?", bytes()) };
@@ -173,6 +200,7 @@ fn binary(message: &TapedMessage) -> Meant {
         // It is blanked.
         Ok(ClientFrame::Proof(_)) => Meant::other("Proof", "Proof".into()),
         Ok(other) => Meant::of(&other),
+        Err(_) if request_kind(kind).is_none() => unread(),
         Err(_) => {
             let name = Some(frame::request_name(kind, body).0).filter(|name| *name > 0);
             Meant { name, role: TapedRole::Request, ..unread() }

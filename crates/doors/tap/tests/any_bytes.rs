@@ -3,7 +3,7 @@
 
 use pares_fix::framing;
 use pares_port::{SecretScan, TAP_HEAD_BYTES, TapDoor, TapEntry, TapHead, TapKind};
-use pares_tap::{Blank, Tape, TapeEnd, TapedMeaning, TapedPiece, TapedTalk};
+use pares_tap::{Blank, Tape, TapeEnd, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
 use pares_wire::frame;
 use proptest::prelude::*;
 use zerocopy::IntoBytes;
@@ -164,4 +164,24 @@ fn blanked_bytes_outside_proofs_are_counted() {
     let (_, said) = tape(TapDoor::Fix, TapKind::In, &[(0, [logon, order, b"96=****".to_vec()].concat())]);
     let blanked: Vec<_> = said.iter().map(|one| one.blanked_bytes(TapDoor::Fix)).collect();
     assert_eq!(blanked, [0, 9, 4]);
+}
+
+#[test]
+fn requests_behind_an_unknown_frame_are_ignored() {
+    let cancel = |name: u64| {
+        let mut bytes = Vec::new();
+        let cancel = frame::CancelOrder { client_order_id: name.into(), ..frame::CancelOrder::default() };
+        frame::write(&mut bytes, &cancel);
+        bytes
+    };
+    let (first, unknown, second) = (cancel(5), vec![4, 0, 200, 1], cancel(6));
+    let roles = |pieces: &[(u64, Vec<u8>)]| {
+        let (_, said) = tape(TapDoor::Binary, TapKind::In, pieces);
+        said.iter().map(|one| one.role).collect::<Vec<_>>()
+    };
+    let all = [first.clone(), unknown.clone(), second.clone()].concat();
+    assert_eq!(roles(&[(0, all)]), [TapedRole::Request, TapedRole::Other, TapedRole::Ignored]);
+    // Behind missing bytes it may have been the middle of a frame.
+    let pieces = [(0, first), (1_000, [unknown, second].concat())];
+    assert_eq!(roles(&pieces), [TapedRole::Request, TapedRole::Other, TapedRole::Request]);
 }

@@ -210,7 +210,7 @@ fn is_its_own(error: &NodeError) -> bool {
     match error {
         NodeError::Open(OpenError::Locked { .. } | OpenError::SegmentBytes { .. }) => false,
         NodeError::Open(_) | NodeError::Log(_) | NodeError::Append(_) | NodeError::Io { .. } => true,
-        NodeError::Irreparable { .. } | NodeError::Read { .. } => true,
+        NodeError::Irreparable { .. } | NodeError::Read { .. } | NodeError::DamagedNote(_) => true,
         _ => false,
     }
 }

@@ -17,6 +17,12 @@ pub enum NodeError {
         /// Why.
         source: std::io::Error,
     },
+    /// A note of what does not count of a recorder's log is damaged.
+    #[error(
+        "{0} is damaged, so it is unknown what of the recorder's log counts: stop the system, move this file and the recorder's log away, \
+         and start it again; the other recorders fill it (docs/operations/failures.md, Replacing a recorder's disk)"
+    )]
+    DamagedNote(PathBuf),
     /// The configuration is not valid.
     #[error("configuration: {0}")]
     Config(String),

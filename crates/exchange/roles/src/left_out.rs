@@ -49,10 +49,15 @@ impl LeftOut {
         Self { lives: lives.into_iter().map(life).collect() }
     }
 
-    /// Adds it to what is noted, durably: the recorder may have been left out before, by lives of other shards.
+    /// Adds it to what is noted, durably: the recorder may have been left out before, by lives of other shards. A note that is damaged
+    /// stays as it is: the recorder cannot start with it, and its peers continue.
     pub(crate) fn note(mut self, world: &impl World, recorder: RecorderId) -> Result<(), NodeError> {
         assert!(!self.lives.is_empty(), "a recorder is left out by a life that began without it");
-        self.lives.extend(Self::read(world, recorder)?.into_iter().flat_map(|noted| noted.lives));
+        let noted = match Self::read(world, recorder) {
+            Err(NodeError::DamagedNote(_)) => return Ok(()),
+            noted => noted?,
+        };
+        self.lives.extend(noted.into_iter().flat_map(|noted| noted.lives));
         let text = toml::to_string(&self).expect("a note is always valid TOML");
         let read = toml::from_str(&text);
         assert!(read.is_ok_and(|read: Self| read == self), "a note is read as it was written");
@@ -63,9 +68,15 @@ impl LeftOut {
     /// What is noted of that recorder.
     ///
     /// # Errors
-    /// If it cannot be read: then nobody knows what of the log counts.
+    /// [`NodeError::DamagedNote`] if it is damaged: then it is unknown what of the log counts. Any other if it cannot be read.
     pub(crate) fn read(world: &impl World, recorder: RecorderId) -> Result<Option<Self>, NodeError> {
-        whole_file::read_note(world, &path(recorder))
+        let path = path(recorder);
+        whole_file::read_note(world, &path).map_err(|error| match error {
+            NodeError::Read { source, .. } if source.kind() == io::ErrorKind::Other => {
+                NodeError::DamagedNote(path)
+            }
+            other => other,
+        })
     }
 
     /// From where on the recorder was left alone.
@@ -137,11 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn a_note_that_says_nothing_is_an_error_and_not_written_over() {
+    fn damaged_note_stays_and_stops_its_recorder_alone() {
         let world = TestWorld::new();
         world.create_file(&path(RECORDER)).unwrap();
         let note = LeftOut::new([(ShardId(0), Epoch(2), Position(5))]);
-        assert!(matches!(note.note(&world, RECORDER), Err(NodeError::Read { .. })));
+        note.note(&world, RECORDER).unwrap();
+        let damaged = LeftOut::read(&world, RECORDER).unwrap_err();
+        assert!(matches!(damaged, NodeError::DamagedNote(_)), "{damaged}");
         assert!(is_noted(&world, RECORDER) && !is_noted(&world, RecorderId(1)));
     }
 }

@@ -88,7 +88,8 @@ pub enum BackupError {
     },
     /// A file ends in the middle of a record.
     #[error(
-        "{path} ends in the middle of the record at byte {at}: it was not completely written, or has been cut"
+        "{path} ends in the middle of the record at byte {at}: it was not completely written, or has been cut. \
+         If the backup has an older base, move this file away and restore from that one"
     )]
     Torn {
         /// Which file.

@@ -22,9 +22,12 @@ pub struct Args {
 /// Issues the certificate and says what to hand over.
 ///
 /// # Errors
-/// If it cannot be issued.
+/// If there is no system in the directory, or it cannot be issued.
 pub fn run(args: &Args) -> CommandResult {
-    let files = keys::issue(&Layout::new(&args.dir), &args.name, args.days)?;
+    let layout = Layout::new(&args.dir);
+    // Without a system there, it would make an authority of its own, which no gateway trusts.
+    super::stat::configuration(&layout)?;
+    let files = keys::issue(&layout, &args.name, args.days)?;
     pares_text::say!("certificate  {}", files.certificate.display());
     pares_text::say!("key          {}", files.key.display());
     pares_text::say!("authority    {}", files.ca.display());

@@ -92,7 +92,7 @@ pub fn configuration(layout: &Layout) -> Result<SystemConfig, CommandError> {
     }
     if !layout.config().exists() {
         return Err(CommandError::Usage(format!(
-            "there is no system in {dir}: start one with `pares up --dir {dir}`, or name its directory with --dir"
+            "there is no system in {dir}: start one with `pares up --dir {dir}`, or name its directory"
         )));
     }
     Ok(pares_node::config::load(&layout.config())?)

@@ -52,10 +52,10 @@ pub fn line(event: &Event) -> String {
         }
         Event::DayEnded { day, requests, orders, trades, quantity, state_hash } => format!(
             "day {day} ended: {}, {}, {} in {}, state {state_hash:016x}",
-            count(requests, "request"),
-            count(orders, "order"),
-            count(quantity, "share"),
-            count(trades, "trade")
+            count(*requests, "request"),
+            count(*orders, "order"),
+            count(quantity.0, "share"),
+            count(*trades, "trade")
         ),
     }
 }
