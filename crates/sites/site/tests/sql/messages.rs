@@ -57,7 +57,7 @@ fn errors_and_notices_arrive_before_sync() {
     for (messages, code) in [(parsed("SELEC 1"), "E 42601"), (executed("SELECT 1 / 0"), "E 22012")] {
         for (begin, state) in [("ROLLBACK", "Z I"), ("BEGIN", "Z E")] {
             raw.ask(begin);
-            raw.say(&[messages.clone()]);
+            raw.say(std::slice::from_ref(&messages));
             assert_eq!(raw.until('E').last().unwrap(), code);
             // All that comes before Sync is ignored, whatever it is.
             let behind = [query("INSERT INTO note VALUES (1)"), framed(b"F", &[0; 10]), flush(), copied("2")];
