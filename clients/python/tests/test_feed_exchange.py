@@ -148,7 +148,7 @@ class Exchange(unittest.TestCase):
         """The messages of the session that is on, out of the record, which no publisher has touched."""
         with tempfile.TemporaryDirectory() as scratch:
             told = pares("feed", "tape", "--json", "--to", scratch)
-            files = [one["file"] for one in told["files"] if pathlib.Path(one["file"]).name.startswith("0000")]
+            files = [one["file"] for one in told["files"] if pathlib.Path(one["file"]).name.startswith("0-")]
             rest, messages = pathlib.Path(files[-1]).read_bytes(), []
         while rest:
             end = 2 + int.from_bytes(rest[:2], "big")

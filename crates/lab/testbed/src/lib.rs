@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`postgres`] | a PostgreSQL server |
 //! | [`own_network`] | a network in which multicast reaches nobody else |
+//! | [`ports`] | ports that no process has |
 //! | [`publisher`] | a publisher of market data |
 //! | [`registries`] | programs of others, from PyPI and npm |
 //! | [`documented`] | whether documents are true about the command line |
@@ -14,6 +15,7 @@
 pub mod documented;
 pub mod help_texts;
 pub mod own_network;
+pub mod ports;
 pub mod postgres;
 pub mod publisher;
 pub mod registries;

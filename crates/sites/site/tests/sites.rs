@@ -11,6 +11,7 @@ use pares_site::items::Items;
 use pares_site::protocol::Code;
 use pares_site::{CallError, Process, ProcessError, SitesConfig};
 use pares_store::StoreError;
+use pares_testbed::ports::free_address;
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 const A0: SiteId = SiteId::new(0, 0);
@@ -268,7 +269,7 @@ fn two_processes_never_write_one_database() {
     let other = tempfile::tempdir().unwrap();
     let mut config = sites.config.clone();
     let place = &mut config.sites[0];
-    (place.peers, place.clients) = (common::free_address(), common::free_address());
+    (place.peers, place.clients) = (free_address(), free_address());
     config.make_directories(other.path()).unwrap();
     let error = Process::open(&config, A0, other.path(), Items).err().unwrap();
     assert!(matches!(error, ProcessError::Store(StoreError::InUse(_))), "{error}");

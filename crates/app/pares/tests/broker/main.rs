@@ -7,7 +7,7 @@ mod common;
 mod up;
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -329,7 +329,7 @@ fn up_serves_tls_pages_and_restarts_dead_routers() {
     let files = TlsFiles::named(dir.path(), "web");
     let authority = Authority::in_dir(dir.path(), "broker").unwrap();
     authority.issue(&files, &["localhost".to_owned()], Lifetime::Endless).unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = pares_testbed::ports::free_address().port();
     let mut broker = up(dir.path(), &files, port);
     let mut said = broker.lines();
     let told: Vec<String> = said.by_ref().take_while(|line| !line.contains("Ctrl-C")).collect();

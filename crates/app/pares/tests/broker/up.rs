@@ -58,13 +58,7 @@ impl Broker {
 
 /// Two free ports that follow each other: pages are at the first.
 fn http() -> String {
-    loop {
-        let one = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = one.local_addr().unwrap().port();
-        if port < u16::MAX && TcpListener::bind(("127.0.0.1", port + 1)).is_ok() {
-            return format!("--http 127.0.0.1:{port}");
-        }
-    }
+    format!("--http {}", pares_testbed::ports::free_address())
 }
 
 /// A user of the loaders' port: what has no answer is said again, at the next front.

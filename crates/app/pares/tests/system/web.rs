@@ -11,12 +11,13 @@ mod schemas;
 mod socket;
 mod support;
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use pares_client::KeyFile;
 use pares_node::{Layout, SystemConfig};
+use pares_testbed::ports::free_address;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -172,10 +173,6 @@ fn up_with_web(dir: &Path) -> (Child, SocketAddr) {
     eventually("it serves", || TcpStream::connect(free).is_ok());
     assert_eq!(Asker::open(&free.to_string(), 7).limit(1, "sell", 10, "5").status, 201);
     (up, free)
-}
-
-fn free_address() -> SocketAddr {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap()
 }
 
 /// A directory with that configuration.

@@ -1,7 +1,7 @@
 //! Sites in threads of the test, on ports that no other process has.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
@@ -12,21 +12,12 @@ use pares_site::config::{Place, Promise, SiteLimits, directory_of};
 use pares_site::items::Items;
 use pares_site::{Access, Application, Client, Process, ProcessError, SiteReport, SitesConfig};
 use pares_store::StoreError;
+use pares_testbed::ports::free_address;
 use pares_wice::SiteId;
 use tempfile::TempDir;
 
 /// Long enough for anything, on a machine that is busy.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A port that no process has. It is none of those that the system gives to connections: a site that is stopped and started again would find it taken.
-pub fn free_address() -> SocketAddr {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let own = (std::process::id() as u16).wrapping_mul(53);
-    let ports =
-        std::iter::repeat_with(|| 20_000 + own.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 12_000);
-    let mut addresses = ports.take(1_000).map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-    addresses.find(|address| TcpListener::bind(address).is_ok()).unwrap()
-}
 
 /// What sites keep their items in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
