@@ -9,7 +9,7 @@
 //! its tables as they were, and continues behind the last one it knows.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pares_wice::{Key, KeyRange, Value, Version, Write};
@@ -24,7 +24,7 @@ use super::sessions::Wanted;
 use super::snapshot::{READ_MARK, mark_of};
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::times::brings_time;
-use super::turns::{TURN, Turn};
+use super::turns::{Look, TURN, Turn};
 use super::{Options, SqlError, failed, sql};
 use crate::engine::Changes;
 use crate::error::StoreError;
@@ -67,6 +67,8 @@ struct Known {
     /// Statements carried out when `tables` were read.
     number: i64,
     turn: Turn,
+    /// A turn was found that is over.
+    has_expired: bool,
 }
 
 /// How many statements were carried out; whose turn it is.
@@ -84,9 +86,13 @@ impl Known {
             self.tables.clear();
             self.number = row.get(0);
         }
-        if self.turn.is_taken(row.get(1), Instant::now()) {
-            let why = "a change of the schema has its turn".into();
-            return Err(StoreError::Table { name: name.into(), why });
+        match self.turn.look(row.get(1), Instant::now()) {
+            Look::None => {}
+            Look::Taken => {
+                let why = "a change of the schema is waiting; other writers give way for at most 10 s".into();
+                return Err(StoreError::Table { name: name.into(), why });
+            }
+            Look::Expired => self.has_expired = true,
         }
         if let Some(table) = self.tables.get(name) {
             return Ok(Arc::clone(table));
@@ -110,16 +116,26 @@ impl Schema {
     /// Of the database that `options` names.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let known = Known { client: None, tables: BTreeMap::new(), number: -1, turn: Turn::default() };
+        let known = Known {
+            client: None,
+            tables: BTreeMap::new(),
+            number: -1,
+            turn: Turn::default(),
+            has_expired: false,
+        };
         Self { options, known: Mutex::new(known) }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A table that participates, by its quoted name with its schema, for a transaction that has written to it.
     ///
     /// # Errors
-    /// [`StoreError::Table`] if there is none, or a change of the schema has its turn; or what the server says.
+    /// [`StoreError::Table`] if there is none, or a change of the schema is waiting; or what the server says.
     pub fn table(&self, name: &str) -> Result<Arc<Captured>, StoreError> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         match known.table(name, &self.options) {
             // A connection that ended since it was used last is found to have done so by using it.
             Err(StoreError::Io(_)) => {
@@ -153,16 +169,36 @@ impl Schema {
         Ok(SchemaChange { snapshot, writes })
     }
 
-    /// What announces that a change of the schema has its turn, so that all sites let it go first; or what withdraws that.
+    /// What announces that a change of the schema has its turn, so that all sites let it go first. None if one has it: another announcement would make that one lose.
     ///
     /// # Errors
     /// What the server says.
-    pub fn turn(&self, begins: bool) -> Result<SchemaChange, StoreError> {
-        let row = self.options.connect()?.query_one(READ_MARK, &[]).map_err(failed)?;
-        let snapshot = mark_of(&row)?.version;
+    pub fn announcement(&self) -> Result<Option<SchemaChange>, StoreError> {
+        let mut client = self.options.connect()?;
+        let snapshot = mark_of(&client.query_one(READ_MARK, &[]).map_err(failed)?)?.version;
+        let row = client.query_one(NUMBER_AND_TURN, &[&TURN]).map_err(failed)?;
+        let mut known = self.known();
+        if known.turn.look(row.get(1), Instant::now()) == Look::Taken {
+            return Ok(None);
+        }
         let name = snapshot.0.to_string();
-        let write = if begins { Write::put(TURN, name.as_str()) } else { Write::delete(TURN) };
-        Ok(SchemaChange { snapshot, writes: vec![write] })
+        known.turn.look(Some(name.as_bytes()), Instant::now());
+        Ok(Some(SchemaChange { snapshot, writes: vec![Write::put(TURN, name.as_str())] }))
+    }
+
+    /// What withdraws that.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn withdrawal(&self) -> Result<SchemaChange, StoreError> {
+        let row = self.options.connect()?.query_one(READ_MARK, &[]).map_err(failed)?;
+        Ok(SchemaChange { snapshot: mark_of(&row)?.version, writes: vec![Write::delete(TURN)] })
+    }
+
+    /// Whether [`Schema::table`] has found an announcement that is over, so that it has to be withdrawn. Says so once.
+    #[must_use]
+    pub fn has_expired_turn(&self) -> bool {
+        std::mem::take(&mut self.known().has_expired)
     }
 }
 
