@@ -141,9 +141,9 @@ fn a_replaced_order_answers_to_its_names() {
 #[test]
 fn an_order_that_nobody_can_take_is_rejected_with_a_reason() {
     let cases = [
-        ("11=x|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) must be a number"),
-        ("11=01|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) must be a number"),
-        ("11=18446744073709551616|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) must be a number"),
+        ("11=x|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) must be 1 to 2^64-1"),
+        ("11=01|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) must be 1 to 2^64-1"),
+        ("11=18446744073709551616|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) must be 1 to 2^64-1"),
         ("11=1|55=NONE|54=1|38=1|40=2|44=1|", "1 58=no instrument has that Symbol (55) or SecurityID (48)"),
         (
             "11=1|55=ACME|48=99|22=8|54=1|38=1|40=2|44=1|",
@@ -157,8 +157,8 @@ fn an_order_that_nobody_can_take_is_rejected_with_a_reason() {
         ("11=1|55=ACME|54=1|38=1|40=1|44=1|", "11 58=Price (44) is not allowed in a market order"),
         ("11=1|55=ACME|54=1|38=1|40=2|44=1|99=1|", "11 58=StopPx (99) needs OrdType (40) 3 or 4"),
         ("11=1|55=ACME|54=1|38=1|40=3|", "99 58=StopPx (99) is missing"),
-        ("11=1|55=ACME|54=1|38=1|40=2|44=1|59=6|", "99 58=TimeInForce (59) 6 needs ExpireTime"),
-        ("11=1|55=ACME|54=1|38=1|40=2|44=1|432=20260101|", "99 58=TimeInForce (59) 6 needs ExpireTime"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|59=6|", "99 58=TimeInForce (59) 6 and ExpireTime"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|432=20260101|", "99 58=TimeInForce (59) 6 and ExpireTime"),
         ("11=1|55=ACME|54=1|38=1|40=2|44=1|59=5|", "11 58=that TimeInForce (59) is not supported"),
         ("11=1|55=ACME|54=1|38=1|40=P|44=1|", "11 58=OrdType (40) P needs ExecInst (18) R or M"),
         ("11=1|55=ACME|54=1|38=1|40=2|44=1|18=G|", "11 58=ExecInst (18) must be 6, R or M"),
@@ -209,17 +209,16 @@ fn every_kind_of_order_can_be_entered() {
         ("40=2|44=1|20001=4|", NewOrder { self_trade: pares_types::SelfTrade::Decrement, ..plain }),
     ];
     let mut rig = Rig::logged_on();
-    for (fields, order) in cases {
-        rig.asks("D", &format!("11=9|55=ACME|54=2|38=100|{fields}"));
-        let (client_order_id, instrument) = (ClientOrderId(9), ACME);
+    for (name, (fields, order)) in (1..).zip(cases) {
+        rig.asks("D", &format!("11={name}|55=ACME|54=2|38=100|{fields}"));
+        let (client_order_id, instrument) = (ClientOrderId(name), ACME);
         assert_eq!(rig.request(), ClientRequest::Enter { client_order_id, instrument, order }, "{fields}");
     }
     let mut rig = Rig::logged_on_with_42();
-    for (fields, order) in [("40=5|", market), ("40=B|44=1|", plain)]
-        .map(|(fields, order)| (fields, NewOrder { time_in_force: TimeInForce::AtClose, ..order }))
-    {
-        rig.asks("D", &format!("11=9|55=ACME|54=2|38=100|{fields}"));
-        let (client_order_id, instrument) = (ClientOrderId(9), ACME);
+    for (name, fields, order) in [(1, "40=5|", market), (2, "40=B|44=1|", plain)] {
+        let order = NewOrder { time_in_force: TimeInForce::AtClose, ..order };
+        rig.asks("D", &format!("11={name}|55=ACME|54=2|38=100|{fields}"));
+        let (client_order_id, instrument) = (ClientOrderId(name), ACME);
         assert_eq!(rig.request(), ClientRequest::Enter { client_order_id, instrument, order }, "{fields}");
     }
 }
