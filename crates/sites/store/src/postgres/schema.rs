@@ -24,7 +24,7 @@ use super::sessions::Wanted;
 use super::snapshot::{READ_MARK, mark_of};
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::times::brings_time;
-use super::turns::{Look, TURN, Turn};
+use super::turns::{Look, NUMBER_AND_TURN, TURN, Turn};
 use super::{Options, SqlError, failed, sql};
 use crate::engine::Changes;
 use crate::error::StoreError;
@@ -57,23 +57,19 @@ const TRIAL: &str =
 
 /// What the schema is: tables that participate, as they are at the moment.
 pub struct Schema {
-    options: Options,
+    pub(super) options: Options,
     known: Mutex<Known>,
 }
 
-struct Known {
+pub(super) struct Known {
     client: Option<Client>,
     tables: BTreeMap<String, Arc<Captured>>,
     /// Statements carried out when `tables` were read.
     number: i64,
-    turn: Turn,
+    pub(super) turn: Turn,
     /// A turn was found that is over.
-    has_expired: bool,
+    pub(super) has_expired: bool,
 }
-
-/// How many statements were carried out; whose turn it is.
-const NUMBER_AND_TURN: &str = "
-    SELECT coalesce(max(number), 0), (SELECT value FROM pares_items WHERE key = convert_to($1, 'UTF8')) FROM pares_schema";
 
 impl Known {
     fn table(&mut self, name: &str, options: &Options) -> Result<Arc<Captured>, StoreError> {
@@ -126,7 +122,7 @@ impl Schema {
         Self { options, known: Mutex::new(known) }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -167,38 +163,6 @@ impl Schema {
         let mut writes = vec![Write::put(key, statement), Write::put(SCHEMA, Value::counter(0))];
         writes.extend(has_way.then(|| Write::delete(TURN)));
         Ok(SchemaChange { snapshot, writes })
-    }
-
-    /// What announces that a change of the schema has its turn, so that all sites let it go first. None if one has it: another announcement would make that one lose.
-    ///
-    /// # Errors
-    /// What the server says.
-    pub fn announcement(&self) -> Result<Option<SchemaChange>, StoreError> {
-        let mut client = self.options.connect()?;
-        let snapshot = mark_of(&client.query_one(READ_MARK, &[]).map_err(failed)?)?.version;
-        let row = client.query_one(NUMBER_AND_TURN, &[&TURN]).map_err(failed)?;
-        let mut known = self.known();
-        if known.turn.look(row.get(1), Instant::now()) == Look::Taken {
-            return Ok(None);
-        }
-        let name = snapshot.0.to_string();
-        known.turn.look(Some(name.as_bytes()), Instant::now());
-        Ok(Some(SchemaChange { snapshot, writes: vec![Write::put(TURN, name.as_str())] }))
-    }
-
-    /// What withdraws that.
-    ///
-    /// # Errors
-    /// What the server says.
-    pub fn withdrawal(&self) -> Result<SchemaChange, StoreError> {
-        let row = self.options.connect()?.query_one(READ_MARK, &[]).map_err(failed)?;
-        Ok(SchemaChange { snapshot: mark_of(&row)?.version, writes: vec![Write::delete(TURN)] })
-    }
-
-    /// Whether [`Schema::table`] has found an announcement that is over, so that it has to be withdrawn. Says so once.
-    #[must_use]
-    pub fn has_expired_turn(&self) -> bool {
-        std::mem::take(&mut self.known().has_expired)
     }
 }
 

@@ -7,8 +7,19 @@
 
 use std::time::{Duration, Instant};
 
+use pares_wice::Write;
+
+use super::failed;
+use super::schema::{Schema, SchemaChange};
+use super::snapshot::{READ_MARK, mark_of};
+use crate::error::StoreError;
+
 /// The item of the one who has the turn.
 pub(super) const TURN: &str = "sql/turn";
+
+/// How many statements were carried out; whose turn it is.
+pub(super) const NUMBER_AND_TURN: &str = "
+    SELECT coalesce(max(number), 0), (SELECT value FROM pares_items WHERE key = convert_to($1, 'UTF8')) FROM pares_schema";
 
 /// A turn lasts no longer, from when a site has seen it first.
 const TURN_MAX: Duration = Duration::from_secs(10);
@@ -53,6 +64,40 @@ impl Turn {
             }
             _ => Look::None,
         }
+    }
+}
+
+impl Schema {
+    /// What announces that a change of the schema has its turn, so that all sites let it go first. None if one has it: another announcement would make that one lose.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn announcement(&self) -> Result<Option<SchemaChange>, StoreError> {
+        let mut client = self.options.connect()?;
+        let snapshot = mark_of(&client.query_one(READ_MARK, &[]).map_err(failed)?)?.version;
+        let row = client.query_one(NUMBER_AND_TURN, &[&TURN]).map_err(failed)?;
+        let mut known = self.known();
+        if known.turn.look(row.get(1), Instant::now()) == Look::Taken {
+            return Ok(None);
+        }
+        let name = snapshot.0.to_string();
+        known.turn.look(Some(name.as_bytes()), Instant::now());
+        Ok(Some(SchemaChange { snapshot, writes: vec![Write::put(TURN, name.as_str())] }))
+    }
+
+    /// What withdraws that.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn withdrawal(&self) -> Result<SchemaChange, StoreError> {
+        let row = self.options.connect()?.query_one(READ_MARK, &[]).map_err(failed)?;
+        Ok(SchemaChange { snapshot: mark_of(&row)?.version, writes: vec![Write::delete(TURN)] })
+    }
+
+    /// Whether [`Schema::table`] has found an announcement that is over, so that it has to be withdrawn. Says so once.
+    #[must_use]
+    pub fn has_expired_turn(&self) -> bool {
+        std::mem::take(&mut self.known().has_expired)
     }
 }
 
