@@ -58,7 +58,7 @@ fn refused_catalogue_change_spares_next_transaction() {
     alike(&mut here, &mut there, "(1,m1,5) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
 }
 
-/// Two sites, whose clients write without a pause while `change` goes on.
+/// Two sites, whose clients write without a pause until `change` is done.
 fn beside_writers<T>(sites: &Sites, change: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
