@@ -114,7 +114,9 @@ fn turn_that_was_left_over_is_withdrawn_when_it_ends() {
     let Some((mut sites, here, there)) = bank() else { return };
     drop((here, there));
     let left = "INSERT INTO pares_items (key, value) VALUES (convert_to('sql/turn', 'UTF8'), '1')";
-    [A0, B0].map(|site| sites.server(site).batch_execute(left).unwrap());
+    for site in [A0, B0] {
+        sites.server(site).batch_execute(left).unwrap();
+    }
     // A site that starts knows nothing of what was seen before.
     sites.restart(A0);
     let mut here = sites.sql(A0);
