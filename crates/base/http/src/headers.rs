@@ -1,9 +1,9 @@
-//! The headers of every answer: who may load it, and what browsers must not do with it. And one of a request.
+//! The headers of every answer: who may load it, and what browsers must not do with it. Reads headers that a request may have once only.
 
 use axum::http::header::AsHeaderName;
 use axum::http::{HeaderMap, HeaderValue, header};
 
-const TOLD: [(&str, &str); 6] = [
+const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \
@@ -24,8 +24,8 @@ pub fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
 }
 
 /// Adds it. Where callers come by TLS, browsers never come without again.
-pub fn tell(headers: &mut HeaderMap, is_secure: bool) {
-    for (name, value) in TOLD {
+pub fn add_headers(headers: &mut HeaderMap, is_secure: bool) {
+    for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
     if is_secure {

@@ -30,25 +30,25 @@ pub fn is_preflight(request: &Request, origins: &[String]) -> bool {
 }
 
 /// Tells browsers of an answer to `asked` which page may read it.
-pub fn tell(answer: &mut HeaderMap, asked: Option<&HeaderValue>, origins: &[String]) {
+pub fn add_headers(answer: &mut HeaderMap, asked: Option<&HeaderValue>, origins: &[String]) {
     if origins.is_empty() {
         return;
     }
     answer.append(header::VARY, HeaderValue::from_static("origin"));
     let Some(origin) = asked else { return };
     answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-    let told: [(HeaderName, &str); 4] = [
+    let headers: [(HeaderName, &str); 4] = [
         (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
         (header::ACCESS_CONTROL_ALLOW_HEADERS, SENT),
         (header::ACCESS_CONTROL_EXPOSE_HEADERS, SHOWN),
         (header::ACCESS_CONTROL_MAX_AGE, AGE_S),
     ];
-    for (name, value) in told {
+    for (name, value) in headers {
         answer.insert(name, HeaderValue::from_static(value));
     }
 }
 
-/// The origin to be told so, if it is a named one.
+/// The request's origin, if it is a named one.
 #[must_use]
 pub fn named(headers: &HeaderMap, origins: &[String]) -> Option<HeaderValue> {
     headers.get(header::ORIGIN).filter(|_| is_named(headers, origins)).cloned()
@@ -61,31 +61,31 @@ mod tests {
     use super::*;
 
     /// What an answer to that page says, besides `Vary`.
-    fn told(origin: &str, origins: &[String]) -> (HeaderMap, bool) {
+    fn headers(origin: &str, origins: &[String]) -> (HeaderMap, bool) {
         let request = Request::builder().method("OPTIONS").uri("/").header("origin", origin);
         let request = request.header("access-control-request-method", "POST").body(Body::empty()).unwrap();
         let mut answer = HeaderMap::new();
-        tell(&mut answer, named(request.headers(), origins).as_ref(), origins);
+        add_headers(&mut answer, named(request.headers(), origins).as_ref(), origins);
         (answer, is_preflight(&request, origins))
     }
 
     #[test]
     fn only_pages_of_named_origins_may_read_answers() {
         let origins = ["https://desk.example".to_owned()];
-        let (answer, is_preflight) = told("https://desk.example", &origins);
+        let (answer, is_preflight) = headers("https://desk.example", &origins);
         assert_eq!(answer[header::ACCESS_CONTROL_ALLOW_ORIGIN], "https://desk.example");
         assert!(is_preflight && !answer.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
         for origin in
             ["https://evil.example", "http://desk.example", "https://desk.example:8443", "null", "*"]
         {
-            let (answer, is_preflight) = told(origin, &origins);
+            let (answer, is_preflight) = headers(origin, &origins);
             assert_eq!(
                 (answer.len(), &answer[header::VARY], is_preflight),
                 (1, &HeaderValue::from_static("origin"), false)
             );
         }
         assert_eq!(
-            told("https://desk.example", &[]),
+            headers("https://desk.example", &[]),
             (HeaderMap::new(), false),
             "off, unless it is asked for"
         );

@@ -37,6 +37,19 @@ impl<K: Copy + Ord> Attempts<K> {
         let used_ns = (self.used_ns(who, now_ns) + EVERY_NS).min(EVERY_NS * AT_ONCE);
         self.forget(who);
         self.make_room(now_ns);
+        self.put(who, now_ns, used_ns);
+    }
+
+    /// One attempt that was counted was not wrong after all.
+    pub fn forgive(&mut self, who: K, now_ns: u64) {
+        let used_ns = self.used_ns(who, now_ns).saturating_sub(EVERY_NS);
+        self.forget(who);
+        if used_ns > 0 {
+            self.put(who, now_ns, used_ns);
+        }
+    }
+
+    fn put(&mut self, who: K, now_ns: u64, used_ns: u64) {
         let until_ns = now_ns.saturating_add(used_ns);
         self.until_ns.insert(who, until_ns);
         self.by_time.insert((until_ns, who));
@@ -86,6 +99,20 @@ mod tests {
         attempts.count(1, later_ns);
         assert!(!attempts.may_try(1, later_ns));
         assert!(attempts.may_try(1, NOW_NS - 60 * EVERY_NS), "the clock was set back");
+    }
+
+    #[test]
+    fn an_attempt_that_was_not_wrong_is_given_back() {
+        let mut attempts = Attempts::default();
+        wrong(&mut attempts, 1, 10);
+        attempts.forgive(1, NOW_NS);
+        assert!(attempts.may_try(1, NOW_NS));
+        wrong(&mut attempts, 1, 1);
+        assert!(!attempts.may_try(1, NOW_NS), "one alone");
+        (0..20).for_each(|_| attempts.forgive(1, NOW_NS));
+        assert_eq!((attempts.until_ns.len(), attempts.by_time.len()), (0, 0));
+        wrong(&mut attempts, 1, 10);
+        assert!(!attempts.may_try(1, NOW_NS), "none is given in advance");
     }
 
     #[test]

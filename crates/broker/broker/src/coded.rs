@@ -15,11 +15,19 @@ pub(crate) fn encode_text(text: &str, to: &mut Vec<u8>) {
     to.extend_from_slice(text.as_bytes());
 }
 
-/// Reads a digest: 32 bytes, as they are.
-pub(crate) fn decode_digest(from: &mut &[u8]) -> Result<[u8; 32], DecodeError> {
-    let (digest, rest) = from.split_first_chunk().ok_or(DecodeError::Length)?;
-    *from = rest;
-    Ok(*digest)
+/// SHA-256 of something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Digest(pub [u8; 32]);
+
+impl Coded for Digest {
+    fn encode(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.0);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (digest, rest) = from.split_first_chunk().ok_or(DecodeError::Length)?;
+        *from = rest;
+        Ok(Self(*digest))
+    }
 }
 
 impl Coded for Text {

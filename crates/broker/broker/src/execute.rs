@@ -52,7 +52,7 @@ pub fn execute<L: Ledger>(request: &BrokerRequest, ledger: &mut L) -> Executed<B
         Asked::BeginFront => begin_front(ledger),
         Asked::KeepHead { user, digest, elements } => {
             let (user, time_ms) = (user.clone(), request.time_ms);
-            Ok(heads::keep(&LogHead { user, digest: *digest, elements: *elements, time_ms }, ledger))
+            heads::keep(&LogHead { user, digest: *digest, elements: *elements, time_ms }, ledger)
         }
         _ if request.number == 0 || !is_order(request.number, request.after) => {
             Err(BrokerError::Order(request.number, request.after))

@@ -3,27 +3,14 @@
 //! A file that was changed everywhere alike adds up, so no replay of it finds the change. What it hashed to when it was written does, and is kept where who can change
 //! the file cannot: in the accounts. A head is an item of its own, so that no command waits for one, and none is ever changed. Nothing is hashed here.
 
-use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::fields;
 
-use crate::coded::decode_digest;
+/// Of a log's last element, behind that of the one before.
+pub use crate::coded::Digest as LogDigest;
 use crate::command::UserName;
-use crate::ledger::{BrokerError, Found, Ledger, Shelf};
+use crate::ledger::{BrokerError, Executed, Found, Ledger, Shelf};
 use crate::reply::BrokerReply;
 use crate::rows;
-
-/// SHA-256 of a log's last element, behind that of the one before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LogDigest(pub [u8; 32]);
-
-impl Coded for LogDigest {
-    fn encode(&self, to: &mut Vec<u8>) {
-        to.extend_from_slice(&self.0);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        decode_digest(from).map(Self)
-    }
-}
 
 /// The head of a log that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,17 +21,20 @@ pub struct LogHead {
     pub digest: LogDigest,
     /// Elements of the file.
     pub elements: u64,
-    /// When it was written, ms since 1970, by the clock of its writer.
+    /// When it was written, ms since 1970, by the clock of its writer: by its digest the first time, as the latest the last time.
     pub time_ms: u64,
 }
 
 fields! { LogHead { user, digest, elements, time_ms } }
 
-/// Keeps a head, for ever; it is the latest of its user's.
-pub(crate) fn keep<L: Ledger>(head: &LogHead, ledger: &mut L) -> BrokerReply {
-    rows::put(ledger, &rows::head(&head.digest, head.user.as_ref()), head);
+/// Keeps a head, for ever; it is the latest of its user's. A log that is written again unchanged keeps the time at which it was written first.
+pub(crate) fn keep<L: Ledger>(head: &LogHead, ledger: &mut L) -> Executed<BrokerReply, L> {
+    let key = rows::head(&head.digest, head.user.as_ref());
+    if rows::take::<LogHead, L>(ledger, &key)?.is_none() {
+        rows::put(ledger, &key, head);
+    }
     rows::put(ledger, &rows::latest_head(head.user.as_ref()), head);
-    BrokerReply::Done
+    Ok(BrokerReply::Done)
 }
 
 /// The head with this digest: that of everything before those of users, whose logs may be all that there was.

@@ -80,4 +80,4 @@ pub use rows::{Account, Armed, BuyTrigger, PENDING_MAX, Pending, SellTrigger, St
 pub use summary::{AccountSummary, summary};
 pub use verify::{AuditFault, AuditReplay, AuditReport, ReplayedAccount};
 pub use workload::WorkloadLine;
-pub use xml::{LOG_BEGIN, LOG_END, supervised, tell_log, wished};
+pub use xml::{LOG_BEGIN, LOG_END, is_declaration, supervised, tell_log, wished};

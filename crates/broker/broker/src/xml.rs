@@ -15,6 +15,12 @@ use crate::request::StockQuote;
 
 /// What a log begins with.
 pub const LOG_BEGIN: &str = "<?xml version=\"1.0\"?>\n<log>\n";
+/// Whether a log's first line, without blanks around it, is its declaration, and nothing else.
+#[must_use]
+pub fn is_declaration(line: &str) -> bool {
+    line.starts_with("<?xml ") && line.find("?>") == Some(line.len() - 2)
+}
+
 /// What it ends with.
 pub const LOG_END: &str = "</log>\n";
 /// What the words begin with that say what a supervisor did.

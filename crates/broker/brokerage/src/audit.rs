@@ -68,11 +68,11 @@ impl Proof {
             Self::Nothing => "it adds up; not proven: without its head (--head or --dir) a file that was changed consistently, \
                               cut or emptied adds up too"
                 .into(),
-            Self::Head => "it adds up, and has this head: nothing was changed, added or removed".into(),
+            Self::Head => "it adds up, and has this head: no element was changed, added or removed".into(),
             Self::Sites(head, latest) => {
-                let later = latest.as_ref().filter(|latest| *latest != head).map(head::in_words);
+                let later = latest.as_ref().filter(|latest| latest.digest != head.digest).map(head::in_words);
                 let later = later.map_or(String::new(), |later| format!("; a later one is {later}"));
-                format!("it adds up, and nothing was changed, added or removed: {}{later}", head::in_words(head))
+                format!("it adds up, and no element was changed, added or removed: {}{later}", head::in_words(head))
             }
         }
     }
@@ -91,11 +91,21 @@ struct Verified {
     head: String,
     /// `none`, `head` or `sites`: what the head was held against.
     proof: &'static str,
+    /// By the sites: whose log it is, none: of everything.
+    log_user: Option<String>,
+    /// By the sites: when it was written, ms since 1970.
+    written_ms: Option<u64>,
+    /// By the sites: the head of the log of the same user, or of everything, that was written last.
+    latest_head: Option<String>,
 }
 
 impl Verified {
     fn of(log: &ReadLog, proof: &Proof) -> Self {
         let report = &log.report;
+        let (kept, latest) = match proof {
+            Proof::Sites(head, latest) => (Some(head), latest.as_ref()),
+            Proof::Nothing | Proof::Head => (None, None),
+        };
         let sum = |of: &dyn Fn(&ReplayedAccount) -> i128| report.accounts.values().map(of).sum();
         Self {
             elements: report.elements.clone(),
@@ -107,6 +117,9 @@ impl Verified {
             held_cents: sum(&|account| account.held_cents()),
             head: to_hex(&log.chain.head().0),
             proof: proof.word(),
+            log_user: kept.and_then(|head| head.user.as_ref()).map(|user| user.as_str().to_owned()),
+            written_ms: kept.map(|head| head.time_ms),
+            latest_head: latest.map(|head| to_hex(&head.digest.0)),
         }
     }
 

@@ -111,7 +111,7 @@ enum What {
 
 #[derive(clap::Subcommand)]
 enum Audit {
-    /// Verify a log by replay: one entry for each command, and every cent and share accounted for. With its head also that the file is unchanged
+    /// Verify a log by replay: one entry for each command, and every cent and share accounted for. With --head or --dir, also that no element was changed
     #[command(
         after_help = "Exit status: 0 the log adds up, and has the head that it is held against; 1 it does not, and standard error says where. \
                       Without --head or --dir a file that was changed consistently adds up too."

@@ -173,7 +173,7 @@ async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Respo
         None if origins::is_preflight(&request, origins) => StatusCode::NO_CONTENT.into_response(),
         None => next.run(request).await.into_response(),
     };
-    headers::tell(response.headers_mut(), app.is_secure);
-    origins::tell(response.headers_mut(), origin.as_ref(), origins);
+    headers::add_headers(response.headers_mut(), app.is_secure);
+    origins::add_headers(response.headers_mut(), origin.as_ref(), origins);
     response
 }

@@ -5,8 +5,8 @@ use std::time::Instant;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use pares_http::problem::Problem;
-use pares_resources::order_terms;
-use pares_types::{ClientOrderId, ClientRequest, OrderKey};
+use pares_resources::{LineTold, order_terms};
+use pares_types::{Answer, ClientOrderId, ClientRequest, OrderId, OrderKey, Reason};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -40,8 +40,8 @@ pub(crate) struct Many {
 #[utoipa::path(delete, path = "/v1/orders/{order_id}", operation_id = "cancel_order", tag = "orders", params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[0-9]{1,20}$"), Named), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn cancel(Path(id): Path<String>, call: Call, Queried(asked): Queried<Named>) -> Answered {
-    let target = named(&call, &id).await?;
-    cancelled(&call, &asked, target).await
+    let (target, order) = named(&call, &id).await?;
+    cancelled(&call, &asked, target, Some(order)).await
 }
 
 /// Cancels an order, by its name.
@@ -54,17 +54,25 @@ pub(crate) async fn cancel_by_name(
     Queried(asked): Queried<Named>,
 ) -> Answered {
     let target = name("name", &target)?;
-    cancelled(&call, &asked, target).await
+    cancelled(&call, &asked, target, None).await
 }
 
-async fn cancelled(call: &Call, asked: &Named, target: ClientOrderId) -> Answered {
+async fn cancelled(call: &Call, asked: &Named, target: ClientOrderId, order: Option<OrderId>) -> Answered {
     let client_order_id = name("client_order_id", &asked.client_order_id)?;
-    changed(call, ClientRequest::Cancel { client_order_id, target }).await
+    changed(call, ClientRequest::Cancel { client_order_id, target }, order).await
 }
 
-async fn changed(call: &Call, request: ClientRequest) -> Answered {
-    let answer = committed(call.session.ask(request).await?)?;
-    call.outcome(StatusCode::OK, &answer)
+/// Asks for it. Where the id of the order is known, an answer about another one is that of an earlier request of the same name.
+async fn changed(call: &Call, request: ClientRequest, order: Option<OrderId>) -> Answered {
+    let told = call.session.ask(request).await?;
+    let is_other = |answer: &Answer| order.is_some_and(|order| order != answer.order);
+    match &told {
+        // What is refused before its order is looked for concerns no order but itself.
+        LineTold::Answer(answer) if is_other(answer) && answer.order.0 != answer.request => {
+            Err(refused::refused(Reason::DuplicateRequest))
+        }
+        _ => call.outcome(StatusCode::OK, &committed(told)?),
+    }
 }
 
 /// Changes an order, by our id.
@@ -72,8 +80,8 @@ async fn changed(call: &Call, request: ClientRequest) -> Answered {
     params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[0-9]{1,20}$")), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn amend(Path(id): Path<String>, call: Call, Said(form): Said<TermsForm>) -> Answered {
-    let target = named(&call, &id).await?;
-    amended(&call, &form, target).await
+    let (target, order) = named(&call, &id).await?;
+    amended(&call, &form, target, Some(order)).await
 }
 
 /// Changes an order, by its name.
@@ -86,12 +94,12 @@ pub(crate) async fn amend_by_name(
     Said(form): Said<TermsForm>,
 ) -> Answered {
     let target = name("name", &target)?;
-    amended(&call, &form, target).await
+    amended(&call, &form, target, None).await
 }
 
-async fn amended(call: &Call, form: &TermsForm, target: ClientOrderId) -> Answered {
+async fn amended(call: &Call, form: &TermsForm, target: ClientOrderId, order: Option<OrderId>) -> Answered {
     let (client_order_id, terms) = (name("client_order_id", &form.client_order_id)?, form.terms()?);
-    changed(call, ClientRequest::Amend { client_order_id, target, terms }).await
+    changed(call, ClientRequest::Amend { client_order_id, target, terms }, order).await
 }
 
 /// Cancels all the member's orders, or those of an instrument or a side.
@@ -111,7 +119,8 @@ pub(crate) async fn cancel_all(call: Call, Queried(asked): Queried<Many>) -> Ans
     call.outcome(StatusCode::OK, &answer)
 }
 
-/// The name of the order of that id.
-async fn named(call: &Call, id: &str) -> Result<ClientOrderId, Problem> {
-    Ok(status(&call.session, OrderKey::Id(order_id(id)?)).await?.client_order_id)
+/// The name of the order of that id, and the id.
+async fn named(call: &Call, id: &str) -> Result<(ClientOrderId, OrderId), Problem> {
+    let order = order_id(id)?;
+    Ok((status(&call.session, OrderKey::Id(order)).await?.client_order_id, order))
 }

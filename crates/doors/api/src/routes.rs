@@ -182,7 +182,7 @@ async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Respo
         None => next.run(request).await,
     };
     let mut response = spoken::problem_in(wanted, response);
-    headers::tell(response.headers_mut(), app.is_secure);
-    origins::tell(response.headers_mut(), origin.as_ref(), origins);
+    headers::add_headers(response.headers_mut(), app.is_secure);
+    origins::add_headers(response.headers_mut(), origin.as_ref(), origins);
     response
 }

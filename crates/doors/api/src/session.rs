@@ -151,7 +151,7 @@ impl Session {
         self.ending.notify_one();
     }
 
-    /// Asks, and waits for the answer as long as a caller waits. Where the name stands for a request of another kind, nothing was done.
+    /// Asks, and waits for the answer as long as a caller waits. Where the name stands for a request of another kind, or of another instrument's orders, nothing was done.
     pub(crate) async fn ask(&self, request: ClientRequest) -> Result<LineTold, Problem> {
         if self.copied != 0 {
             return Err(refused::refused(Reason::NoRight));

@@ -41,7 +41,7 @@ pub(crate) struct Sessions {
     places: Arc<Places<()>>,
     by_token: RwLock<BTreeMap<Digest, (Arc<Session>, SessionPlace)>>,
     pending: Mutex<BTreeMap<Digest, Pending>>,
-    /// Wrong proofs. The gateway counts by address, and knows this server's alone.
+    /// Wrong proofs, and those that are not answered yet. The gateway counts by address, and knows this server's alone.
     wrong: Mutex<Attempts<CallerNetwork>>,
     begun: Instant,
 }
@@ -109,21 +109,33 @@ impl Sessions {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wrong(&self) -> (MutexGuard<'_, Attempts<CallerNetwork>>, u64) {
-        let now_ns = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        (self.wrong.lock().unwrap_or_else(PoisonError::into_inner), now_ns)
+    fn wrong(&self) -> MutexGuard<'_, Attempts<CallerNetwork>> {
+        self.wrong.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Since it began.
+    pub(crate) fn now_ns(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Whether a proof of that network is passed on to a gateway; of this machine every one is.
-    pub(crate) fn may_prove(&self, of: CallerNetwork) -> bool {
-        let (wrong, now_ns) = self.wrong();
-        of.is_local() || wrong.may_try(of, now_ns)
+    pub(crate) fn may_prove(&self, of: CallerNetwork, now_ns: u64) -> bool {
+        of.is_local() || self.wrong().may_try(of, now_ns)
     }
 
-    /// A proof of that network was wrong.
-    pub(crate) fn was_wrong(&self, of: CallerNetwork) {
-        let (mut wrong, now_ns) = self.wrong();
-        wrong.count(of, now_ns);
+    /// The same as one is passed on. It counts as wrong until its answer is there: many at once are as many attempts.
+    pub(crate) fn try_proof(&self, of: CallerNetwork, now_ns: u64) -> bool {
+        let mut wrong = self.wrong();
+        let may = of.is_local() || wrong.may_try(of, now_ns);
+        if may && !of.is_local() {
+            wrong.count(of, now_ns);
+        }
+        may
+    }
+
+    /// A proof of that network was not wrong.
+    pub(crate) fn was_not_wrong(&self, of: CallerNetwork, now_ns: u64) {
+        self.wrong().forgive(of, now_ns);
     }
 
     /// Whether a sign-on of that network would be kept. Who is to be turned away is so before a gateway is called for him.
@@ -216,10 +228,14 @@ pub(crate) mod tests {
     #[test]
     fn wrong_proofs_keep_only_their_own_network_waiting() {
         let (sessions, here) = (Sessions::new(1), CallerNetwork::from(IpAddr::from([127, 0, 0, 1])));
-        // Twice what is forgiven meanwhile, however slow the test is.
-        (0..20).for_each(|_| [network(1, 0), here].into_iter().for_each(|of| sessions.was_wrong(of)));
-        let may = [network(1, 9), network(2, 0), here].map(|of| sessions.may_prove(of));
-        assert_eq!(may, [false, true, true]);
+        // None is answered yet.
+        let tried = |of| [(); 11].map(|()| sessions.try_proof(of, 0));
+        let ten = [[true; 10].as_slice(), &[false]].concat();
+        assert_eq!((tried(network(1, 0)).to_vec(), tried(here)), (ten, [true; 11]));
+        let may = || [network(1, 9), network(2, 0), here].map(|of| sessions.may_prove(of, 0));
+        assert_eq!(may(), [false, true, true]);
+        sessions.was_not_wrong(network(1, 0), 0);
+        assert_eq!(may(), [true; 3]);
     }
 
     #[test]

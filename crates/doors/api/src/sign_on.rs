@@ -99,7 +99,7 @@ pub(crate) async fn begin(
     if !app.sessions.has_room(network) {
         return Err(full());
     }
-    if !app.sessions.may_prove(network) {
+    if !app.sessions.may_prove(network, app.sessions.now_ns()) {
         return Err(refused::refused(Reason::TooManyAttempts));
     }
     // Members are spread over the gateways.
@@ -133,22 +133,20 @@ pub(crate) async fn prove(
     let gone = || Problem::unknown("no sign-on of that name waits for a proof: start again");
     let place = app.sessions.place().ok_or_else(|| refused::full("sessions"))?;
     let mut pending = app.sessions.take(&id).ok_or_else(gone)?;
-    if !app.sessions.may_prove(pending.of) {
+    if !app.sessions.try_proof(pending.of, app.sessions.now_ns()) {
         return Err(refused::refused(Reason::TooManyAttempts));
     }
     let proved = pending.wire.prove(&proof, pending.transcript).await;
+    if !matches!(proved, Ok(SignedOn::Refused(Reason::WrongKey))) {
+        app.sessions.was_not_wrong(pending.of, app.sessions.now_ns());
+    }
     // The gateway may have the proof.
     match proved.map_err(|_| refused::no_answer_yet())? {
         SignedOn::Done(agreed) => {
             let who = (pending.transcript.member, pending.transcript.session);
             Ok(signed_on(&app, spoken, (who, place), pending.wire, agreed, true))
         }
-        SignedOn::Refused(reason) => {
-            if reason == Reason::WrongKey {
-                app.sessions.was_wrong(pending.of);
-            }
-            Err(refused::refused(reason))
-        }
+        SignedOn::Refused(reason) => Err(refused::refused(reason)),
         SignedOn::Challenged(_) => Err(refused::no_gateway()),
     }
 }

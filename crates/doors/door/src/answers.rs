@@ -96,13 +96,14 @@ impl Desk {
     /// Whether an answer is one to what was asked: its name may stand for another request, of another time, session or protocol.
     fn is_answer_to(&self, answer: &Answer, asked: &Asked) -> bool {
         let is_about = match asked.what {
-            What::Enter => true,
+            What::Enter | What::Mass(_) => true,
             What::Change(change) => {
                 let standing = self.orders.standing(OrderKey::Name(change.entry));
                 let id = standing.and_then(|standing| standing.order);
-                answer.order.0 == answer.request || id.is_none_or(|id| id == answer.order)
+                let is_known = || self.orders.names_of(OrderKey::Id(answer.order)).is_some();
+                let may_be = || !(is_repeat(answer) && is_known());
+                answer.order.0 == answer.request || id.map_or_else(may_be, |id| id == answer.order)
             }
-            What::Mass(mass) => mass.instrument.is_none_or(|instrument| instrument == answer.instrument),
         };
         is_about && answer.can_be_of(&asked.request)
     }
@@ -135,7 +136,7 @@ impl Desk {
         }
         order.order = Some(answer.order);
         if answer.status == Status::Refused {
-            // What nothing was counted for stands behind another answer, perhaps of an order that lives.
+            // A repeat (number 0) may be about a name whose order lives: only the stream's own answer ends it.
             if answer.number > 0 {
                 self.orders.end(&order, status::REJECTED);
             }

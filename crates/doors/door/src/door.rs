@@ -168,7 +168,8 @@ impl FixDoor {
         self.take_early(at, sink);
     }
 
-    /// Refuses whose Logon is not taken. That leaves no mark: the session stays where it was, and so does its other connection.
+    /// Refuses a Logon. That leaves no mark: the session's numbers stay. Its other connection at this gateway has ended already if a proof was
+    /// required.
     fn refuse(&mut self, at: DoorTime, logon: &[u8], line: &Line, sink: Sink<'_>) {
         if let (Cut::Whole(frame), _) = cut(logon)
             && let Some(caller) = Caller::of(&self.config, &mut self.parser, &frame)

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use pares_types::{ClientOrderId, OrderId, OrderKey};
 
 /// Orders that are remembered.
-const ENDED_MAX: usize = 4_096;
+const ENDED_MAX: usize = 512;
 
 /// An order that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ mod tests {
             ended.put(Ended { entry, newest: newest(name), order, status: b'2' });
         }
         let found = |key| ended.get(key).map(|one| one.entry.0);
-        assert_eq!((ended.orders.len(), ended.keys.len(), ended.oldest.len()), (4_096, 8_192, 4_096));
+        assert_eq!((ended.orders.len(), ended.keys.len(), ended.oldest.len()), (512, 1_024, 512));
         for key in
             [OrderKey::Name(ClientOrderId(9_999)), OrderKey::Name(newest(9_999)), OrderKey::Id(id(9_999))]
         {

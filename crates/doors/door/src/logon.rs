@@ -53,7 +53,7 @@ impl Caller {
         Some(Self { owner, settings, is_anew, proof, sent_ns, gateway, logon: frame.bytes.to_vec() })
     }
 
-    /// Whether it calls by a clock that differs too much from this one: who has written an old Logon down, too.
+    /// Whether SendingTime differs too much from this clock, as in a Logon that was recorded and is sent again.
     pub(crate) fn has_wrong_clock(&self, at: DoorTime) -> bool {
         self.sent_ns.abs_diff(at.utc_ns) > TIME_TOLERANCE_NS
     }

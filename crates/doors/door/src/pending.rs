@@ -26,18 +26,6 @@ pub(crate) enum What {
     Mass(Mass),
 }
 
-impl What {
-    /// Whether the answer to one is an answer to the other, too.
-    pub(crate) fn is_alike(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Enter, Self::Enter) => true,
-            (Self::Change(one), Self::Change(other)) => (one.entry, one.terms) == (other.entry, other.terms),
-            (Self::Mass(one), Self::Mass(other)) => one == other,
-            _ => false,
-        }
-    }
-}
-
 /// A replacement or a cancel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {

@@ -4,8 +4,8 @@
 //! belongs to an answer waits for it. Both come in one turn of the gateway.
 
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientOrderId, InstrumentId, OrderChange, OrderNews, Position, Quantity,
-    Reply, Role, ShardId, Trade, TradeBusted,
+    Answer, CancelCause, Cancelled, ClientOrderId, InstrumentId, OrderChange, OrderKey, OrderNews, Position,
+    Quantity, Reply, Role, ShardId, Trade, TradeBusted,
 };
 
 use crate::codes;
@@ -168,7 +168,8 @@ impl Desk {
 
     fn busted(&self, busted: &TradeBusted, order: &Known) -> Execution {
         let trade = ExecId::Trade(busted.shard, busted.traded_at, busted.index, busted.client_order_id);
-        let known = self.orders.get(order.entry).map_or(status::DONE, Known::status);
+        let known = self.orders.standing(OrderKey::Name(order.entry));
+        let known = known.map_or(status::DONE, |standing| standing.status);
         Execution {
             order: Some(busted.order),
             refers_to: Some(trade),

@@ -51,10 +51,10 @@ impl Desk {
 
     /// Whether that may be asked under the name: another question of that name that waits would lose its answer. A copy's would be
     /// taken for the other member's, whose names it receives.
-    fn may_ask(&self, name: ClientOrderId, what: What) -> Result<(), Refusal> {
-        match self.asked.get(&name) {
+    fn may_ask(&self, request: &ClientRequest) -> Result<(), Refusal> {
+        match self.asked.get(&request.client_order_id()) {
             _ if self.is_copy => Err(Refusal::other(codes::text(Reason::NoRight))),
-            Some(asked) if !asked.what.is_alike(what) => Err(Refusal::name_used()),
+            Some(asked) if asked.request != *request => Err(Refusal::name_used()),
             None if self.asked.len() >= ASKED_MAX => Err(Refusal::other("too many unanswered requests")),
             _ => Ok(()),
         }
@@ -76,15 +76,16 @@ impl Desk {
     fn new_order(&self, message: &FixMessage<'_>) -> Result<(ClientRequest, Known), Refusal> {
         let asking = Asking { message, instruments: &self.instruments };
         let (client_order_id, instrument) = (asking.own_name()?, asking.instrument()?);
-        self.may_ask(client_order_id, What::Enter)?;
         let (order, terms) = asking.order()?;
+        let request = ClientRequest::Enter { client_order_id, instrument, order };
+        self.may_ask(&request)?;
         let known = Known {
             side: Some(order.side),
             total: Some(order.quantity),
             terms: Some(terms),
             ..Known::unknown(client_order_id, instrument)
         };
-        Ok((ClientRequest::Enter { client_order_id, instrument, order }, known))
+        Ok((request, known))
     }
 
     /// Says that an order is not even asked for.
@@ -139,7 +140,7 @@ impl Desk {
             (Some(terms), ClientRequest::Amend { client_order_id, target, terms: new })
         };
         let change = Change { entry: target, original, terms };
-        self.may_ask(client_order_id, What::Change(change)).map_err(refused)?;
+        self.may_ask(&request).map_err(refused)?;
         Ok((change, request))
     }
 
@@ -171,11 +172,7 @@ impl Desk {
 
     fn on_mass_cancel(&mut self, message: &FixMessage<'_>) {
         match self.mass_cancel(message) {
-            Ok((mass, client_order_id)) => {
-                let (instrument, side) = (mass.instrument.unwrap_or(InstrumentId(0)), mass.side);
-                let request = ClientRequest::MassCancel { client_order_id, instrument, side };
-                self.ask(message, What::Mass(mass), request);
-            }
+            Ok((mass, request)) => self.ask(message, What::Mass(mass), request),
             Err((reason, refusal)) => {
                 let mass = Mass { asked: mass_type(message), instrument: None, side: None };
                 let report = MassReport::of(mass, name(message, tag::CL_ORD_ID), Err(reason));
@@ -184,7 +181,7 @@ impl Desk {
         }
     }
 
-    fn mass_cancel(&self, message: &FixMessage<'_>) -> Result<(Mass, ClientOrderId), (u8, Refusal)> {
+    fn mass_cancel(&self, message: &FixMessage<'_>) -> Result<(Mass, ClientRequest), (u8, Refusal)> {
         let asking = Asking { message, instruments: &self.instruments };
         let other = |refusal| (MASS_OTHER, refusal);
         let instrument = match mass_type(message) {
@@ -198,10 +195,12 @@ impl Desk {
             }
         };
         let side = message.text(tag::SIDE).map(|_| asking.side()).transpose().map_err(other)?;
-        let name = asking.own_name().map_err(other)?;
+        let client_order_id = asking.own_name().map_err(other)?;
         let mass = Mass { asked: mass_type(message), instrument, side };
-        self.may_ask(name, What::Mass(mass)).map_err(other)?;
-        Ok((mass, name))
+        let instrument = instrument.unwrap_or(InstrumentId(0));
+        let request = ClientRequest::MassCancel { client_order_id, instrument, side };
+        self.may_ask(&request).map_err(other)?;
+        Ok((mass, request))
     }
 
     fn on_status_question(&mut self, message: &FixMessage<'_>) {

@@ -108,12 +108,12 @@ impl<'a> FixMessage<'a> {
 
     /// BeginString and all fields as they were sent, each ended by SOH, but BodyLength, CheckSum and these two: what a proof is of that stands in them.
     #[must_use]
-    pub fn proven_form(&self, but: [u16; 2]) -> Vec<u8> {
+    pub fn proven_form(&self, without: [u16; 2]) -> Vec<u8> {
         let mut form = [b"8=", self.frame.begin_string, &[SOH]].concat();
         let mut from = 0;
         for entry in self.entries {
             let end = usize::from(entry.end) + 1;
-            if !but.iter().any(|tag| i32::from(*tag) == entry.tag) {
+            if !without.iter().any(|tag| i32::from(*tag) == entry.tag) {
                 form.extend_from_slice(&self.frame.body[from..end]);
             }
             from = end;

@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
         Some(Entry { tag, place, depth: depth as u8, start: start as u16, end: end as u16 })
     }
 
-    /// What follows are no fields.
+    /// The rest of the body is not TAG=VALUE.
     #[cold]
     fn stop(&mut self) -> Result<(), Unreadable> {
         if !self.seen.has(self.dictionary.place(i32::from(tag::MSG_SEQ_NUM))) {
@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
         Some((if sign == 1 { -tag } else { tag }, self.at + end + 1))
     }
 
-    /// A field that no served message has: it may be data all the same, and is as long as they say. A type that is not served may have it.
+    /// A tag that no served message has. If it is data, its length field says where it ends. A message type that is not served may have it.
     #[cold]
     fn unknown(&self, tag: i32, rest: &[u8], last: Option<&Entry>) -> (usize, Option<FixRejectReason>) {
         let (length, wrong) = match self.dictionary.length_of(tag) {

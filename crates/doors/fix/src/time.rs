@@ -2,7 +2,7 @@
 //!
 //! Inside, a time is nanoseconds since 1970, as a clock gives them. Messages carry milliseconds, since FIX 4.2 and 4.4 know no finer ones.
 
-use pares_calendar::{date_of, days_to};
+use pares_calendar::{date_of, day_of};
 
 const NS_PER_S: u64 = 1_000_000_000;
 const S_PER_DAY: u64 = 86_400;
@@ -71,10 +71,7 @@ pub fn read_stamp(text: &[u8]) -> Option<u64> {
 pub(crate) fn read_date(text: &[u8]) -> Option<u32> {
     let date = eight_digits(u64::from_le_bytes(text.try_into().ok()?))? as u32;
     let [year, month, day] = [date / 10_000, date / 100 % 100, date % 100];
-    let is_near = (1..=12).contains(&month) && (1..=31).contains(&day);
-    let days = u32::try_from(days_to(year, month, day)).ok().filter(|_| is_near)?;
-    // Every month has 28 days, so most dates need no second look.
-    (day <= 28 || date_of(days) == (year, month, day)).then_some(days)
+    day_of(year, month, day)
 }
 
 /// Reads `-HH:MM:SS`. A leap second is one.

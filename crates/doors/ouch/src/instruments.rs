@@ -36,13 +36,12 @@ impl Instruments {
     }
 }
 
-/// An instrument that nobody lists, with which requests of a client reach that shard: gateways take an id that they do not know to the shard at
-/// the place that its remainder says. What names no instrument of a shard is refused in its record so, as a message that every client library
-/// hands on; a refusal beside the stream is dropped by some.
+/// The id of no instrument, which gateways route to that shard: an unknown id goes to the shard at the place of its remainder. The shard refuses
+/// it in its record, so the refusal is Sequenced Data, which every client library delivers; some drop Debug packets.
 pub(crate) fn unlisted(shard: ShardId, shards: &[ShardId]) -> InstrumentId {
     let count = u32::try_from(shards.len()).unwrap_or(u32::MAX).max(1);
     let place = shards.iter().filter(|other| **other < shard).count();
-    let place = u32::try_from(place).expect("one of the shards");
+    let place = u32::try_from(place).expect("there are at most 65,536 shards");
     let rounded = u32::MAX - u32::MAX % count;
     InstrumentId(rounded.checked_add(place).unwrap_or_else(|| rounded - count + place))
 }
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_lists_reaches_the_shard_of_its_place() {
+    fn unlisted_id_is_routed_to_its_shard() {
         let shards = [7, 0, 3].map(ShardId);
         for (shard, place) in [(0, 0), (3, 1), (7, 2)] {
             let InstrumentId(id) = unlisted(ShardId(shard), &shards);

@@ -1,6 +1,7 @@
 //! What messages mean, as far as one is to be found, timed, or held against the record.
 
 use pares_types::{ClientOrderId, ClientRequest, Position, Reply, ShardId};
+use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame, GatewayFrame, Message};
 
 use crate::fix::FixTalk;
@@ -80,7 +81,7 @@ impl TapedTalk {
         if !stream.is_followed_by(piece) {
             match door {
                 DoorTalk::Fix(fix) => fix.lose(&mut said),
-                DoorTalk::Binary(is_over) => *is_over = None,
+                DoorTalk::Binary(is_over) => *is_over = is_over.filter(|over| *over),
                 DoorTalk::Ouch(_) => {}
             }
         }
@@ -164,11 +165,12 @@ fn binary_in_turn(is_over: &mut Option<bool>, message: &TapedMessage) -> Meant {
     }
 }
 
-/// Whether a gateway closes the connection that sends it: it is no frame, or of a kind that no client sends.
+/// Whether a gateway closes the connection that sends it: it is no frame, or of a kind that no client sends. What else it cannot read it
+/// refuses.
 fn ends_session(message: &TapedMessage) -> bool {
     match frame::split(&message.bytes) {
         Ok(Some((kind, body, _))) => {
-            request_kind(kind).is_none() && frame::decode_client(kind, body).is_err()
+            matches!(frame::decode_client(kind, body), Err(WireError::UnknownSchema { .. }))
         }
         _ => true,
     }

@@ -4,7 +4,7 @@
 use pares_fix::framing;
 use pares_port::{SecretScan, TAP_HEAD_BYTES, TapDoor, TapEntry, TapHead, TapKind};
 use pares_tap::{Blank, Tape, TapeEnd, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
-use pares_wire::frame;
+use pares_wire::frame::{self, Message as _};
 use proptest::prelude::*;
 use zerocopy::IntoBytes;
 
@@ -181,6 +181,13 @@ fn requests_behind_an_unknown_frame_are_ignored() {
     };
     let all = [first.clone(), unknown.clone(), second.clone()].concat();
     assert_eq!(roles(&[(0, all)]), [TapedRole::Request, TapedRole::Other, TapedRole::Ignored]);
+    // The gateway answers a question that is cut short, and reads on.
+    let cut = vec![4, 0, frame::ListRequest::KIND, 1];
+    let all = [first.clone(), cut, second.clone()].concat();
+    assert_eq!(roles(&[(0, all)]), [TapedRole::Request, TapedRole::Other, TapedRole::Request]);
+    // What a certain end is followed by stays unread, though bytes are missing.
+    let pieces = [(0, [first.clone(), unknown.clone()].concat()), (1_000, second.clone())];
+    assert_eq!(roles(&pieces), [TapedRole::Request, TapedRole::Other, TapedRole::Ignored]);
     // Behind missing bytes it may have been the middle of a frame.
     let pieces = [(0, first), (1_000, [unknown, second].concat())];
     assert_eq!(roles(&pieces), [TapedRole::Request, TapedRole::Other, TapedRole::Request]);

@@ -416,7 +416,7 @@ impl Requests<'_> {
             2 => amendment.quantity = Quantity(entered.total.0.saturating_add(scale.lot)),
             _ => amendment.quantity = self.quantity(scale),
         }
-        amendment.reduces = fields >> 3 == 8;
+        amendment.reduces = fields >> 1 & 7 == 7;
         if fields >> 3 & 3 == 3 {
             amendment.display = Some(self.lots(scale));
         }

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use pares_gateway::SessionId;
 use pares_port::DoorTime;
-use pares_roles::crowd::{Crowd, Origin};
+use pares_roles::origins::{ConnectionsByOrigin, Origin};
 use pares_roles::world::{MarketFeed, Ready, RejectedConnections, Sockets};
 use pares_types::{ClientOrderId, Network, Reason, Refuser, Reply};
 use pares_wire::frame;
@@ -66,7 +66,7 @@ pub(crate) struct Connections<S: Sockets> {
     sessions_max: usize,
     /// Whether a connection may be waiting to be accepted.
     waiting: bool,
-    strangers: Crowd,
+    strangers: ConnectionsByOrigin,
     /// Those to read that are signed on, and strangers.
     reading: VecDeque<usize>,
     knocking: VecDeque<usize>,
@@ -111,7 +111,7 @@ impl<S: Sockets> Connections<S> {
             generations: 0,
             sessions_max,
             waiting: true,
-            strangers: Crowd::default(),
+            strangers: ConnectionsByOrigin::default(),
             reading: VecDeque::new(),
             knocking: VecDeque::new(),
             turns: 0,

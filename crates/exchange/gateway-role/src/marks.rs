@@ -36,8 +36,8 @@ pub(crate) struct Marks {
     id: GatewayId,
     newest: BTreeMap<Who, SessionTenure>,
     claims: BTreeMap<SessionId, Claim>,
-    /// When the proven Logon of a connection says it was sent, nanoseconds since 1970.
-    logons: BTreeMap<SessionId, u64>,
+    /// By the connections that are there: whose proven Logon came, and when it says it was sent, nanoseconds since 1970.
+    logons: BTreeMap<SessionId, (Who, u64)>,
     /// Where this gateway's own lie in its log.
     places: BTreeMap<u64, Who>,
     place_of: BTreeMap<Who, u64>,
@@ -130,16 +130,20 @@ impl Marks {
     pub(crate) fn claim(&mut self, session: SessionId, who: Who) -> Option<SessionMark> {
         let newest = self.newest.get(&who);
         let reign = newest.map_or(0, |newest| newest.number).saturating_add(1);
-        let logon_ns = self.logons.get(&session).copied().unwrap_or_default();
+        let logon_ns = self.logons.get(&session).map_or(0, |noted| noted.1);
         self.claims.insert(session, Claim { who, reign, logon_ns, seen: newest.map(SessionTenure::seen) });
         newest.map(SessionTenure::mark)
     }
 
-    /// A connection has proven a Logon that was sent then. Whether that is later than the last one that was accepted: who has written one
-    /// down cannot use it again. It is the last one once it is accepted, with its first mark.
+    /// A connection has proven a Logon that was sent then. Whether that is later than the last one that was accepted, and no copy of one that is
+    /// being accepted: an eavesdropper cannot use it again. It is the last one once it is accepted, with its first mark.
     pub(crate) fn note_logon(&mut self, session: SessionId, who: Who, sent_ns: u64) -> bool {
-        self.logons.insert(session, sent_ns);
-        sent_ns > self.last_logon_ns(who)
+        let is_copy = self.logons.values().any(|noted| *noted == (who, sent_ns));
+        let is_new = !is_copy && sent_ns > self.last_logon_ns(who);
+        if is_new {
+            self.logons.insert(session, (who, sent_ns));
+        }
+        is_new
     }
 
     fn last_logon_ns(&self, who: Who) -> u64 {

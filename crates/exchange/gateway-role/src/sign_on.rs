@@ -72,7 +72,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         if let (Ok(_), Some(LogonProof::Signed { time_ns, .. })) = (&checked, proof)
             && !self.marks.note_logon(session, asked.who(), *time_ns)
         {
-            // It costs as much as a wrong one, and who has written it down can send it as often.
+            // Verifying it costs as much as a wrong proof, and an eavesdropper can send it as often: it counts as one.
             self.rules.on_wrong_key(self.edge.connections.origin(session), now);
             checked = Err(Reason::WrongClock);
         }

@@ -46,7 +46,7 @@ pub(crate) struct Undurable {
 /// What a request is to the bounds on what is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// An order, or a change of one.
+    /// An order, or an amend that may add shares.
     Order,
     /// What reduces its member's risk.
     RiskReducing,
@@ -89,14 +89,14 @@ impl Flights {
         self.now_ns = now_ns;
     }
 
-    /// How many requests a session may have in flight for one more of its orders to be taken in; as many as it likes while nobody waits
+    /// How many requests a member may have in flight for one more of its orders to be accepted; no limit while requests do not wait too
     /// long.
     pub(crate) fn share_left(&self) -> usize {
         let cancels = (self.in_flight - self.orders_in_flight).min(self.room.size() / 2);
         self.room.left(self.orders_in_flight + cancels, self.now_ns).saturating_mul(SHARE)
     }
 
-    /// The same of a shard: more, or a session that fills its share of the room with orders of one shard would leave the others none there.
+    /// The same of a shard: more, or a member that fills its share of the room with orders of one shard would leave the others none there.
     fn shard_left(&self) -> usize {
         self.share_left().saturating_mul(2)
     }

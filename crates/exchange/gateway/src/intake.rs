@@ -157,7 +157,8 @@ impl Gateway {
             return Err(Reason::MalformedRequest);
         }
         let is_order = request.adds_risk();
-        let pace = if is_order { self.sessions.check_pace(session, now) } else { Ok(()) };
+        let is_paced = matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. });
+        let pace = if is_paced { self.sessions.check_pace(session, now) } else { Ok(()) };
         let known = self.names.find(member, asking.client_order_id);
         match (pace, known) {
             (Err(reason), None) => return Err(reason),

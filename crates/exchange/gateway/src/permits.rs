@@ -3,7 +3,7 @@
 //! Where sign-on is required, the register says it, which the gateway follows like everything else: from the committed stream. What a
 //! session may do is looked up when it signs on and when the register changes, so a request costs a comparison or two. It is
 //! refused before it is numbered: no venue sees it, and its name stays free. Cancels pass, whatever the limits are,
-//! and so do amends that only reduce.
+//! and so do amends that only reduce, which the rate alone holds up.
 //!
 //! A session receives one member's streams: its own, or those that the register says; and one that receives another's may ask for nothing, cancels
 //! included. Whose they are is looked up when it signs on. If the register says another one, the session is disconnected: a connection serves one member.

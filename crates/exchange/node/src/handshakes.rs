@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
-use pares_roles::crowd::{self, Crowd};
+use pares_roles::origins::{self, ConnectionsByOrigin, Origin};
 use pares_roles::world::RejectedConnections;
 use pares_tls::{ServerConfig, ServerConnection, Stream, TlsStream};
 
@@ -89,7 +89,7 @@ impl Handshakes {
             count_max,
             refusal,
             halves: BTreeMap::new(),
-            crowd: Crowd::default(),
+            by_origin: ConnectionsByOrigin::default(),
             begun: Instant::now(),
             accepted: 0,
             complaints: Complaints::default(),
@@ -145,7 +145,7 @@ struct Hall {
     /// By the order in which they came.
     halves: BTreeMap<usize, Half>,
     /// The same, by where they come from, and since when: nanoseconds since the thread was started.
-    crowd: Crowd,
+    by_origin: ConnectionsByOrigin,
     begun: Instant,
     accepted: usize,
     /// Where a client may be waiting to be accepted: it is reported once.
@@ -203,7 +203,10 @@ impl Hall {
     }
 
     fn admit(&mut self, port: usize, mut stream: TcpStream, peer: SocketAddr) {
-        if !self.has_room(peer) {
+        // A socket that cannot say where it came to has broken meanwhile.
+        let Ok(own) = stream.local_addr() else { return };
+        let origin = origins::origin(peer.ip(), own.ip());
+        if !self.has_room(origin) {
             self.shared.crowded.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -217,8 +220,8 @@ impl Hall {
         if let (Ok(()), Ok(tls)) = (registered, tls) {
             let stream = TlsStream::new(stream, tls);
             let since = Instant::now();
-            self.crowd.insert(crowd::origin(peer.ip()), self.time_ns(since), number);
-            self.halves.insert(number, Half { stream, port, peer, since, is_tls: false });
+            self.by_origin.insert(origin, self.time_ns(since), number);
+            self.halves.insert(number, Half { stream, port, peer, origin, since, is_tls: false });
         }
     }
 
@@ -227,12 +230,12 @@ impl Hall {
     }
 
     /// Whether there is room for one more. One of the network with most makes room, or the oldest if it has had the time to be ready.
-    fn has_room(&mut self, peer: SocketAddr) -> bool {
+    fn has_room(&mut self, origin: Origin) -> bool {
         if self.halves.len() + self.shared.waiting.load(Ordering::Relaxed) < self.count_max {
             return true;
         }
         let before_ns = self.time_ns(Instant::now()).saturating_sub(CROWDED_PATIENCE.as_nanos() as u64);
-        let Some(late) = self.crowd.giver(crowd::origin(peer.ip()), before_ns) else { return false };
+        let Some(late) = self.by_origin.giver(origin, before_ns) else { return false };
         self.take(late).expect("who makes room is there");
         self.shared.crowded.fetch_add(1, Ordering::Relaxed);
         true
@@ -240,7 +243,7 @@ impl Hall {
 
     fn take(&mut self, number: usize) -> Option<Half> {
         let half = self.halves.remove(&number)?;
-        let was_there = self.crowd.remove(crowd::origin(half.peer.ip()), self.time_ns(half.since), number);
+        let was_there = self.by_origin.remove(half.origin, self.time_ns(half.since), number);
         assert!(was_there, "a handshake under way is counted");
         Some(half)
     }
@@ -288,6 +291,7 @@ struct Half {
     /// Where it came to.
     port: usize,
     peer: SocketAddr,
+    origin: Origin,
     since: Instant,
     /// Its first byte says that it is TLS.
     is_tls: bool,

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | [`world`] | all that a role touches |
 //! | [`duty`] | one turn of a role |
-//! | [`crowd`] | connections that make room for each other |
+//! | [`origins`] | connections that make room for each other |
 //! | [`tail`] | a log read from before it exists |
 //! | [`inlet`] | another node's log, for what can be read of it |
 //! | [`repair_asked`] | asking a node to repair its log |
@@ -31,7 +31,6 @@
 pub mod checkpoints;
 pub mod committed;
 mod counters;
-pub mod crowd;
 pub mod duty;
 pub mod epoch;
 mod error;
@@ -39,6 +38,7 @@ pub mod index;
 pub mod inlet;
 pub mod left_out;
 pub mod lost;
+pub mod origins;
 pub mod recorder;
 pub mod repair_asked;
 pub mod resume;

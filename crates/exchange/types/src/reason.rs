@@ -105,7 +105,7 @@ coded! {
         SymbolInUse = 50 "symbol_in_use",
         /// The instrument is not quarantined.
         NotQuarantined = 51 "not_quarantined",
-        /// The name is older than all remembered names of its series: nothing was done now, and the record has the answer if the name was used before.
+        /// The name is older than all remembered names of its series, or its series was given back: nothing was done now, and the record has the answer if the name was used before.
         TooOld = 52 "too_old",
         /// The shard has reached its limit of name series, and no other member has one to spare.
         TooManySeries = 53 "too_many_series",
@@ -157,7 +157,7 @@ coded! {
         LastOperator = 85 "last_operator",
         /// A later operator request, accepted more than a second after this one, was executed first: nothing was done in that shard.
         Overtaken = 86 "overtaken",
-        /// Gateway: the Logon's time is more than two minutes off, or not later than that of the session's last Logon.
+        /// Gateway: the Logon's time is more than two minutes off, or not later than that of the session's last accepted Logon.
         WrongClock = 87 "wrong_clock",
         /// Gateway: this port requires TLS; connect with TLS.
         TlsRequired = 90 "tls_required",

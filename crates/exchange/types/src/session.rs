@@ -98,7 +98,7 @@ impl NewTerms {
 }
 
 impl ClientRequest {
-    /// Whether it may add to what a member risks. Cancels do not, nor amends that only reduce: no right, limit or rate holds them up.
+    /// Whether it may add to what a member risks. Cancels do not, nor amends that only reduce: no right or limit holds them up.
     #[must_use]
     pub const fn adds_risk(&self) -> bool {
         match self {
@@ -228,7 +228,7 @@ impl Answer {
             }
             ClientRequest::MassCancel { instrument, .. } => {
                 let is_mass = self.status == Status::MassCancelled || is_refused && is_own;
-                is_mass && is_for_all == (instrument.0 == 0)
+                is_mass && self.instrument == *instrument
             }
             ClientRequest::Exchange { .. } => true,
         }

@@ -1,7 +1,7 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! head   "PARESC11" | shard | position | gateways n | (gateway, through)* | notes
+//! head   "PARESC11" or "PARESC12" | shard | position | gateways n | (gateway, through)* | notes
 //!        | time | day | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
@@ -32,6 +32,8 @@ use crate::notes::Notes;
 pub use view::view;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"PARESC11");
+/// The same where a floor says that its member gave lower series back: builds that do not know that would read it as a number.
+const MAGIC_GIVEN_BACK: u64 = u64::from_le_bytes(*b"PARESC12");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,7 +105,7 @@ fn put_head<B: Book>(
     market: &Market<B>,
 ) {
     out.clear();
-    put(out, MAGIC);
+    put(out, if notes.names.has_given_back() { MAGIC_GIVEN_BACK } else { MAGIC });
     put(out, u64::from(shard.0));
     put(out, position.0);
     put(out, through.len() as u64);
@@ -237,7 +239,7 @@ fn read<T>(
 
 /// What comes behind the shard, if the bytes are those that were written.
 fn open(shard: ShardId, bytes: &[u8]) -> Result<Input<'_>, CheckpointError> {
-    if Input(bytes).u64()? != MAGIC {
+    if ![MAGIC, MAGIC_GIVEN_BACK].contains(&Input(bytes).u64()?) {
         return Err(CheckpointError::Magic);
     }
     let (content, saved) = bytes.split_last_chunk().ok_or(CheckpointError::Truncated)?;

@@ -121,6 +121,11 @@ impl Names {
         member == MemberId(0) || self.shares.total() < SERIES_MAX
     }
 
+    /// Whether the series is one more than there may be, so that it needs another's place.
+    fn is_full_for(&self, series: Series) -> bool {
+        !self.floors.contains_key(&series) && !self.has_room_for(series)
+    }
+
     /// The member that has most series gives one back, if there are as many as there may be.
     fn make_room_for(&mut self, series: Series) -> Result<(), Reason> {
         if self.has_room_for(series) {
@@ -163,6 +168,11 @@ impl Names {
     /// All series with their floors, in order.
     pub(crate) fn floors(&self) -> impl ExactSizeIterator<Item = (Series, u64)> + '_ {
         self.floors.iter().map(|(series, floor)| (*series, *floor))
+    }
+
+    /// Whether a member gave series back: a floor as it is written has [`LOWER_USED`] then.
+    pub(crate) fn has_given_back(&self) -> bool {
+        !self.gave_back.is_empty()
     }
 
     /// The same as a checkpoint holds them: a floor also says whether its member gave lower series back.
@@ -276,9 +286,10 @@ impl<B: Book> Shard<B> {
     }
 
     /// Why the request is not executed, if it is no new one, or void. `settled` is what the order says of it: earlier builds refused series for
-    /// which members make room now, and what they recorded stays so.
+    /// which members make room now, and what they recorded stays so where there was no room.
     pub(crate) fn refusal(&mut self, request: &Request, settled: Reason) -> Option<Reason> {
-        if settled == Reason::TooManySeries {
+        let series = (request.member, request.client_order_id.series());
+        if settled == Reason::TooManySeries && self.notes.names.is_full_for(series) {
             return Some(settled);
         }
         // Hearing one again is harmless.

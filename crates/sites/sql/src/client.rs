@@ -177,14 +177,16 @@ impl Timed {
     /// `TimedOut`; and `WouldBlock` if the server does first what is heeded.
     fn wait(&self, ready: PollFlags, heeds: PollFlags) -> io::Result<()> {
         let left = self.left()?.and_then(|left| Timespec::try_from(left).ok());
-        let mut ends = vec![PollFd::new(&self.socket, ready)];
-        ends.extend(self.server.as_ref().map(|server| PollFd::new(server, heeds)));
+        let (server, events) = match &self.server {
+            Some(server) => (server, heeds),
+            None => (&self.socket, PollFlags::empty()),
+        };
+        let heeds_more = self.server.is_some() && heeds == SAID;
+        let mut ends = [PollFd::new(&self.socket, ready), PollFd::new(server, events)];
         match poll(&mut ends, left.as_ref()) {
             Ok(0) => Err(io::ErrorKind::TimedOut.into()),
             Ok(_) if ends[0].revents().is_empty() => Err(io::ErrorKind::WouldBlock.into()),
-            Ok(_) if heeds == SAID && ends.get(1).is_some_and(|server| !server.revents().is_empty()) => {
-                Err(io::ErrorKind::WouldBlock.into())
-            }
+            Ok(_) if heeds_more && !ends[1].revents().is_empty() => Err(io::ErrorKind::WouldBlock.into()),
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }

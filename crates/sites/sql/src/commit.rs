@@ -179,7 +179,12 @@ fn too_large(table: &str) -> Trouble {
 }
 
 fn table(front: &Front, name: &str) -> Result<Arc<Captured>, Trouble> {
-    front.schema.table(name).map_err(|error| match error {
+    let found = front.schema.table(name);
+    // The site of a change of the schema may have ended before it withdrew its turn.
+    if front.schema.has_expired_turn() {
+        front.withdraw_turn();
+    }
+    found.map_err(|error| match error {
         // It was there when the transaction wrote to it.
         StoreError::Table { .. } => {
             refused("40001", format!("the schema changes ({error}): run the transaction again"))
@@ -199,12 +204,12 @@ fn images(front: &Front, link: &mut Link, tables: &Touched<'_>) -> Result<Writes
     rehearse(front, link, &writes)?;
     link.ask(BACK, &[])?;
     link.ask(FORM, &[])?;
+    link.ask(&front.own(OWN_SETTINGS), &[])?;
     if !noted(front, link)?.is_empty() {
         return Err(unfit(
             "the transaction cannot be rolled back to its beginning, because it changed the savepoint pares, which is reserved for the site",
         ));
     }
-    link.ask(&front.own(OWN_SETTINGS), &[])?;
     for (captured, keys) in tables.iter().filter(|(captured, _)| captured.needs_before()) {
         each_image(link, captured, keys, &mut writes, Writes::before)?;
     }

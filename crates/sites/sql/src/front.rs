@@ -174,6 +174,13 @@ impl Front {
         self.crowd.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has the turn of a change of the schema end, and waits for nothing. If that is aborted, because the announcement was not in this site's store or another one came, sites withdraw it when it is over.
+    pub(crate) fn withdraw_turn(&self) {
+        if let Ok(withdrawal) = self.schema.withdrawal() {
+            let _ = self.certify(withdrawal.into(), Duration::ZERO);
+        }
+    }
+
     /// Has a transaction certified, and waits for it.
     pub(crate) fn certify(&self, executed: Executed, patience: Duration) -> Result<(), Denied> {
         let (verdict, outcome) = channel();

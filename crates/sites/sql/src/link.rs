@@ -111,7 +111,7 @@ impl Link {
         self.writer.flush()
     }
 
-    /// Sends a message of the client's that nobody answers; see [`Link::flush`].
+    /// Sends a message of the client's without an answer; see [`Link::flush`].
     pub(crate) fn pass_on(&mut self, message: &Message) -> io::Result<()> {
         send(&mut self.writer, message.tag, &message.body)
     }

@@ -28,6 +28,8 @@ const ELSEWHERE: &str = "sites execute a schema change with the store's search_p
 const NOT_OWNER: &str =
     "only the owner of the store's tables, or a member of that role, can change the schema";
 
+const SETTINGS_LARGE: &str = "the settings of the transaction are too large: set them outside of it";
+
 /// Why a change of the schema has not come to its turn.
 const OTHERS: (&str, &str) = (
     "40001",
@@ -63,9 +65,9 @@ impl Iterator for Tries {
 enum Tried {
     Done,
     /// A session was in the way.
-    Met,
+    Blocked,
     /// Others have written since this version, which it was tried at.
-    Lost(Version),
+    Outrun(Version),
 }
 
 /// Why a change of the schema was not tried with success, as its client receives it.
@@ -248,10 +250,11 @@ impl Session {
         };
         let settings = self.settings.take();
         self.leave();
-        let (executed, patience) = match ended {
-            Ok(Ended::ReadOnly) => return Ok(Ok(())),
-            Ok(Ended::Ready { executed, patience }) => (executed, patience),
-            Err(why) => return Ok(Err(why)),
+        let (executed, patience, settings) = match (ended, settings) {
+            (Ok(Ended::ReadOnly), _) => return Ok(Ok(())),
+            (Ok(Ended::Ready { executed, patience }), Some(settings)) => (executed, patience, settings),
+            (Ok(Ended::Ready { .. }), None) => return Ok(Err(Message::error("54000", SETTINGS_LARGE))),
+            (Err(why), _) => return Ok(Err(why)),
         };
         if !executed.writes.is_empty()
             && let Err(denied) = self.front.certify(executed, patience)
@@ -304,61 +307,63 @@ impl Session {
     }
 
     fn ordered(&self, statement: &str, patience: Duration) -> Result<(), Message> {
-        let mut has_turn = false;
-        let done = self.tried(statement, patience, &mut has_turn);
-        if has_turn && done.is_err() {
-            self.turn(false, Duration::ZERO);
+        let mut has_announced = false;
+        let done = self.tried(statement, patience, &mut has_announced);
+        if has_announced && done.is_err() {
+            self.front.withdraw_turn();
         }
         done
     }
 
-    fn tried(&self, statement: &str, patience: Duration, has_turn: &mut bool) -> Result<(), Message> {
+    fn tried(&self, statement: &str, patience: Duration, has_announced: &mut bool) -> Result<(), Message> {
         let tries = Tries { until: Instant::now() + patience.min(DAY), began: None, longest: Duration::ZERO };
-        let (mut vain, mut was, mut others) = (0, None, OTHERS);
+        let (mut failed_tries, mut was, mut others, mut has_failed) = (0, None, OTHERS, false);
         for left in tries.take(SCHEMA_TRIES) {
-            if vain >= PATIENT_TRIES && !*has_turn {
-                *has_turn = true;
-                self.turn(true, left);
+            let has_way = failed_tries >= PATIENT_TRIES;
+            // Behind each try: a turn expires, and ends with another change, which had it for both.
+            if has_way && std::mem::take(&mut has_failed) && self.announce(left) {
+                *has_announced = true;
                 continue;
             }
-            match self.try_change(statement, *has_turn, left)? {
+            match self.try_change(statement, has_way, left)? {
                 Tried::Done => return Ok(()),
-                Tried::Lost(snapshot) if was.replace(snapshot) != Some(snapshot) => {
-                    (vain, others) = (vain + 1, OTHERS);
+                Tried::Outrun(snapshot) if was.replace(snapshot) != Some(snapshot) => {
+                    (failed_tries, others) = (failed_tries + 1, OTHERS);
                 }
                 // Nothing has come into the store since the last try, so the next ends the same.
-                Tried::Lost(_) => {
+                Tried::Outrun(_) => {
                     others = UNSTABLE;
                     std::thread::sleep(SCHEMA_PAUSE);
                 }
-                Tried::Met => {
-                    vain += 1;
+                Tried::Blocked => {
+                    failed_tries += 1;
                     std::thread::sleep(SCHEMA_PAUSE);
                 }
             }
+            has_failed = true;
         }
         Err(Message::error(others.0, others.1))
     }
 
-    fn try_change(&self, statement: &str, has_turn: bool, left: Duration) -> Result<Tried, Message> {
-        let change = match self.front.schema.propose(statement, has_turn) {
+    fn try_change(&self, statement: &str, has_way: bool, left: Duration) -> Result<Tried, Message> {
+        let change = match self.front.schema.propose(statement, has_way) {
             Ok(change) => change,
-            Err(SqlError::Again(_)) => return Ok(Tried::Met),
+            Err(SqlError::Again(_)) => return Ok(Tried::Blocked),
             Err(error) => return Err(said(error)),
         };
         let snapshot = change.snapshot;
         match self.front.certify(change.into(), left) {
             Ok(()) => Ok(Tried::Done),
-            Err(Denied::Aborted(reason)) if reason != AbortReason::Behind => Ok(Tried::Lost(snapshot)),
+            Err(Denied::Aborted(reason)) if reason != AbortReason::Behind => Ok(Tried::Outrun(snapshot)),
             Err(denied) => Err(denied.message()),
         }
     }
 
-    /// Has all sites let a change of the schema go first, or no more. Where that is not heard of, they do as before, or soon.
-    fn turn(&self, begins: bool, left: Duration) {
-        if let Ok(turn) = self.front.schema.turn(begins) {
-            let _ = self.front.certify(turn.into(), left);
-        }
+    /// Has all sites let a change of the schema go first, unless they do; whether that was asked for. If it fails, they do as before, or for 10 s at most.
+    fn announce(&self, left: Duration) -> bool {
+        let Ok(Some(announcement)) = self.front.schema.announcement() else { return false };
+        let _ = self.front.certify(announcement.into(), left);
+        true
     }
 
     pub(crate) fn leave(&mut self) {

@@ -15,7 +15,7 @@ mod way;
 use std::collections::BTreeMap;
 
 use pares_store::postgres::{
-    Options, PostgresStore, Session, SqlError, SqlWork, Watch, capture, clear, provide, rehearsal,
+    Options, PostgresStore, Schema, Session, SqlError, SqlWork, Watch, capture, clear, provide, rehearsal,
 };
 use pares_store::{Applied, Export, Import, Reads, Store, StoreError};
 use pares_testbed::postgres::{Server, server};

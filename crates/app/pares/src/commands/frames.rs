@@ -22,6 +22,8 @@ use pcap_file::{DataLink, PcapError, TsResolution};
 const SEGMENT_BYTES_MAX: usize = 1_460;
 /// The numbers that a connection's ends begin with; tshark takes 0 for none.
 const FIRST: [u32; 2] = [1_000, 2_000];
+/// What a packet of SoupBinTCP begins with.
+const LENGTH_BYTES: usize = 2;
 /// A power of ten, as pcapng says it.
 const NANOSECONDS: u8 = 9;
 /// What made packets say of their way.
@@ -137,7 +139,9 @@ pub struct MadeConnection {
     /// The number of the next byte of each.
     next: [u32; 2],
     is_soup: bool,
-    /// Bytes that are left of the server's first packet of SoupBinTCP.
+    /// Length of the server's first packet of SoupBinTCP, 2 bytes at most so far.
+    head: Vec<u8>,
+    /// Bytes that are left of that packet's body.
     first_left: usize,
 }
 
@@ -147,7 +151,7 @@ impl MadeConnection {
     /// # Errors
     /// If it cannot be written.
     pub fn opened(file: &mut PacketFile, at: Duration, ends: [SocketAddr; 2]) -> io::Result<Self> {
-        let mut connection = Self { ends, next: FIRST, is_soup: false, first_left: 0 };
+        let mut connection = Self { ends, next: FIRST, is_soup: false, head: Vec::new(), first_left: 0 };
         let syn = connection.packet(0).syn();
         file.segment(at, syn, &[])?;
         connection.next[0] += 1;
@@ -168,15 +172,17 @@ impl MadeConnection {
 
     /// How many of the server's bytes are of its first packet.
     fn first_of(&mut self, bytes: &[u8]) -> usize {
-        if self.is_soup
-            && self.next[1] == FIRST[1] + 1
-            && let Some(length) = bytes.first_chunk()
+        let missing = if self.is_soup { LENGTH_BYTES - self.head.len() } else { 0 };
+        let (length, rest) = bytes.split_at(missing.min(bytes.len()));
+        self.head.extend_from_slice(length);
+        if !length.is_empty()
+            && let Some(length) = self.head.first_chunk()
         {
-            self.first_left = 2 + usize::from(u16::from_be_bytes(*length));
+            self.first_left = usize::from(u16::from_be_bytes(*length));
         }
-        let first = self.first_left.min(bytes.len());
-        self.first_left -= first;
-        first
+        let body = self.first_left.min(rest.len());
+        self.first_left -= body;
+        length.len() + body
     }
 
     /// An end sent these bytes.
@@ -194,9 +200,14 @@ impl MadeConnection {
         Ok(())
     }
 
-    /// Bytes of an end are missing: its next ones begin behind so many.
+    /// The next bytes of an end begin behind so many, of which some may be missing.
     pub fn skip_to(&mut self, end: usize, bytes: u64) {
-        self.next[end] = FIRST[end].wrapping_add(1).wrapping_add(bytes as u32);
+        let next = FIRST[end].wrapping_add(1).wrapping_add(bytes as u32);
+        if end == 1 && next != self.next[end] {
+            // The first packet is not whole: what follows may be the middle of another.
+            (self.is_soup, self.first_left) = (false, 0);
+        }
+        self.next[end] = next;
     }
 
     /// Both ends end it.
@@ -303,8 +314,8 @@ mod tests {
         let accepted = [&[0, 31, b'A'][..], &[b' '; 30]].concat();
         let all = [&accepted[..], b"\0\x02S1", b"\0\x02S2"].concat();
         let now = Duration::from_secs(1);
-        // Read at once, and in two parts.
-        for (port, cut) in [(5, all.len()), (7, 20)] {
+        // Read at once, and in two parts, of which one ends within the length.
+        for (port, cut) in [(5, all.len()), (7, 20), (9, 1)] {
             let ends = [address(3), address(port)];
             let mut connection = MadeConnection::opened(&mut file, now, ends).unwrap().of_soup();
             connection.sent(&mut file, now, 0, b"\0\x01R").unwrap();
@@ -312,10 +323,15 @@ mod tests {
             connection.sent(&mut file, now, 1, &all[cut..]).unwrap();
             connection.sent(&mut file, now, 1, b"\0\x01H").unwrap();
         }
+        // Of one whose beginning is missing nothing is known.
+        let mut late = MadeConnection::opened(&mut file, now, [address(3), address(11)]).unwrap().of_soup();
+        late.skip_to(1, 5);
+        late.sent(&mut file, now, 1, &all[5..]).unwrap();
         file.finish().unwrap();
         let read = payloads(&path);
         let of = |port| read.iter().filter(move |(from, bytes)| *from == port && !bytes.is_empty());
         let lengths = |port| of(port).map(|(_, bytes)| bytes.len()).collect::<Vec<_>>();
         assert_eq!((lengths(5), lengths(7)), (vec![33, 8, 3], vec![20, 13, 8, 3]));
+        assert_eq!((lengths(9), lengths(11)), (vec![1, 32, 8, 3], vec![all.len() - 5]));
     }
 }

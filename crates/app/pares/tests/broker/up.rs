@@ -110,7 +110,7 @@ fn with_a_user() -> (tempfile::TempDir, PathBuf, Broker, User) {
 fn forged_log_is_found_by_sites(dir: &Path, log: &Path, text: &str) {
     let verify = |log: &Path, by: &str| pares_broker(dir, &format!("audit verify {} {by}", log.display()));
     let proven = verify(log, "--dir broker").done();
-    assert!(proven.contains("nothing was changed, added or removed: the log of everything"), "{proven}");
+    assert!(proven.contains("no element was changed, added or removed: the log of everything"), "{proven}");
     let forged = log.with_extension("forged");
     std::fs::write(&forged, text.replace(">1.00<", ">9.00<")).unwrap();
     verify(&forged, "").done();

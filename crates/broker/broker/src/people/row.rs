@@ -11,7 +11,9 @@
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, fields, kinds};
 
-use crate::coded::{Text, decode_digest, encode_text};
+/// Of a session's token.
+pub use crate::coded::Digest as SessionDigest;
+use crate::coded::{Text, encode_text};
 use crate::command::UserName;
 use crate::rows::of_user;
 
@@ -62,19 +64,6 @@ impl PersonRight {
             Self::Trader => "trader",
             Self::Supervisor => "supervisor",
         }
-    }
-}
-
-/// SHA-256 of a session's token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SessionDigest(pub [u8; 32]);
-
-impl Coded for SessionDigest {
-    fn encode(&self, to: &mut Vec<u8>) {
-        to.extend_from_slice(&self.0);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        decode_digest(from).map(Self)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::command::StockSymbol;
 use crate::request::StockQuote;
+use crate::xml::is_declaration;
 
 /// An element.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +70,7 @@ impl Reader {
     pub(super) fn line(&mut self, line: &str) -> Result<Option<Element>, String> {
         self.lines += 1;
         let text = line.trim();
-        if text.is_empty() || (!self.has_begun && text.starts_with("<?xml")) {
+        if text.is_empty() || (self.lines == 1 && is_declaration(text)) {
             return Ok(None);
         }
         let found = match self.open.take() {

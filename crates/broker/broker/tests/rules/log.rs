@@ -70,6 +70,8 @@ fn a_log_in_which_something_was_changed_does_not_add_up() {
     let changes = [
         ("9000.00", "9000.01"),
         ("</log>\n", ""),
+        ("<log>\n", "<?xml more?>\n<log>\n"), // a second declaration, whose text has no head
+        ("?>\n", "?> more?>\n"),
         ("<action>add<", "<action>remove<"),
         ("<funds>501.00<", "<funds>0.01<"), // it fires above the price that armed it
         ("<funds>2000.00<", "<funds>9000.01<"), // a buy for more than there is
@@ -131,10 +133,18 @@ fn kept_head_is_found_by_its_digest_and_as_the_latest() {
     for head in [&first, &own, &second] {
         assert_eq!(read(BrokerRead::Head { digest: head.digest }).as_ref(), Some(head));
     }
-    assert_eq!(read(BrokerRead::LatestHead { user: None }), Some(second));
+    assert_eq!(read(BrokerRead::LatestHead { user: None }), Some(second.clone()));
     assert_eq!(read(BrokerRead::LatestHead { user: Some(jo) }), Some(own));
     assert_eq!(read(BrokerRead::Head { digest: LogDigest([3; 32]) }), None);
     assert_eq!(read(BrokerRead::LatestHead { user: UserName::new("al") }), None);
+    let again = keep(&mut both, None, u8::MAX, 4, 4_000);
+    let read = |read| Option::<LogHead>::from_bytes(&answer(&read, &both.shelves).unwrap()).unwrap();
+    assert_eq!(
+        read(BrokerRead::Head { digest: second.digest }),
+        Some(second),
+        "it is as it was first written"
+    );
+    assert_eq!(read(BrokerRead::LatestHead { user: None }), Some(again));
     assert_eq!(both.xml(), log, "no head is an entry");
     both.check();
 }

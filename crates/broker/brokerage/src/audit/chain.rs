@@ -3,9 +3,9 @@
 //! A replay finds what does not add up. A file whose elements were all changed alike adds up, and so does one that was cut behind some user's last command. So each
 //! element's SHA-256 is over that of the one before and its own lines: the last one, the log's head, stands for all of them and their order.
 //!
-//! Lines are hashed as the replay reads them, without blanks around them; empty ones, `<?xml ..?>`, `<log>` and `</log>` are not, since the log says nothing by them.
+//! Lines are hashed as the replay reads them, without blanks around them; a declaration in the first one, empty ones, `<log>` and `</log>` are not, since the log says nothing by them.
 
-use pares_broker::LogDigest;
+use pares_broker::{LogDigest, is_declaration};
 use ring::digest::{Context, SHA256};
 
 /// See the [module](self).
@@ -13,6 +13,7 @@ use ring::digest::{Context, SHA256};
 pub(crate) struct LogChain {
     head: LogDigest,
     elements: u64,
+    has_begun: bool,
     /// The element that has begun, behind the head.
     open: Option<Context>,
 }
@@ -35,8 +36,9 @@ impl LogChain {
 
     /// Takes the next line.
     pub(crate) fn line(&mut self, line: &str) {
-        let line = line.trim();
-        if line.starts_with("<?xml") || ["", "<log>", "</log>"].contains(&line) {
+        let (line, is_first) = (line.trim(), !self.has_begun);
+        self.has_begun = true;
+        if (is_first && is_declaration(line)) || ["", "<log>", "</log>"].contains(&line) {
             return;
         }
         let mut element = self.open.take().unwrap_or_else(|| {
@@ -86,7 +88,10 @@ mod tests {
             head(log),
             head("<?xml version=\"1.0\"?>\r\n<log>\r\n\r\n  <a>\r\n<x>1 2</x> \r\n</a>\r\n</log>")
         );
-        for changed in ["<a>\n<x>1  2</x>\n</a>\n", "<a>\n</a>\n", "<a>\n<x>1 2</x>\n</a>\n<a>\n</a>\n", ""] {
+        let declared = "<?xml version=\"1.0\"?>\n<?xml more?>\n<a>\n<x>1 2</x>\n</a>\n";
+        let inside = "<a>\n<?xml>more</?xml>\n<x>1 2</x>\n</a>\n";
+        let others = ["<a>\n<x>1  2</x>\n</a>\n", "<a>\n</a>\n", "<a>\n<x>1 2</x>\n</a>\n<a>\n</a>\n", ""];
+        for changed in others.into_iter().chain([declared, inside]) {
             assert_ne!(head(log), head(changed), "{changed}");
         }
         assert_eq!(head("<log>\n</log>\n"), LogDigest::default(), "of nothing it is zero");

@@ -124,6 +124,24 @@ fn elements_behind_a_known_head_are_counted() {
 }
 
 #[test]
+fn json_names_the_log_and_the_head_of_the_latest() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), format!("{LOG_BEGIN}{LOG_END}")).unwrap();
+    let log = replay(file.path()).unwrap();
+    let json = |proof| serde_json::to_value(Verified::of(&log, &proof)).unwrap();
+    let head = |digest, time_ms| LogHead { user: UserName::new("jo"), digest, elements: 0, time_ms };
+    let latest = LogDigest([7; 32]);
+    let by_sites = json(Proof::Sites(head(log.chain.head(), 5), Some(head(latest, 9))));
+    assert_eq!(by_sites["proof"], "sites");
+    assert_eq!(by_sites["log_user"], "jo");
+    assert_eq!(by_sites["written_ms"], 5);
+    assert_eq!(by_sites["latest_head"], to_hex(&latest.0));
+    for key in ["log_user", "written_ms", "latest_head"] {
+        assert!(json(Proof::Head)[key].is_null(), "{key}");
+    }
+}
+
+#[test]
 fn sites_keep_the_head_of_each_log_that_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let site = OwnSite::open(dir.path(), Promise::Os, None).unwrap();
@@ -158,6 +176,10 @@ fn sites_keep_the_head_of_each_log_that_was_written() {
     of(&own, "the log of jo, 2 elements");
     of(&empty, "the log of everything, 0 elements");
     of(&empty, "a later one is the log of everything, 4 elements");
+    let again = write(None, "again");
+    for file in [&all, &again] {
+        assert!(!of(file, "the log of everything, 4 elements").contains("a later one"), "they are the same");
+    }
     let text = std::fs::read_to_string(&all).unwrap();
     std::fs::write(&all, text.replace("8000.00", "9000.00")).unwrap();
     let refused = proven(&all).unwrap_err().to_string();

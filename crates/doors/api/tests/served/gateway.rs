@@ -21,6 +21,8 @@ const PORTION: u64 = 4_096;
 struct Script {
     instruments: Vec<(&'static str, u32)>,
     orders: Vec<(u64, InstrumentId)>,
+    /// The answers to cancels.
+    cancels: Vec<Answer>,
     /// The number of the stream's next message.
     next: u64,
     /// A shard refuses all orders.
@@ -196,6 +198,7 @@ impl Script {
             ClientFrame::ListRequest(request) => self.write_list(request, out),
             ClientFrame::LimitsRequest { .. } if self.is_silent => self.owed += 1,
             ClientFrame::LimitsRequest { token } => write_limits(out, token),
+            ClientFrame::OrderStatusRequest(key) => self.write_status(key, out),
             ClientFrame::Request(request) => frame::write_reply(out, &self.reply(&request)),
             _ => {}
         }
@@ -205,9 +208,11 @@ impl Script {
     fn reply(&mut self, request: &ClientRequest) -> Reply {
         let client_order_id = request.client_order_id();
         let is_order = matches!(request, ClientRequest::Enter { .. });
-        let before = self.orders.iter().find(|(name, _)| !is_order && *name == client_order_id.0);
-        if let Some((name, instrument)) = before {
-            return Reply::Answer(Answer { repeat: true, ..answer(*name, *instrument) });
+        if let Some(first) = self.first_of(client_order_id).filter(|_| !is_order) {
+            return Reply::Answer(Answer { repeat: true, ..first });
+        }
+        if let ClientRequest::Cancel { target, .. } = request {
+            return self.cancel(client_order_id, *target);
         }
         let (status, instrument) = match request {
             ClientRequest::Enter { instrument, .. } => (Status::Resting, *instrument),
@@ -226,6 +231,29 @@ impl Script {
             self.orders.push((client_order_id.0, instrument));
         }
         Reply::Answer(Answer { status, ..answer(client_order_id.0, instrument) })
+    }
+
+    /// The answer to the order or cancel of that name.
+    fn first_of(&self, name: ClientOrderId) -> Option<Answer> {
+        let entered = self.orders.iter().find(|(entry, _)| *entry == name.0);
+        let cancelled = || self.cancels.iter().find(|first| first.client_order_id == name).copied();
+        entered.map(|(entry, instrument)| answer(*entry, *instrument)).or_else(cancelled)
+    }
+
+    /// The order of that name is cancelled.
+    fn cancel(&mut self, name: ClientOrderId, target: ClientOrderId) -> Reply {
+        let (status, reason) = (Status::Cancelled, Reason::Requested);
+        let order = replies::order_id(target.0);
+        let first = Answer { status, reason, order, ..answer(name.0, InstrumentId(1)) };
+        self.cancels.push(first);
+        Reply::Answer(first)
+    }
+
+    fn write_status(&self, key: OrderKey, out: &mut Vec<u8>) {
+        let keys = |name| [OrderKey::Name(ClientOrderId(name)), OrderKey::Id(replies::order_id(name))];
+        let found = self.orders.iter().find(|(name, _)| keys(*name).contains(&key));
+        let status = found.map(|(name, of)| OrderStatus { instrument: *of, ..order_status(*name) });
+        frame::write_order_status(out, key, status);
     }
 
     fn write_list(&self, request: ListRequest, out: &mut Vec<u8>) {

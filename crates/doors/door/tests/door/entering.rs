@@ -209,17 +209,16 @@ fn every_kind_of_order_can_be_entered() {
         ("40=2|44=1|20001=4|", NewOrder { self_trade: pares_types::SelfTrade::Decrement, ..plain }),
     ];
     let mut rig = Rig::logged_on();
-    for (fields, order) in cases {
-        rig.asks("D", &format!("11=9|55=ACME|54=2|38=100|{fields}"));
-        let (client_order_id, instrument) = (ClientOrderId(9), ACME);
+    for (name, (fields, order)) in (1..).zip(cases) {
+        rig.asks("D", &format!("11={name}|55=ACME|54=2|38=100|{fields}"));
+        let (client_order_id, instrument) = (ClientOrderId(name), ACME);
         assert_eq!(rig.request(), ClientRequest::Enter { client_order_id, instrument, order }, "{fields}");
     }
     let mut rig = Rig::logged_on_with_42();
-    for (fields, order) in [("40=5|", market), ("40=B|44=1|", plain)]
-        .map(|(fields, order)| (fields, NewOrder { time_in_force: TimeInForce::AtClose, ..order }))
-    {
-        rig.asks("D", &format!("11=9|55=ACME|54=2|38=100|{fields}"));
-        let (client_order_id, instrument) = (ClientOrderId(9), ACME);
+    for (name, fields, order) in [(1, "40=5|", market), (2, "40=B|44=1|", plain)] {
+        let order = NewOrder { time_in_force: TimeInForce::AtClose, ..order };
+        rig.asks("D", &format!("11={name}|55=ACME|54=2|38=100|{fields}"));
+        let (client_order_id, instrument) = (ClientOrderId(name), ACME);
         assert_eq!(rig.request(), ClientRequest::Enter { client_order_id, instrument, order }, "{fields}");
     }
 }

@@ -5,7 +5,7 @@ use pares_types::{
 };
 use pares_wire::frame::ClientFrame;
 
-use crate::rig::{ACME, Rig, answer, cancelled, changed, trade};
+use crate::rig::{ACME, Rig, answer, busted, cancelled, changed, trade};
 
 const TERMS: &str = "55=ACME|54=1|38=100|40=2|44=223.82|";
 
@@ -91,6 +91,19 @@ fn one_change_is_not_told_as_another() {
     }
 }
 
+/// After a take-over: the gateway before knew that an order has another name by now, this one does not.
+#[test]
+fn cancel_by_an_unheard_name_is_not_told_as_another() {
+    let mut rig = two_orders();
+    let ended = Answer { reason: Reason::Requested, ..changed(5, 2, 3, Status::Cancelled, 0, 0) };
+    rig.told(Reply::Cancelled(cancelled(2, 3, CancelCause::Requested, 100)));
+    rig.told(Reply::Answer(Answer { number: 4, ..ended }));
+    rig.sent();
+    rig.asks("F", "11=5|41=3|55=ACME|54=1|");
+    rig.told(repeat(ended));
+    rig.sends(&["^9 37=NONE 11=5 41=3 .. 102=6"]);
+}
+
 #[test]
 fn mass_cancel_is_told_of_its_own_instrument() {
     let mut rig = Rig::logged_on();
@@ -133,6 +146,13 @@ fn different_request_under_an_unanswered_name_is_refused() {
     assert!(rig.asked.is_empty());
     rig.asks("F", "11=5|41=1|55=ACME|54=1|");
     assert_eq!(rig.asked.len(), 1, "the same again is");
+    rig.asks("D", &format!("11=6|{TERMS}"));
+    rig.asked.clear();
+    rig.asks("D", "11=6|55=ACME|54=1|38=200|40=2|44=223.82|");
+    rig.sends(&["11=6 .. 150=8 39=8 103=6"]);
+    assert!(rig.asked.is_empty());
+    rig.asks("D", &format!("11=6|{TERMS}"));
+    assert_eq!(rig.asked.len(), 1);
 }
 
 #[test]
@@ -142,12 +162,11 @@ fn late_change_says_how_the_order_has_ended() {
         Reply::Answer(Answer { reason: Reason::UnknownOrder, ..refused })
     };
     let ends = [
-        (Reply::Trade(trade(1, 3, Role::Resting, 100, 0)), 2),
-        (Reply::Cancelled(cancelled(1, 3, CancelCause::SelfTrade, 100)), 4),
-        (Reply::Cancelled(cancelled(1, 3, CancelCause::DayEnd, 100)), 12),
+        (Reply::Trade(trade(1, 3, Role::Resting, 100, 0)), "2"),
+        (Reply::Cancelled(cancelled(1, 3, CancelCause::SelfTrade, 100)), "4"),
+        (Reply::Cancelled(cancelled(1, 3, CancelCause::DayEnd, 100)), "C"),
     ];
     for (end, status) in ends {
-        let status = if status == 12 { "C".into() } else { status.to_string() };
         let mut rig = two_orders();
         rig.told(end);
         rig.sent();
@@ -161,6 +180,8 @@ fn late_change_says_how_the_order_has_ended() {
         rig.sends(&[&refused, &refused, &refused]);
         rig.asks("G", "11=x|41=1|55=ACME|54=1|38=200|40=2|44=1|");
         rig.sends(&[&format!("{refused} .. 102=99")]);
+        rig.told(Reply::Busted(busted(1, 6, 90, 40)));
+        rig.sends(&[&format!("^8 37=1:1 11=1 .. 150=H 39={status} ")]);
     }
 }
 

@@ -17,8 +17,9 @@ const EARLY_MAX: usize = 1_024;
 const EARLY_BYTES_MAX: usize = 256 << 10;
 /// When a gap in which nothing moves is asked for again: the resent messages may have been garbled.
 const GAP_WAIT_NS: u64 = 10 * S;
-/// How often a gap in which nothing moves is asked for again before that time: a peer that asks as often as it is asked does so without end.
-const EAGER_MAX: u8 = 3;
+/// How often a gap without progress is requested again before `GAP_WAIT_NS`. Without a bound, a peer that answers each ResendRequest with its own
+/// would loop with us for ever.
+const REPEATS_MAX: u8 = 3;
 
 /// The numbers that are missing.
 #[derive(Clone, Copy, Debug)]
@@ -27,20 +28,20 @@ pub(super) struct Gap {
     to: u64,
     /// When to ask again.
     pub(super) again_ns: u64,
-    asking: Asking,
+    asked: ResendAsked,
     /// How often it was asked for again before.
-    eager: u8,
+    repeats: u8,
 }
 
 /// Whether the peer is asked for what is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asking {
+pub(super) enum ResendAsked {
     /// It sends that unasked.
-    Unasked,
+    NotNeeded,
     /// Once it has what it has asked for itself.
-    Owed,
+    Due,
     /// By the message of that number.
-    By(u64),
+    Sent(u64),
 }
 
 /// A message that came early; without bytes a Logon or a ResendRequest, which was handled as it came.
@@ -72,7 +73,7 @@ impl FixSession {
             self.early_bytes += bytes.len();
             self.early.insert(number, Early { received_ns: now_ns, bytes: bytes.to_vec() });
         }
-        self.note_gap(now_ns, number, Asking::Owed, sink);
+        self.note_gap(now_ns, number, ResendAsked::Due, sink);
     }
 
     /// Whether a message of that number waits for those before it.
@@ -89,31 +90,31 @@ impl FixSession {
     }
 
     /// Notes that the messages before `number` are missing, and asks for them if that is owed and nothing comes first.
-    pub(super) fn note_gap(&mut self, now_ns: u64, number: u64, asking: Asking, sink: &mut impl FixSink) {
+    pub(super) fn note_gap(&mut self, now_ns: u64, number: u64, asked: ResendAsked, sink: &mut impl FixSink) {
         if self.gap.is_some() {
             return;
         }
-        self.gap = Some(Gap { to: number - 1, again_ns: now_ns + GAP_WAIT_NS, asking, eager: 0 });
-        if asking == Asking::Owed && self.resending.is_none() {
+        self.gap = Some(Gap { to: number - 1, again_ns: now_ns + GAP_WAIT_NS, asked, repeats: 0 });
+        if asked == ResendAsked::Due && self.resending.is_none() {
             self.ask(now_ns, sink);
         }
     }
 
     fn ask(&mut self, now_ns: u64, sink: &mut impl FixSink) {
-        let asking = Asking::By(self.send_resend_request(now_ns, sink));
-        self.gap = self.gap.map(|gap| Gap { again_ns: now_ns + GAP_WAIT_NS, asking, ..gap });
+        let asked = ResendAsked::Sent(self.send_resend_request(now_ns, sink));
+        self.gap = self.gap.map(|gap| Gap { again_ns: now_ns + GAP_WAIT_NS, asked, ..gap });
     }
 
     /// The peer was sent the messages from `from` to `to` again: asks for what is missing, if that is owed, or was asked for by one of them.
     pub(super) fn ask_behind(&mut self, now_ns: u64, from: u64, to: u64, sink: &mut impl FixSink) {
         let Some(gap) = self.gap.as_mut().filter(|_| self.phase == Phase::LoggedOn) else { return };
-        let is_due = match gap.asking {
-            Asking::Unasked => false,
-            Asking::Owed => true,
-            Asking::By(number) => (from..=to).contains(&number) && gap.eager < EAGER_MAX,
+        let is_due = match gap.asked {
+            ResendAsked::NotNeeded => false,
+            ResendAsked::Due => true,
+            ResendAsked::Sent(number) => (from..=to).contains(&number) && gap.repeats < REPEATS_MAX,
         };
         if is_due {
-            gap.eager += 1;
+            gap.repeats += 1;
             self.ask(now_ns, sink);
         }
     }
@@ -121,7 +122,7 @@ impl FixSession {
     /// Missing messages come: the gap need not be asked for again yet.
     pub(super) fn put_off_asking(&mut self, now_ns: u64) {
         if let Some(gap) = &mut self.gap {
-            (gap.again_ns, gap.eager) = (now_ns + GAP_WAIT_NS, 0);
+            (gap.again_ns, gap.repeats) = (now_ns + GAP_WAIT_NS, 0);
         }
     }
 
@@ -179,7 +180,7 @@ impl FixSession {
             self.forget_passed();
             let Some(Early { received_ns, bytes }) = self.early.remove(&self.numbers.next_in) else {
                 if let Some((&number, _)) = self.early.first_key_value() {
-                    self.note_gap(now_ns, number, Asking::Owed, sink);
+                    self.note_gap(now_ns, number, ResendAsked::Due, sink);
                 }
                 return;
             };

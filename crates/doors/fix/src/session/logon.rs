@@ -2,7 +2,7 @@
 //!
 //! Before a session is known to be the peer's, nothing is said: a Logon with wrong ids, a wrong time or a wrong form is answered by a closed connection.
 
-use super::gaps::Asking;
+use super::gaps::ResendAsked;
 use super::{FixAction, FixNumbers, FixSession, FixSink, Phase, S};
 use crate::dictionary::tag;
 use crate::message::FixMessage;
@@ -67,8 +67,8 @@ impl FixSession {
         if number >= self.numbers.next_in {
             self.keep_place(number);
             // A peer that says what it expects learns what we expect, and sends it unasked.
-            let asking = if expected.is_none() { Asking::Owed } else { Asking::Unasked };
-            self.note_gap(now_ns, number, asking, sink);
+            let asked = if expected.is_none() { ResendAsked::Due } else { ResendAsked::NotNeeded };
+            self.note_gap(now_ns, number, asked, sink);
         }
         if let Some(expected) = expected.filter(|&expected| expected > 0 && expected < own) {
             // Our Logon, too: a peer that ignored it, since its number is too high, would wait for it.

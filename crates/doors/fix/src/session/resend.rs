@@ -4,7 +4,7 @@
 //! asks again and again while it is served is served once more at the end, from the first to the last number it asked for meanwhile. So a flood of requests costs
 //! no memory, if the owner sends again no faster than the connection takes it.
 
-use super::gaps::Asking;
+use super::gaps::ResendAsked;
 use super::{At, FixAction, FixSession, FixSink, Phase};
 use crate::dictionary::tag;
 use crate::fault::{FixFault, FixRejectReason};
@@ -14,7 +14,9 @@ use crate::writer::FixWriter;
 /// A resend that is open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resending {
-    from: u64,
+    /// The first and the last number that was asked for since none was open.
+    first: u64,
+    last: u64,
     /// The next number that is owed.
     next: u64,
     to: u64,
@@ -40,7 +42,7 @@ impl FixSession {
         self.serve(at, message, sink);
         if number > self.numbers.next_in && self.phase == Phase::LoggedOn {
             self.keep_place(number);
-            self.note_gap(at.now_ns, number, Asking::Owed, sink);
+            self.note_gap(at.now_ns, number, ResendAsked::Due, sink);
         }
     }
 
@@ -67,7 +69,7 @@ impl FixSession {
             open.then = Some((first.min(from), last.max(to)));
             return;
         }
-        self.resending = Some(Resending { from, next: from, to, then: None });
+        self.resending = Some(Resending { first: from, last: to, next: from, to, then: None });
         sink.act(FixAction::Resend { from, to });
     }
 
@@ -97,8 +99,14 @@ impl FixSession {
         let Some(open) = self.resending.take() else { return };
         self.fill(now_ns, open.next, open.to + 1, sink);
         match open.then {
-            Some((from, to)) => self.begin_resend(from, to, sink),
-            None => self.ask_behind(now_ns, open.from, open.to, sink),
+            Some((from, to)) => {
+                self.begin_resend(from, to, sink);
+                // What covers our own request may be the first of those that are merged.
+                if let Some(again) = &mut self.resending {
+                    (again.first, again.last) = (again.first.min(open.first), again.last.max(open.last));
+                }
+            }
+            None => self.ask_behind(now_ns, open.first, open.last, sink),
         }
     }
 

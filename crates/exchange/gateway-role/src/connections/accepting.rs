@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use pares_roles::crowd::Origin;
+use pares_roles::origins::Origin;
 use pares_roles::world::Sockets;
 use pares_types::Reason;
 
@@ -95,14 +95,14 @@ impl<S: Sockets> Connections<S> {
     /// Whether one more may be there without having signed on. One of the network with most makes room, or the oldest if it has had the time to.
     fn has_room_for_a_stranger(&mut self, origin: Origin, mono_ns: u64) -> bool {
         let most = strangers_max(self.sessions_max);
-        assert!(self.strangers.len() <= most, "strangers have no more than their share of the room");
-        if self.strangers.len() < most {
+        assert!(self.strangers.count_all() <= most, "strangers have no more than their share of the room");
+        if self.strangers.count_all() < most {
             return true;
         }
         let giver = self.strangers.giver(origin, mono_ns.saturating_sub(CROWDED_PATIENCE_NS));
         if let Some(slot) = giver {
             self.refuse_slot(slot, Reason::Overloaded, Close::Refused);
-            assert!(self.strangers.len() < most, "who was refused is no stranger any more");
+            assert!(self.strangers.count_all() < most, "who was refused is no stranger any more");
         }
         giver.is_some()
     }

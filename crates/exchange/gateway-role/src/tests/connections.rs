@@ -8,6 +8,7 @@ use pares_types::Reason;
 use pares_wire::frame::{self, GatewayFrame, Proof};
 
 use super::rig::{Rig, answered, buy, config, rejected, sign_on, write_ping};
+use super::sockets::OWN_ADDRESS;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -119,7 +120,9 @@ fn wrong_proofs_cost_the_address_that_sends_them() {
     (0..10).for_each(|_| assert_eq!(wrong(&mut rig, [192, 0, 2, 1]), Some(Reason::WrongKey)));
     assert_eq!(wrong(&mut rig, [192, 0, 2, 1]), Some(Reason::TooManyAttempts));
     assert_eq!(wrong(&mut rig, [192, 0, 2, 2]), Some(Reason::WrongKey), "it is looked at");
-    (0..20).for_each(|_| assert_eq!(wrong(&mut rig, [127, 0, 0, 1]), Some(Reason::WrongKey)));
+    for own in [[127, 0, 0, 1], OWN_ADDRESS] {
+        (0..20).for_each(|_| assert_eq!(wrong(&mut rig, own), Some(Reason::WrongKey)));
+    }
 }
 
 #[test]

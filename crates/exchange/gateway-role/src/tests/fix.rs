@@ -233,6 +233,7 @@ fn of_one_logon_sent_twice_at_once_one_is_accepted() {
     rig.settle();
     let logged_on = both.iter().filter(|client| rig.heard(**client).0.contains(&head("A", 1))).count();
     assert_eq!((logged_on, rig.marks().len()), (1, 1));
+    assert_eq!(both.map(|client| rig.net.is_open(client)), [true, false]);
 }
 
 #[test]

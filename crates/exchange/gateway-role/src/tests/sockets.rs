@@ -2,12 +2,15 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use pares_port::DoorPort;
 use pares_roles::world::{Ready, Sockets};
+
+/// Where clients with an address come to.
+pub(super) const OWN_ADDRESS: [u8; 4] = [10, 0, 0, 5];
 
 /// All connections of a gateway, those that wait included.
 #[derive(Clone, Default)]
@@ -196,7 +199,7 @@ impl Sockets for Net {
 
     fn ends(&self, stream: &mut Stream) -> Option<[SocketAddr; 2]> {
         let address = self.state().peers[stream.peer].address?;
-        Some([(address, 1).into(), (Ipv4Addr::LOCALHOST, 1).into()])
+        Some([(address, 1).into(), (OWN_ADDRESS, 1).into()])
     }
 
     fn register(&mut self, stream: &mut Stream, slot: usize) -> io::Result<()> {

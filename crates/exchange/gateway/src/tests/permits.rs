@@ -389,9 +389,9 @@ fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
     }
 }
 
-/// Two other networks than this machine.
-const HERE: Option<Network> = Some(Network(1));
-const ELSEWHERE: Option<Network> = Some(Network(2));
+/// Two networks, neither of them this machine.
+const ONE_NETWORK: Option<Network> = Some(Network(1));
+const OTHER_NETWORK: Option<Network> = Some(Network(2));
 
 #[test]
 fn wrong_keys_slow_their_sender_and_reveal_nothing() {
@@ -401,12 +401,12 @@ fn wrong_keys_slow_their_sender_and_reveal_nothing() {
     let (known, unknown) = ((MemberId(7), 1), (MemberId(8), 1));
     for who in [known, unknown] {
         for _ in 0..5 {
-            assert!(gateway.key_to_prove(who, HERE, now).is_ok());
-            gateway.on_wrong_key(HERE, now);
+            assert!(gateway.key_to_prove(who, ONE_NETWORK, now).is_ok());
+            gateway.on_wrong_key(ONE_NETWORK, now);
         }
     }
     for who in [known, unknown] {
-        assert_eq!(gateway.key_to_prove(who, HERE, now), Err(Reason::TooManyAttempts));
+        assert_eq!(gateway.key_to_prove(who, ONE_NETWORK, now), Err(Reason::TooManyAttempts));
     }
 }
 
@@ -420,7 +420,7 @@ fn wrong_keys_for_an_operator_keep_no_operator_out() {
         (0..10).for_each(|_| gateway.on_wrong_key(Some(Network(number)), now));
     }
     (0..100).for_each(|_| gateway.on_wrong_key(None, now));
-    for from in [ELSEWHERE, None] {
+    for from in [OTHER_NETWORK, None] {
         assert_eq!(gateway.key_to_prove(operator, from, now), Ok(Some(key(1))), "{from:?}");
     }
 }
@@ -436,11 +436,11 @@ fn clock_set_back_locks_nobody_out_keeps_proposals() {
     assert_eq!(floor.operate(OPERATOR, 1, 0, proposal), None);
     let (who, now) = ((MemberId(7), 1), Timestamp(floor.world.now));
     let gateway = &mut floor.world.gates[0].gateway;
-    (0..10).for_each(|_| gateway.on_wrong_key(HERE, now));
-    assert_eq!(gateway.key_to_prove(who, HERE, now), Err(Reason::TooManyAttempts));
+    (0..10).for_each(|_| gateway.on_wrong_key(ONE_NETWORK, now));
+    assert_eq!(gateway.key_to_prove(who, ONE_NETWORK, now), Err(Reason::TooManyAttempts));
     floor.world.now -= DAY_NS;
     let now = Timestamp(floor.world.now);
-    assert!(floor.world.gates[0].gateway.key_to_prove(who, HERE, now).is_ok(), "not for a day");
+    assert!(floor.world.gates[0].gateway.key_to_prove(who, ONE_NETWORK, now).is_ok(), "not for a day");
     assert_eq!(floor.operate(SECOND, 2, 1, halt), None, "a market can be halted at any time");
 }
 

@@ -20,6 +20,7 @@ fn an_answer_fits_requests_of_its_own_kind_only() {
         (OrderId(request), 3, Status::Resting, [true, false, false, false, false]),
         (OrderId(request), 3, Status::Refused, [true, true, true, true, false]),
         (OrderId(request), 3, Status::MassCancelled, [false, false, false, true, false]),
+        (OrderId(request), 4, Status::MassCancelled, [false; 5]),
         (OrderId(request), 0, Status::MassCancelled, [false, false, false, false, true]),
         (OrderId(request), 0, Status::Accepted, [false; 5]),
         (other, 3, Status::Resting, [false, true, false, false, false]),

@@ -1,10 +1,11 @@
 //! Falling behind, joining, and what is not said twice (paper 1 sections 3 and 4).
 
 use pares_book::{Book, FastBook, NaiveBook};
-use pares_sequencer::Sequencer;
-use pares_types::HASH_EVERY;
-use pares_types::{Command, InstrumentId, Phase, Position, Reason, Request, Side, Status};
-use pares_venue::{Gap, Stall};
+use pares_sequencer::{LocalWindow, Sequencer};
+use pares_types::{
+    Command, Epoch, HASH_EVERY, InstrumentId, Outcome, Phase, Position, Reason, Request, Side, Status,
+};
+use pares_venue::{Gap, ResultAt, Stall};
 
 use crate::rig::{Result, Venue, cancel, enter, named, request, window};
 
@@ -79,21 +80,59 @@ fn a_record_seen_before_is_skipped() {
     assert_eq!(venue.shard.state_hash(), before);
 }
 
+/// Member 2 has used all series that a shard knows.
+fn full(window: &LocalWindow) -> Venue<FastBook> {
+    let mut venue = Venue::new(window);
+    let missing = request(2, 1, Command::TIME).id;
+    let used: Vec<_> = (0..=u64::from(u16::MAX))
+        .map(|series| named(2, series << 48 | 1, cancel(2, series + 1, missing)))
+        .collect();
+    run(&mut venue, &used);
+    venue
+}
+
 /// Members make room for a series now. A build before refused it, and its log leads to the same state as then.
 #[test]
 fn series_that_an_earlier_build_refused_stays_refused() {
     let window = window(64);
-    let mut refused = Venue::<FastBook>::new(&window);
-    run(&mut refused, &flow(1));
-    refused.out.all[0].outcome.reason = Reason::TooManySeries;
-    let record = refused.out.all.remove(0);
+    let mut joined = full(&window);
+    let position = joined.shard.position();
+    let at = ResultAt { position, epoch: Epoch(1), ..joined.out.all[0].at };
+    let (entered, outcome) =
+        (flow(1)[0], Outcome { reason: Reason::TooManySeries, ..joined.out.all[0].outcome });
+    let record = Result { at, request: entered, outcome, events: Vec::new() };
+    assert_eq!(joined.follow(&record), Ok(true));
+    assert_eq!(joined.shard.position(), Position(position.0 + 1));
+    assert_eq!(joined.shard.book(InstrumentId(1)).unwrap().orders_len(), 0);
+    joined.window = LocalWindow::new(64, Epoch(1), joined.shard.position());
+    run(&mut joined, &[Request { id: request(1, 2, Command::TIME).id, ..entered }]);
+    assert_eq!(joined.shard.book(InstrumentId(1)).unwrap().orders_len(), 1, "its name is free");
+}
+
+/// Only a wrong venue refuses a series while there is room.
+#[test]
+fn series_refused_while_there_is_room_is_executed() {
+    let window = window(64);
+    let mut wrong = Venue::<FastBook>::new(&window);
+    run(&mut wrong, &flow(1));
+    let mut record = wrong.out.all.remove(0);
+    record.outcome.reason = Reason::TooManySeries;
     let mut joined = Venue::<FastBook>::new(&window);
     assert_eq!(joined.follow(&record), Ok(true));
-    let told = joined.out.all.pop().expect("hashes are compared at the first position").outcome;
-    assert_eq!((told.status, told.reason), (Status::Refused, Reason::TooManySeries));
-    assert_eq!(joined.shard.book(InstrumentId(1)).unwrap().orders_len(), 0);
-    run(&mut joined, &[Request { id: request(1, 2, Command::TIME).id, ..flow(1)[0] }]);
-    assert_eq!(joined.shard.book(InstrumentId(1)).unwrap().orders_len(), 1, "its name is free");
+    assert_eq!(joined.shard.book(InstrumentId(1)).unwrap().orders_len(), 1);
+}
+
+/// The highest bit of a floor is no part of its number.
+#[test]
+fn checkpoint_says_in_its_version_that_series_were_given_back() {
+    let window = window(64);
+    let mut venue = full(&window);
+    assert_eq!(venue.checkpoint()[..8], *b"PARESC11");
+    run(&mut venue, &flow(1));
+    let checkpoint = venue.checkpoint();
+    assert_eq!(checkpoint[..8], *b"PARESC12");
+    let restored = Venue::<FastBook>::restore(&window, &checkpoint);
+    assert_eq!(restored.shard.state_hash(), venue.shard.state_hash());
 }
 
 #[test]

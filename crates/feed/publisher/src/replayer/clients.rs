@@ -2,13 +2,13 @@
 //!
 //! A client reads at its own pace: what it has not taken lies in one buffer of bounded size, and the rest in the log.
 //!
-//! When all places are taken, a client that has not logged in, does not read, or has everything makes room, the one that has been so for longest, if that is a second;
-//! else the oldest of the network that has most, for one that has fewer: no network keeps late receivers out by staying.
+//! When all places are taken, a client that has not logged in, does not read, or has everything makes room, the one that has been so for longest, if that is a second
+//! and its network has as many clients as the newcomer's or more; else the oldest of the network that has most, for one that has fewer: no network keeps late receivers out by staying, or pushes those of others out by coming.
 
 use std::io::{ErrorKind, Read, Write};
 
 use pares_feed::serving::{LoginAsked, Serving, ServingEnded, TURN_BYTES_MAX};
-use pares_roles::crowd::{Crowd, Origin};
+use pares_roles::origins::{ConnectionsByOrigin, Origin};
 use pares_roles::world::{Ready, RejectedConnections, Sockets};
 
 /// Connections at a time, if there are descriptors for as many.
@@ -16,7 +16,7 @@ pub const CLIENTS_MAX: usize = 1_024;
 /// Connections accepted in one turn: those who have one have their turn too.
 const ACCEPTED_MAX: usize = 64;
 /// While all places are taken a client has so long to log in, to read, or to go once it has everything, nanoseconds.
-const CROWDED_NS: u64 = 1_000_000_000;
+const FULL_PATIENCE_NS: u64 = 1_000_000_000;
 /// Bytes read of a connection in one turn.
 const READ_MAX: usize = 4_096;
 
@@ -139,7 +139,7 @@ pub(super) struct Clients<S: Sockets> {
     /// The most at a time.
     open_max: usize,
     slots: Vec<Option<Client<S::Stream>>>,
-    crowd: Crowd,
+    by_origin: ConnectionsByOrigin,
     ready: Vec<Ready>,
     may_accept: bool,
     pub(super) turned_away: u64,
@@ -149,13 +149,13 @@ pub(super) struct Clients<S: Sockets> {
 impl<S: Sockets> Clients<S> {
     pub(super) fn new(sockets: S, open_max: usize) -> Self {
         let (slots, ready) = (Vec::new(), Vec::new());
-        let crowd = Crowd::default();
-        Self { sockets, open_max, slots, crowd, ready, may_accept: true, turned_away: 0, ended: 0 }
+        let by_origin = ConnectionsByOrigin::default();
+        Self { sockets, open_max, slots, by_origin, ready, may_accept: true, turned_away: 0, ended: 0 }
     }
 
     /// Connections open.
     pub(super) fn open(&self) -> usize {
-        self.crowd.len()
+        self.by_origin.count_all()
     }
 
     /// Waits at most so long for anything to come.
@@ -208,22 +208,24 @@ impl<S: Sockets> Clients<S> {
             self.slots.push(None);
         }
         self.slots[free] = Some(Client::new(stream, origin, now_ns));
-        self.crowd.insert(origin, now_ns, free);
+        self.by_origin.insert(origin, now_ns, free);
     }
 
     /// The slot of the client that makes room for one more of that origin, if any does.
     fn giver(&self, origin: Origin, now_ns: u64) -> Option<usize> {
+        let own = self.by_origin.count(origin);
+        let gives = |client: &&Client<S::Stream>| self.by_origin.count(client.origin) >= own;
         let idle = |client: &Client<S::Stream>| client.serving.idle_since_ns();
         let all = self.slots.iter().enumerate();
-        let all = all.filter_map(|(slot, client)| Some((idle(client.as_ref()?)?, slot)));
-        let longest = all.min().filter(|(since_ns, _)| now_ns.saturating_sub(*since_ns) >= CROWDED_NS);
-        longest.map(|(_, slot)| slot).or_else(|| self.crowd.giver(origin, 0))
+        let all = all.filter_map(|(slot, client)| Some((idle(client.as_ref().filter(gives)?)?, slot)));
+        let longest = all.min().filter(|(since_ns, _)| now_ns.saturating_sub(*since_ns) >= FULL_PATIENCE_NS);
+        longest.map(|(_, slot)| slot).or_else(|| self.by_origin.giver(origin, 0))
     }
 
     fn remove(&mut self, slot: usize) {
         let Some(mut client) = self.slots[slot].take() else { return };
         self.sockets.deregister(&mut client.stream);
-        let was_there = self.crowd.remove(client.origin, client.since_ns, slot);
+        let was_there = self.by_origin.remove(client.origin, client.since_ns, slot);
         assert!(was_there, "a client that is connected is counted");
     }
 
@@ -262,7 +264,7 @@ impl<S: Sockets> Clients<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replayer::tests::{Crowding, Full};
+    use crate::replayer::tests::{EndlessSockets, Full};
     use pares_feed::soup::{self, LoginRequest};
     use pares_types::Network;
     use zerocopy::IntoBytes;
@@ -271,8 +273,8 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     /// All places are taken by clients of one network that have logged in and read.
-    fn taken(many: Origin) -> Clients<Crowding> {
-        let mut clients = Clients::new(Crowding::of(many), OPEN_MAX);
+    fn taken(many: Origin) -> Clients<EndlessSockets> {
+        let mut clients = Clients::new(EndlessSockets::of(many), OPEN_MAX);
         (0..2).for_each(|_| _ = clients.take_in(0));
         let mut login = Vec::new();
         let asked = LoginRequest {
@@ -289,7 +291,7 @@ mod tests {
 
     #[test]
     fn connection_crowd_is_accepted_gradually_up_to_limit() {
-        let mut clients = Clients::new(Crowding::of(None), OPEN_MAX);
+        let mut clients = Clients::new(EndlessSockets::of(None), OPEN_MAX);
         assert_eq!((clients.take_in(0), clients.open(), clients.turned_away), (64, 64, 0));
         assert_eq!((clients.take_in(0), clients.open(), clients.turned_away), (64, 100, 28));
     }
@@ -310,7 +312,7 @@ mod tests {
 
     #[test]
     fn clients_that_do_not_log_in_or_read_make_room() {
-        let mut clients = Clients::new(Crowding::of(None), OPEN_MAX);
+        let mut clients = Clients::new(EndlessSockets::of(None), OPEN_MAX);
         (0..2).for_each(|_| _ = clients.take_in(0));
         assert_eq!((clients.take_in(SECOND_NS - 1), clients.ended), (64, 0));
         assert_eq!((clients.take_in(SECOND_NS), clients.ended, clients.open()), (64, 64, 100));
@@ -318,6 +320,29 @@ mod tests {
         let deaf = clients.each().last().unwrap();
         deaf.serving.on_written(1, 1, 0);
         assert_eq!((clients.take_in(SECOND_NS), clients.ended, clients.turned_away), (64, 1, 63));
+    }
+
+    #[test]
+    fn network_with_most_clients_ends_no_stalled_one_of_others() {
+        let mut clients = taken(Some(Network(1)));
+        clients.sockets.origin = Some(Network(2));
+        let stream = clients.sockets.accept().unwrap();
+        clients.put(stream, 0);
+        clients.sockets.origin = Some(Network(1));
+        let of_others = |client: &&mut Client<Full>| client.origin == Some(Network(2));
+        let stalled = clients.each().find(of_others).expect("it was let in");
+        stalled.serving.on_written(1, 1, 0);
+        clients.take_in(2 * SECOND_NS);
+        assert_eq!((clients.each().filter(of_others).count(), clients.turned_away), (1, 64));
+        let own = clients.each().find(|client| !of_others(client)).unwrap();
+        own.serving.on_written(1, 1, 0);
+        clients.turned_away = 0;
+        clients.take_in(2 * SECOND_NS);
+        assert_eq!(
+            (clients.each().filter(of_others).count(), clients.turned_away),
+            (1, 63),
+            "one of its own"
+        );
     }
 
     #[test]

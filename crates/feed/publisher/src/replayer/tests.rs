@@ -7,7 +7,7 @@ use pares_config::{FeedConfig, Layout};
 use pares_feed::mold::Header;
 use pares_feed::publication::Session;
 use pares_node::HostWorld;
-use pares_roles::crowd::Origin;
+use pares_roles::origins::Origin;
 use pares_roles::world::Ready;
 use pares_types::Position;
 use zerocopy::IntoBytes;
@@ -35,17 +35,17 @@ impl Write for Full {
 }
 
 /// Sockets at which a client of that origin connects each time one is asked for.
-pub(super) struct Crowding {
+pub(super) struct EndlessSockets {
     pub(super) origin: Origin,
 }
 
-impl Crowding {
+impl EndlessSockets {
     pub(super) fn of(origin: Origin) -> Self {
         Self { origin }
     }
 }
 
-impl Sockets for Crowding {
+impl Sockets for EndlessSockets {
     type Stream = Full;
 
     fn accept(&mut self) -> io::Result<Full> {
@@ -97,7 +97,7 @@ fn a_request_that_meets_a_log_which_cannot_be_opened_is_counted() {
     writer.append(&[published.head().as_bytes(), blocks].concat()).unwrap();
     writer.publish();
     let header = Header { session: session.0, sequence: 1.into(), count: 1.into() };
-    let edge = (Crowding::of(None), Requests(VecDeque::new()));
+    let edge = (EndlessSockets::of(None), Requests(VecDeque::new()));
     let mut replayer = ReplayerNode::open(ReplayerId(0), &config, world, edge, 1).unwrap();
     replayer.read_log();
     assert_eq!(replayer.shards[&ShardId(0)].tape.standing().len(), 1);
@@ -113,7 +113,7 @@ fn no_two_replayers_have_a_seed_in_common() {
     let config = SystemConfig { feed: Some(FeedConfig::default()), ..SystemConfig::default() };
     let seeds = [0, 1].map(|id| {
         let world = HostWorld::new(&Layout::new(dir.path())).unwrap();
-        let edge = (Crowding::of(None), Requests(VecDeque::new()));
+        let edge = (EndlessSockets::of(None), Requests(VecDeque::new()));
         ReplayerNode::open(ReplayerId(id), &config, world, edge, 1).unwrap().seed
     });
     assert_ne!(seeds[0], seeds[1]);

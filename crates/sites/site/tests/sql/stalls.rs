@@ -58,9 +58,8 @@ fn refused_catalogue_change_spares_next_transaction() {
     alike(&mut here, &mut there, "(1,m1,5) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
 }
 
-#[test]
-fn schema_change_passes_clients_that_never_pause() {
-    let Some((sites, mut here, mut there)) = bank() else { return };
+/// Two sites, whose clients write without a pause until `change` is done.
+fn beside_writers<T>(sites: &Sites, change: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for (site, number) in [(A0, 1), (B0, 2)] {
@@ -73,12 +72,58 @@ fn schema_change_passes_clients_that_never_pause() {
                 }
             });
         }
-        let changes = ["CREATE TABLE beside (a int PRIMARY KEY)", "ALTER TABLE account ADD COLUMN w int"];
-        let changed = changes.map(|change| here.batch_execute(change));
+        let changed = change();
         done.store(true, Ordering::Relaxed);
-        changed.into_iter().for_each(|changed| changed.unwrap());
-    });
+        changed
+    })
+}
+
+#[test]
+fn schema_change_passes_clients_that_never_pause() {
+    let Some((sites, mut here, mut there)) = bank() else { return };
+    let changes = ["CREATE TABLE beside (a int PRIMARY KEY)", "ALTER TABLE account ADD COLUMN w int"];
+    let changed = beside_writers(&sites, || changes.map(|change| here.batch_execute(change)));
+    changed.into_iter().for_each(|changed| changed.unwrap());
     // And its turn is over.
     here.batch_execute("UPDATE account SET balance = 0").unwrap();
     alike(&mut here, &mut there, "(1,m1,0,) (2,m2,0,) (3,m3,0,) (4,m4,0,) (5,m5,0,)");
+}
+
+#[test]
+fn two_schema_changes_pass_beside_clients_that_never_pause() {
+    let Some((sites, mut here, mut there)) = bank() else { return };
+    let changed = beside_writers(&sites, || {
+        std::thread::scope(|scope| {
+            let others = scope.spawn(|| there.batch_execute("CREATE TABLE beside (a int PRIMARY KEY)"));
+            [here.batch_execute("ALTER TABLE account ADD COLUMN w int"), others.join().unwrap()]
+        })
+    });
+    changed.into_iter().for_each(|changed| changed.unwrap());
+    until(|| here.batch_execute("UPDATE account SET balance = 0").is_ok());
+    alike(&mut here, &mut there, "(1,m1,0,) (2,m2,0,) (3,m3,0,) (4,m4,0,) (5,m5,0,)");
+}
+
+/// Whether a site has an item that announces a change of the schema.
+fn has_turn(sites: &Sites, site: SiteId) -> bool {
+    let items = "SELECT FROM pares_items WHERE key = convert_to('sql/turn', 'UTF8')";
+    !sites.server(site).query(items, &[]).unwrap().is_empty()
+}
+
+#[test]
+fn turn_that_was_left_over_is_withdrawn_when_it_ends() {
+    let Some((mut sites, here, there)) = bank() else { return };
+    drop((here, there));
+    let left = "INSERT INTO pares_items (key, value) VALUES (convert_to('sql/turn', 'UTF8'), '1')";
+    for site in [A0, B0] {
+        sites.server(site).batch_execute(left).unwrap();
+    }
+    // A site that starts knows nothing of what was seen before.
+    sites.restart(A0);
+    let mut here = sites.sql(A0);
+    let refused = here.batch_execute("UPDATE account SET balance = 0").unwrap_err();
+    assert_eq!(code(&refused), "40001", "{refused:?}");
+    until(|| here.batch_execute("UPDATE account SET balance = 0").is_ok());
+    until(|| ![A0, B0].iter().any(|site| has_turn(&sites, *site)));
+    sites.restart(A0);
+    sites.sql(A0).batch_execute("UPDATE account SET balance = 1").unwrap();
 }

@@ -101,7 +101,8 @@ const FAULTS: &str = "
     FROM pg_description d WHERE d.objoid >= 16384 AND d.description ~* '^\\s*pares\\s*:'
         AND NOT (d.description = 'pares: delta' AND d.classoid = 'pg_class'::regclass AND d.objsubid > 0 AND d.objoid IN (SELECT oid FROM parts))
     UNION ALL SELECT format('trigger %I of %s would also do its work where versions are applied: leave it as it was made', g.tgname, p.name)
-    FROM parts p JOIN pg_trigger g ON g.tgrelid = p.oid WHERE g.tgenabled IN ('A', 'R') AND NOT g.tgisinternal AND g.tgname !~ '^pares_'
+    FROM parts p JOIN pg_trigger g ON g.tgrelid = p.oid WHERE g.tgenabled IN ('A', 'R') AND NOT g.tgisinternal
+        AND g.tgname NOT IN ('pares_insert', 'pares_update', 'pares_delete', 'pares_truncate')
     UNION ALL SELECT format('rule %I of %s would also do its work where versions are applied: leave it as it was made', r.rulename, p.name)
     FROM parts p JOIN pg_rewrite r ON r.ev_class = p.oid WHERE r.ev_enabled IN ('A', 'R')";
 

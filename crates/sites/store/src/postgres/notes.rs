@@ -2,7 +2,7 @@
 //!
 //! A setting, or a table that those may write who write rows, would do until one of them clears it: then what was written is not certified, and is answered as
 //! done. So the notes are rows of a table of the store's, written by functions with its owner's rights. The triggers fire whatever `session_replication_role` says
-//! (`ENABLE ALWAYS`), and spare nobody but the writer: the process that holds its lock, of which there is one.
+//! (`ENABLE ALWAYS`), and exempt only the writer: the process that holds its lock, of which there is one.
 //!
 //! None of these rows ever lasts, since no transaction that has one can commit at its server. The first comes with another row whose constraint is checked at the
 //! end and never holds. COMMIT at the port checks what else was put off to the end (`SET CONSTRAINTS ALL IMMEDIATE`), which clients may do, too. So the trigger
@@ -71,7 +71,7 @@ const NOTES: &str = "
 /// Tables that participate and are not captured.
 pub(super) const UNCAPTURED: &str = "
     SELECT name FROM pares_tables WHERE 4 > (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(name) AND tgenabled = 'A'
-        AND tgname IN ('pares_insert', 'pares_update', 'pares_delete', 'pares_truncate'))";
+        AND tgfoid::regproc::text ~ 'pares_captures_' AND tgname IN ('pares_insert', 'pares_update', 'pares_delete', 'pares_truncate'))";
 
 /// What was noted in this transaction: tables' names, each with the primary keys of rows that were touched; null if these have more than `$1` bytes. Each is part of an
 /// item's name, so that is no less than the transaction has. `PARES` stands for the store's schema.

@@ -9,7 +9,7 @@
 //! its tables as they were, and continues behind the last one it knows.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pares_wice::{Key, KeyRange, Value, Version, Write};
@@ -24,7 +24,7 @@ use super::sessions::Wanted;
 use super::snapshot::{READ_MARK, mark_of};
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::times::brings_time;
-use super::turns::{TURN, Turn};
+use super::turns::{Look, NUMBER_AND_TURN, TURN, Turn};
 use super::{Options, SqlError, failed, sql};
 use crate::engine::Changes;
 use crate::error::StoreError;
@@ -57,21 +57,19 @@ const TRIAL: &str =
 
 /// What the schema is: tables that participate, as they are at the moment.
 pub struct Schema {
-    options: Options,
+    pub(super) options: Options,
     known: Mutex<Known>,
 }
 
-struct Known {
+pub(super) struct Known {
     client: Option<Client>,
     tables: BTreeMap<String, Arc<Captured>>,
     /// Statements carried out when `tables` were read.
     number: i64,
-    turn: Turn,
+    pub(super) turn: Turn,
+    /// A turn was found that is over.
+    pub(super) has_expired: bool,
 }
-
-/// How many statements were carried out; whose turn it is.
-const NUMBER_AND_TURN: &str = "
-    SELECT coalesce(max(number), 0), (SELECT value FROM pares_items WHERE key = convert_to($1, 'UTF8')) FROM pares_schema";
 
 impl Known {
     fn table(&mut self, name: &str, options: &Options) -> Result<Arc<Captured>, StoreError> {
@@ -84,9 +82,13 @@ impl Known {
             self.tables.clear();
             self.number = row.get(0);
         }
-        if self.turn.is_taken(row.get(1), Instant::now()) {
-            let why = "a change of the schema has its turn".into();
-            return Err(StoreError::Table { name: name.into(), why });
+        match self.turn.look(row.get(1), Instant::now()) {
+            Look::None => {}
+            Look::Taken => {
+                let why = "a change of the schema is waiting; other writers give way for at most 10 s".into();
+                return Err(StoreError::Table { name: name.into(), why });
+            }
+            Look::Expired => self.has_expired = true,
         }
         if let Some(table) = self.tables.get(name) {
             return Ok(Arc::clone(table));
@@ -110,16 +112,26 @@ impl Schema {
     /// Of the database that `options` names.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let known = Known { client: None, tables: BTreeMap::new(), number: -1, turn: Turn::default() };
+        let known = Known {
+            client: None,
+            tables: BTreeMap::new(),
+            number: -1,
+            turn: Turn::default(),
+            has_expired: false,
+        };
         Self { options, known: Mutex::new(known) }
+    }
+
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A table that participates, by its quoted name with its schema, for a transaction that has written to it.
     ///
     /// # Errors
-    /// [`StoreError::Table`] if there is none, or a change of the schema has its turn; or what the server says.
+    /// [`StoreError::Table`] if there is none, or a change of the schema is waiting; or what the server says.
     pub fn table(&self, name: &str) -> Result<Arc<Captured>, StoreError> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         match known.table(name, &self.options) {
             // A connection that ended since it was used last is found to have done so by using it.
             Err(StoreError::Io(_)) => {
@@ -151,18 +163,6 @@ impl Schema {
         let mut writes = vec![Write::put(key, statement), Write::put(SCHEMA, Value::counter(0))];
         writes.extend(has_way.then(|| Write::delete(TURN)));
         Ok(SchemaChange { snapshot, writes })
-    }
-
-    /// What announces that a change of the schema has its turn, so that all sites let it go first; or what withdraws that.
-    ///
-    /// # Errors
-    /// What the server says.
-    pub fn turn(&self, begins: bool) -> Result<SchemaChange, StoreError> {
-        let row = self.options.connect()?.query_one(READ_MARK, &[]).map_err(failed)?;
-        let snapshot = mark_of(&row)?.version;
-        let name = snapshot.0.to_string();
-        let write = if begins { Write::put(TURN, name.as_str()) } else { Write::delete(TURN) };
-        Ok(SchemaChange { snapshot, writes: vec![write] })
     }
 }
 

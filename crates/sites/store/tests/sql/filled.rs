@@ -1,6 +1,6 @@
 //! A store that is begun, and one that is filled.
 
-use pares_store::postgres::{Schema, SchemaChange};
+use pares_store::postgres::SchemaChange;
 
 use super::*;
 

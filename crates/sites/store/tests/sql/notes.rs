@@ -91,15 +91,30 @@ fn nothing_ends_the_constraint_that_stops_a_commit() {
 fn triggers_that_rest_are_woken_when_the_store_opens() {
     let Some(server) = server() else { return };
     let mut site = Site::new(server, BANK, &TABLES);
-    // The table of an older release, and a trigger as it made them.
+    // The table of an older release, a trigger as it made them, and one that is another's.
     let older = "SET session_replication_role = replica; DROP TABLE pares_open; CREATE TABLE pares_open (at timestamptz NOT NULL DEFAULT now());
-        ALTER TABLE account ENABLE TRIGGER pares_insert; ALTER TABLE person DISABLE TRIGGER ALL";
+        ALTER TABLE account ENABLE TRIGGER pares_insert; ALTER TABLE person DISABLE TRIGGER ALL;
+        CREATE OR REPLACE TRIGGER pares_insert AFTER INSERT ON journal EXECUTE FUNCTION journal(); ALTER TABLE journal ENABLE ALWAYS TRIGGER pares_insert";
     Client::connect(&site.address, NoTls).unwrap().batch_execute(older).unwrap();
     let options = Options::new(site.address.as_str());
     drop(site);
     site = Site::open(options);
     Client::connect(&site.address, NoTls).unwrap().batch_execute(HIDES).unwrap();
-    let written = site.run(&["SELECT hides(1)", "INSERT INTO person VALUES (1)"]).unwrap().writes;
+    let written = ["SELECT hides(1)", "INSERT INTO person VALUES (1)", "INSERT INTO journal VALUES (1, 1)"];
+    let written = site.run(&written).unwrap().writes;
     let rows = written.iter().filter(|write| write.key.as_bytes().starts_with(b"sql/row/"));
-    assert_eq!(rows.count(), 2);
+    assert_eq!(rows.count(), 3);
+}
+
+#[test]
+fn only_triggers_of_the_store_may_fire_for_the_writer() {
+    let Some(server) = server() else { return };
+    let site = Site::new(server, BANK, &TABLES);
+    let trigger = "SET session_replication_role = replica;
+        CREATE TRIGGER pares_x BEFORE UPDATE ON account FOR EACH ROW EXECUTE FUNCTION journal()";
+    Client::connect(&site.address, NoTls).unwrap().batch_execute(trigger).unwrap();
+    let schema = Schema::new(Options::new(site.address.as_str()));
+    let refused = schema.propose("ALTER TABLE account ENABLE ALWAYS TRIGGER pares_x", false).unwrap_err();
+    assert!(refusal(&refused).1.contains("pares_x of public.account would also"), "{refused}");
+    schema.propose("ALTER TABLE account ADD w int", false).unwrap();
 }

@@ -100,6 +100,18 @@ fn request_that_the_peer_has_passed_over_is_repeated() {
 }
 
 #[test]
+fn first_of_merged_requests_may_cover_our_own() {
+    let mut rig = Rig::new(FixNumbers { next_in: 7, next_out: 1_000 });
+    rig.says_as(9, "A", "98=0|108=30|");
+    rig.says_as(10, "2", "7=500|16=0|");
+    [11, 12].into_iter().for_each(|number| rig.says_as(number, "2", "7=600|16=700|"));
+    resend_all(&mut rig, &[]);
+    assert_eq!(asked(&rig.done()), 1, "the second is served before");
+    resend_all(&mut rig, &[]);
+    assert_eq!(rig.done(), ["34=600 35=4 43=Y 36=701 123=Y", "34=1002 35=2 7=7 16=0"]);
+}
+
+#[test]
 fn flood_of_early_requests_keeps_bounded_places() {
     let mut rig = Rig::logged_on();
     (3..5_000).for_each(|number| rig.says_as(number, "2", "7=1|16=0|"));

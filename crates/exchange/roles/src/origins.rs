@@ -12,37 +12,37 @@ use pares_types::Network;
 /// Where a connection comes from; `None` is this machine.
 pub type Origin = Option<Network>;
 
-/// The origin of a client with that address.
+/// The origin of a client with that address that came to the address `own`: who connects to an address of its own machine has that one too.
 #[must_use]
-pub fn origin(address: IpAddr) -> Origin {
+pub fn origin(address: IpAddr, own: IpAddr) -> Origin {
     // A socket for both kinds shows IPv4 as IPv6, and all of that is one /64.
-    let address = address.to_canonical();
+    let (address, own) = (address.to_canonical(), own.to_canonical());
     let network = match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
         IpAddr::V6(address) => Ipv6Addr::to_bits(address) >> 64 << 64,
     };
-    (!address.is_loopback()).then_some(Network(network))
+    (!address.is_loopback() && address != own).then_some(Network(network))
 }
 
 /// The connections, each by its origin, since when it is there, and its slot.
 #[derive(Debug, Default)]
-pub struct Crowd {
+pub struct ConnectionsByOrigin {
     by_time: BTreeSet<(u64, usize)>,
     by_origin: BTreeSet<(Origin, u64, usize)>,
     shares: SharedPlaces<Origin>,
 }
 
-impl Crowd {
+impl ConnectionsByOrigin {
     /// How many there are.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count_all(&self) -> usize {
         self.by_time.len()
     }
 
-    /// Whether there is none.
+    /// How many there are of that origin.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.by_time.is_empty()
+    pub fn count(&self, origin: Origin) -> usize {
+        self.shares.count(origin)
     }
 
     /// A connection came at `since_ns`.
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Origin {
-        origin(text.parse().unwrap())
+        origin(text.parse().unwrap(), [10, 0, 0, 5].into())
     }
 
     #[test]
@@ -97,28 +97,41 @@ mod tests {
         assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
         assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
         assert_eq!([of("127.0.0.9"), of("::1"), of("::ffff:127.0.0.1")], [None; 3], "this machine");
+        assert_eq!(
+            [of("10.0.0.5"), of("::ffff:10.0.0.5")],
+            [None; 2],
+            "this machine, by the address it came to"
+        );
+        let mapped = "::ffff:10.0.0.5".parse().unwrap();
+        assert_eq!(origin([10, 0, 0, 5].into(), mapped), None);
+        assert_ne!(origin([10, 0, 0, 6].into(), mapped), None);
     }
 
     #[test]
     fn network_with_most_connections_makes_room_at_once() {
         let (many, few) = (of("192.0.2.1"), of("192.0.2.2"));
-        let mut crowd = Crowd::default();
-        (0..8).for_each(|slot| crowd.insert(many, 100 + slot as u64, slot));
-        crowd.insert(few, 1, 8);
-        assert_eq!(crowd.giver(few, 0), Some(0), "the oldest of those that have most");
-        assert_eq!(crowd.giver(None, 0), Some(0));
-        assert_eq!((crowd.giver(many, 100), crowd.giver(many, 101)), (None, Some(0)), "its own, in time");
-        assert!(crowd.remove(many, 100, 0) && !crowd.remove(many, 100, 0));
-        assert_eq!((crowd.giver(few, 0), crowd.len()), (Some(1), 8));
+        let mut connections = ConnectionsByOrigin::default();
+        (0..8).for_each(|slot| connections.insert(many, 100 + slot as u64, slot));
+        connections.insert(few, 1, 8);
+        assert_eq!(connections.giver(few, 0), Some(0), "the oldest of those that have most");
+        assert_eq!(connections.giver(None, 0), Some(0));
+        assert_eq!(
+            (connections.giver(many, 100), connections.giver(many, 101)),
+            (None, Some(0)),
+            "its own, in time"
+        );
+        assert!(connections.remove(many, 100, 0) && !connections.remove(many, 100, 0));
+        assert_eq!((connections.giver(few, 0), connections.count_all()), (Some(1), 8));
+        assert_eq!([many, few, None].map(|of| connections.count(of)), [7, 1, 0]);
     }
 
     #[test]
     fn of_one_each_the_oldest_goes_in_time() {
-        let mut crowd = Crowd::default();
+        let mut connections = ConnectionsByOrigin::default();
         ["192.0.2.1", "192.0.2.2"]
             .into_iter()
             .zip(0..)
-            .for_each(|(from, slot)| crowd.insert(of(from), 5, slot));
-        assert_eq!((crowd.giver(None, 5), crowd.giver(None, 6)), (None, Some(0)));
+            .for_each(|(from, slot)| connections.insert(of(from), 5, slot));
+        assert_eq!((connections.giver(None, 5), connections.giver(None, 6)), (None, Some(0)));
     }
 }
