@@ -12,7 +12,7 @@ use pares_node::supervisor::{Death, Supervisor};
 use pares_node::{Layout, NodeId, SystemConfig};
 use rustix::process::Signal;
 
-/// Stands for `pares node NODE --dir DIR`: ends at once if a file asks for that, otherwise notes that it is up.
+/// A stand-in for `pares node NODE --dir DIR`. It exits at once if a file asks for it; otherwise it records that it is up.
 const PROGRAM: &str = "#!/bin/sh
 echo >> \"$4/starts-$2\"
 if [ -e \"$4/refuse-$2\" ]; then echo 'the disk is gone' >&2; exit 1; fi

@@ -11,7 +11,7 @@ const ASYNCPG: &str = "asyncpg==0.32.0";
 const PSYCOPG: &str = "psycopg[binary]==3.3.9";
 const POSTGRES_JS: &str = "postgres@3.4.9";
 
-/// Runs a program of `tests/sql-clients` at a site, which has to say that it is done.
+/// Runs a program of `tests/sql-clients` against a site; the program must print that it is done.
 fn runs(mut program: Command, script: &Path) {
     let Some(sites) = Sites::start_over(Engine::Postgres, 1, 1) else { return };
     drop(sites.sql(A0));
