@@ -177,7 +177,7 @@ impl FixSession {
     /// Takes messages that waited and are next now, and asks for what lies before those that still wait.
     pub(super) fn take_early(&mut self, parser: &mut FixParser, now_ns: u64, sink: &mut impl FixSink) {
         while self.phase == Phase::LoggedOn {
-            self.forget_passed();
+            self.drop_passed(parser, now_ns, sink);
             let Some(Early { received_ns, bytes }) = self.early.remove(&self.numbers.next_in) else {
                 if let Some((&number, _)) = self.early.first_key_value() {
                     self.note_gap(now_ns, number, ResendAsked::Due, sink);
@@ -195,11 +195,17 @@ impl FixSession {
         }
     }
 
-    /// Forgets messages before the next number.
-    fn forget_passed(&mut self) {
+    /// Drops messages before the next number, and refuses the orders among them.
+    fn drop_passed(&mut self, parser: &mut FixParser, now_ns: u64, sink: &mut impl FixSink) {
         let next_in = self.numbers.next_in;
         while let Some(first) = self.early.first_entry().filter(|first| *first.key() < next_in) {
-            self.early_bytes -= first.remove().bytes.len();
+            let Early { bytes, .. } = first.remove();
+            self.early_bytes -= bytes.len();
+            if let (Cut::Whole(frame), _) = cut(&bytes)
+                && let Ok(message) = parser.parse(self.settings.dictionary, &frame)
+            {
+                self.refuse_passed(now_ns, &message, sink);
+            }
         }
         self.gap = self.gap.filter(|gap| gap.to >= next_in);
     }

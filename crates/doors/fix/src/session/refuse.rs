@@ -16,8 +16,12 @@ const ROUTES: [(u16, u16); 6] = [
     (tag::ON_BEHALF_OF_LOCATION_ID, tag::DELIVER_TO_LOCATION_ID),
 ];
 
-/// BusinessRejectReason: the application does not take such messages.
-const UNSUPPORTED_MESSAGE_TYPE: u8 = b'3';
+/// Why a BusinessMessageReject refuses a message: BusinessRejectReason and Text.
+type BusinessReason = (u8, &'static str);
+/// The application does not take such messages.
+const UNSUPPORTED: BusinessReason = (b'3', "Unsupported Message Type");
+/// It arrived, and the peer's gap fill passed over it before its turn.
+const PASSED_OVER: BusinessReason = (b'0', "Passed over by a gap fill: not executed");
 
 /// A fault, and whether the session ends by it.
 struct Refusal {
@@ -105,15 +109,31 @@ impl FixSession {
     /// Says that the application does not take such messages.
     pub(super) fn refuse_type(&mut self, now_ns: u64, message: &FixMessage<'_>, sink: &mut impl FixSink) {
         // Neither is a rejection of a rejection taken up.
-        if message.msg_type() == b"j" {
-            return;
+        if message.msg_type() != b"j" {
+            self.refuse_business(now_ns, message, UNSUPPORTED, sink);
         }
+    }
+
+    /// Says of an application message that waited that a gap fill has passed over it: its sender would wait for its outcome.
+    pub(super) fn refuse_passed(&mut self, now_ns: u64, message: &FixMessage<'_>, sink: &mut impl FixSink) {
+        if self.takes(message.msg_type()) {
+            self.refuse_business(now_ns, message, PASSED_OVER, sink);
+        }
+    }
+
+    fn refuse_business(
+        &mut self,
+        now_ns: u64,
+        message: &FixMessage<'_>,
+        (reason, text): BusinessReason,
+        sink: &mut impl FixSink,
+    ) {
         self.send(now_ns, b"j", sink, |writer| {
             reverse_route(message, writer);
             writer.number(tag::REF_SEQ_NUM, message.number(tag::MSG_SEQ_NUM).unwrap_or_default());
-            writer.text(tag::TEXT, b"Unsupported Message Type");
+            writer.text(tag::TEXT, text.as_bytes());
             writer.text(tag::REF_MSG_TYPE, message.msg_type());
-            writer.letter(tag::BUSINESS_REJECT_REASON, UNSUPPORTED_MESSAGE_TYPE);
+            writer.letter(tag::BUSINESS_REJECT_REASON, reason);
         });
     }
 }
