@@ -1,26 +1,29 @@
 //! Connections of clients, by TLS or plain, and how many there may be.
 //!
 //! The usual one-line server waits for ever for a request that comes a letter at a time, and takes as many connections as the system has. Here a connection has so long to say what it
-//! wants, there are so many, and no network has more than half of them.
+//! wants, and there are so many, which the networks they come from [share](crate::sharing).
 
-use std::fmt::{self, Display, Formatter};
+use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::body::Body;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use pares_table::{Origin, origin};
 use pares_tls::ServerConfig;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use crate::places::{Places, TakenPlace};
+use crate::sharing::{ConnectionPlace, SharedConnections};
+use crate::socket::Socket;
 use crate::stall::{Stalling, Through};
 
 /// A connection has so long for a handshake, and for the head of each request.
@@ -52,48 +55,19 @@ pub enum WebTransport {
     BehindProxy,
 }
 
-/// From which network a request came: an extension of each request, and what connections and calls are counted by. A customer has a whole /64 of IPv6: who counted
-/// addresses would count one caller as 2^64. An IPv4 address is a network of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CallerNetwork(IpAddr);
-
-impl From<IpAddr> for CallerNetwork {
-    fn from(address: IpAddr) -> Self {
-        // A socket for both kinds shows IPv4 as IPv6, and all of that is one /64.
-        Self(match address.to_canonical() {
-            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-            address @ IpAddr::V4(_) => address,
-        })
-    }
-}
-
-impl CallerNetwork {
-    /// Whether it is this machine.
-    #[must_use]
-    pub fn is_local(self) -> bool {
-        // The network of `::1` is `::`.
-        self.0.is_loopback() || self.0.is_unspecified()
-    }
-}
-
-impl Display for CallerNetwork {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// A server that listens, and [serves](HttpListener::serve).
 pub struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<TlsAcceptor>,
-    places: Arc<Places<CallerNetwork>>,
+    shared: Arc<SharedConnections>,
     patience: Duration,
+    origin: fn(IpAddr, IpAddr) -> Origin,
 }
 
 impl HttpListener {
-    /// Listens on `address`; port 0 is any free one. There are `most` connections at a time, half of them of one [network](CallerNetwork), and none keeps an
-    /// answer longer than `patience` without taking a byte. Needs a runtime of tokio with I/O and time.
+    /// Listens on `address`; port 0 is any free one. There are `most` connections at a time, and none keeps an answer longer than `patience`
+    /// without taking a byte. Needs a runtime of tokio with I/O and time.
     ///
     /// # Errors
     /// If it may not be reached so, or cannot be listened to.
@@ -115,8 +89,9 @@ impl HttpListener {
                 WebTransport::Tls(config) => Some(TlsAcceptor::from(config)),
                 WebTransport::Loopback | WebTransport::BehindProxy => None,
             },
-            places: Places::new(most, most.div_ceil(2)),
+            shared: SharedConnections::new(most),
             patience,
+            origin,
         })
     }
 
@@ -126,26 +101,27 @@ impl HttpListener {
         self.address
     }
 
-    /// Serves until the future is dropped.
+    /// Serves until the future is dropped. Each request has its [`Origin`] and its connection's [`ConnectionUse`](crate::sharing::ConnectionUse) among its extensions.
     pub async fn serve(self, router: Router) {
         loop {
             let Ok((stream, from)) = self.listener.accept().await else {
                 tokio::time::sleep(BREATH).await;
                 continue;
             };
-            let Some(place) = self.places.place(from.ip()) else { continue };
+            // A socket that cannot say where it came to has broken meanwhile.
+            let Ok(own) = stream.local_addr() else { continue };
+            let stream = Arc::new(stream);
+            let Some(place) = self.shared.place((self.origin)(from.ip(), own.ip()), &stream) else {
+                continue;
+            };
             let (tls, router, patience) = (self.tls.clone(), router.clone(), self.patience);
-            tokio::spawn(connection((stream, place), from, tls, router, patience));
+            tokio::spawn(connection((stream, place), tls, router, patience));
         }
     }
 }
 
-/// A connection's place is its own as long as its stream is there, also when that has become a WebSocket's.
-type Place = TakenPlace<CallerNetwork>;
-
 async fn connection(
-    (stream, place): (TcpStream, Place),
-    from: SocketAddr,
+    (stream, place): (Arc<TcpStream>, ConnectionPlace),
     tls: Option<TlsAcceptor>,
     router: Router,
     patience: Duration,
@@ -155,29 +131,30 @@ async fn connection(
     // What waits here for a slow reader grows old: who writes is to notice early, and tell the newest.
     let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
     match tls {
-        None => serve((stream, place), from, router, patience).await,
+        None => serve((Socket(stream), place), router, patience).await,
         Some(tls) => {
-            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_LIMIT, tls.accept(stream)).await {
-                serve((stream, place), from, router, patience).await;
+            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_LIMIT, tls.accept(Socket(stream))).await {
+                serve((stream, place), router, patience).await;
             }
         }
     }
 }
 
-async fn serve<S>((stream, place): (S, Place), from: SocketAddr, router: Router, patience: Duration)
-where
-    S: Through,
-{
-    let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(CallerNetwork::from(from.ip()));
-        request.map(axum::body::Body::new)
+/// A connection's place is its own as long as its stream is there, also when that has become a WebSocket's.
+async fn serve<S: Through>((stream, place): (S, ConnectionPlace), router: Router, patience: Duration) {
+    let (origin, used) = (place.origin(), place.used.clone());
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(origin);
+        request.extensions_mut().insert(used.clone());
+        let under_way = used.request();
+        let answer = router.clone().oneshot(request.map(Body::new));
+        async { Ok::<_, Infallible>(under_way.until_sent(answer.await?)) }
     });
-    let stream = TokioIo::new(Stalling::new(stream, patience, place));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
         .max_buf_size(32 << 10)
-        .serve_connection(stream, TowerToHyperService::new(service))
+        .serve_connection(TokioIo::new(Stalling::new(stream, patience, place)), service)
         .with_upgrades();
     // What a connection dies of is its client's affair.
     let _ = serving.await;
@@ -185,13 +162,21 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use axum::extract::{Extension, Request};
     use axum::http::StatusCode;
     use axum::routing::get;
+    use pares_table::Network;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpSocket;
 
     use super::*;
+    use crate::sharing::ConnectionUse;
 
-    /// Answers with another protocol, and keeps the connection.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// Keeps the connection as another protocol's.
     async fn switch(request: Request) -> (StatusCode, [(&'static str, &'static str); 2]) {
         tokio::spawn(async move {
             let _kept = hyper::upgrade::on(request).await;
@@ -200,47 +185,111 @@ mod tests {
         (StatusCode::SWITCHING_PROTOCOLS, [("connection", "upgrade"), ("upgrade", "other")])
     }
 
-    #[test]
-    fn a_caller_is_its_address_or_its_network() {
-        let of = |text: &str| CallerNetwork::from(text.parse::<IpAddr>().unwrap());
-        assert_eq!(of("::ffff:192.0.2.1").to_string(), "192.0.2.1");
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
-        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:0:2"));
-        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+    /// The same of a client that has signed on.
+    async fn sign_on(
+        Extension(used): Extension<ConnectionUse>,
+        request: Request,
+    ) -> (StatusCode, [(&'static str, &'static str); 2]) {
+        used.note_signed_on();
+        switch(request).await
     }
 
-    #[test]
-    fn the_addresses_of_a_network_share_its_connections() {
-        let places = Places::<CallerNetwork>::new(4, 2);
-        let place = |text: &str| places.place(text.parse::<IpAddr>().unwrap());
-        let taken = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1"].map(place);
-        assert_eq!(taken.map(|place| place.is_some()), [true, true, false, true]);
+    /// A server with four places, to which each address of this machine is another network.
+    async fn serve_four() -> SocketAddr {
+        let any = ([127, 0, 0, 1], 0).into();
+        let mut listener = HttpListener::bind(any, WebTransport::Loopback, 4, PATIENCE).await.unwrap();
+        listener.origin = |address, _| match address {
+            IpAddr::V4(address) => Some(Network(address.to_bits().into())),
+            IpAddr::V6(_) => None,
+        };
+        let address = listener.address();
+        let paths = Router::new().route("/", get(async || "here")).route("/switch", get(switch));
+        tokio::spawn(listener.serve(paths.route("/signed-on", get(sign_on))));
+        address
+    }
+
+    /// The connection of a client of that network that asks for a path, if that is answered.
+    async fn ask(server: SocketAddr, network: u8, path: &str) -> Option<TcpStream> {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, network], 0).into()).unwrap();
+        let mut stream = socket.connect(server).await.unwrap();
+        let (wanted, end) = match path {
+            "/" => ("keep-alive", &b"here"[..]),
+            _ => ("upgrade\r\nUpgrade: other", &b"\r\n\r\n"[..]),
+        };
+        let asked = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: {wanted}\r\n\r\n");
+        // Who is let go may be so before it has said anything.
+        stream.write_all(asked.as_bytes()).await.ok()?;
+        let mut answer = Vec::new();
+        while !answer.ends_with(end) {
+            answer.push(stream.read_u8().await.ok()?);
+        }
+        Some(stream)
+    }
+
+    /// Waits until the server has ended it.
+    async fn has_ended(mut connection: TcpStream) {
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(PATIENCE, connection.read_to_end(&mut rest)).await;
+        assert!(ended.is_ok() && rest.is_empty(), "{ended:?} {rest:?}");
+    }
+
+    async fn ask_all(server: SocketAddr, asked: [(u8, &str); 4]) -> Vec<TcpStream> {
+        let mut all = Vec::new();
+        for (network, path) in asked {
+            all.push(ask(server, network, path).await.expect("there is room"));
+        }
+        all
     }
 
     #[tokio::test]
-    async fn a_connection_that_became_another_protocol_s_keeps_its_place() {
-        let (at, patience) = (([127, 0, 0, 1], 0).into(), Duration::from_secs(5));
-        let listener = HttpListener::bind(at, WebTransport::Loopback, 4, patience).await.unwrap();
-        let address = listener.address();
-        tokio::spawn(listener.serve(Router::new().route("/", get(switch))));
-        let mut kept = Vec::new();
-        for is_taken in [true, true, false] {
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            // Who is let go may be so before it has said anything.
-            let _ = stream
-                .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n")
-                .await;
-            let mut told = [0; 12];
-            let is_served = stream.read_exact(&mut told).await.is_ok() && told == *b"HTTP/1.1 101";
-            assert_eq!(is_served, is_taken);
-            kept.push(stream);
+    async fn two_networks_with_all_connections_make_room_for_a_third() {
+        let server = serve_four().await;
+        let mut held =
+            ask_all(server, [(1, "/switch"), (2, "/switch"), (1, "/switch"), (2, "/switch")]).await;
+        assert!(ask(server, 1, "/").await.is_none(), "none of its own is idle");
+        let third = ask(server, 3, "/switch").await.expect("room is made");
+        assert!(ask(server, 3, "/").await.is_none(), "no network has two more");
+        // Of two with most, one has made room by its older connection, and the others stay.
+        has_ended(held.remove(1)).await;
+        for kept in held.iter().chain([&third]) {
+            assert_eq!(kept.try_read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         }
     }
 
     #[tokio::test]
+    async fn idle_connections_of_largest_network_make_room_first() {
+        let server = serve_four().await;
+        let mut held = ask_all(server, [(1, "/signed-on"), (1, "/switch"), (1, "/"), (1, "/")]).await;
+        let _second = ask(server, 2, "/switch").await.unwrap();
+        has_ended(held.remove(2)).await;
+        let _third = ask(server, 3, "/switch").await.unwrap();
+        has_ended(held.remove(2)).await;
+        let _fourth = ask(server, 4, "/switch").await.expect("the network has two, who asks none");
+        has_ended(held.remove(1)).await;
+        assert!(ask(server, 5, "/switch").await.is_none(), "each network has one, and none is idle");
+        assert_eq!(held[0].try_read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[tokio::test]
+    async fn what_is_idle_makes_room_for_its_own_network_after_a_while() {
+        let (server, began) = (serve_four().await, Instant::now());
+        let mut held = ask_all(server, [(1, "/"), (1, "/"), (1, "/switch"), (2, "/switch")]).await;
+        let own = loop {
+            match ask(server, 1, "/switch").await {
+                Some(own) => break own,
+                None => assert!(began.elapsed() < PATIENCE),
+            }
+        };
+        assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+        has_ended(held.remove(0)).await;
+        drop(own);
+    }
+
+    #[tokio::test]
     async fn an_answer_to_an_unread_body_is_not_lost_in_a_reset() {
-        let (any, patience) = (([127, 0, 0, 1], 0).into(), Duration::from_secs(30));
-        let listener = HttpListener::bind(any, WebTransport::Loopback, 4, patience).await.unwrap();
+        let any = ([127, 0, 0, 1], 0).into();
+        let listener = HttpListener::bind(any, WebTransport::Loopback, 4, PATIENCE).await.unwrap();
         let mut stream = TcpStream::connect(listener.address()).await.unwrap();
         let refuse = async || StatusCode::PAYLOAD_TOO_LARGE;
         tokio::spawn(listener.serve(Router::new().fallback(refuse)));

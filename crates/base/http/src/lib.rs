@@ -4,7 +4,8 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`connections`] | listening, TLS, how long a head may take, how many connections there are |
+//! | [`connections`] | listening, TLS, how long a head may take |
+//! | [`sharing`] | how many connections there are, and which of them makes room |
 //! | [`places`], `stall` | so many at a time; those who do not read |
 //! | [`asked`] | requests that every server refuses |
 //! | [`body`] | a body in time, of bounded length |
@@ -22,5 +23,7 @@ pub mod origins;
 pub mod pages;
 pub mod places;
 pub mod problem;
+pub mod sharing;
+mod socket;
 mod stall;
 pub mod websocket;

@@ -1,4 +1,4 @@
-//! So many at a time, in all and of each: connections by address, sockets by user.
+//! So many at a time, in all and of each: sessions, sockets by user.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

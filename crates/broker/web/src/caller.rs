@@ -10,8 +10,9 @@ use futures_util::FutureExt as _;
 use pares_broker::{
     Asked, BrokerRead, PersonAsked, PersonRead, PersonRight, SessionDigest, SessionFound, UserName,
 };
-pub(crate) use pares_http::connections::CallerNetwork;
 use pares_http::headers::only;
+use pares_http::sharing::ConnectionUse;
+use pares_table::Origin;
 use ring::digest::{SHA256, digest};
 
 use crate::app::Shared;
@@ -34,7 +35,7 @@ pub(crate) struct Caller {
     pub(crate) expires_ms: u64,
     /// Let in by a bearer, which no browser sends by itself.
     pub(crate) is_bearer: bool,
-    /// From which address.
+    /// From which network; empty of this machine.
     pub(crate) from: String,
 }
 
@@ -67,10 +68,11 @@ impl FromRequestParts<Shared> for Caller {
         let is_bearer = bearer.is_some();
         let token = bearer.or_else(|| cookie(&parts.headers)).filter(|token| token.len() <= TOKEN_BYTES_MAX);
         let token = token.ok_or_else(Problem::no_session)?;
-        let from = network(parts.extensions.get::<CallerNetwork>().copied());
+        let from = text_of(parts.extensions.get().copied());
         app.callers.take(&from, app.now_ms()).map_err(Problem::too_many)?;
         let session = digest_of(token);
         let found = find(app, session).await?.ok_or_else(Problem::no_session)?;
+        parts.extensions.get().inspect(|used: &&ConnectionUse| used.note_signed_on());
         let csrf = csrf_of(token);
         if !is_bearer {
             check_site(parts, &csrf)?;
@@ -145,7 +147,7 @@ pub(crate) fn is_other_site(headers: &HeaderMap) -> bool {
     fetched || origin.is_some_and(|origin| Some(origin) != text("host"))
 }
 
-/// From which network; in tests there is none.
-pub(crate) fn network(peer: Option<CallerNetwork>) -> String {
-    peer.map_or_else(String::new, |network| network.to_string())
+/// From where. In tests nothing is said of it: from this machine.
+pub(crate) fn text_of(origin: Option<Origin>) -> String {
+    origin.flatten().map_or_else(String::new, |network| network.to_string())
 }

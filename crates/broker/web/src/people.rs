@@ -9,13 +9,14 @@ use pares_broker::{
     SESSION_IDLE_MS, UserName,
 };
 use pares_http::origins;
+use pares_table::Origin;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::{App, Shared};
 use crate::body::Said;
 use crate::broker::{Broker, Unavailable};
-use crate::caller::{COOKIE, Caller, CallerNetwork, csrf_of, digest_of, is_other_site, network};
+use crate::caller::{COOKIE, Caller, csrf_of, digest_of, is_other_site, text_of};
 use crate::codes;
 use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords, opaque};
 use crate::problem::{self, Answer, Problem};
@@ -95,7 +96,7 @@ pub(crate) fn check_password(password: &str) -> Answer<()> {
     (status = 201, description = "made", body = Named), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_up(
     State(app): State<Shared>,
-    peer: Option<Extension<CallerNetwork>>,
+    peer: Option<Extension<Origin>>,
     headers: HeaderMap,
     Said(who): Said<SignUp>,
 ) -> Answer<Response> {
@@ -111,11 +112,11 @@ pub(crate) async fn sign_up(
 }
 
 /// Who has no session comes from no other site's page, and not too often.
-fn admit(app: &App, peer: Option<Extension<CallerNetwork>>, headers: &HeaderMap) -> Answer<()> {
+fn admit(app: &App, peer: Option<Extension<Origin>>, headers: &HeaderMap) -> Answer<()> {
     if is_other_site(headers) && !origins::is_named(headers, &app.settings.origins) {
         return Err(Problem::forbidden("requests from other origins are refused").reason("cross-site"));
     }
-    app.sign_ins.take(&network(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)
+    app.sign_ins.take(&text_of(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)
 }
 
 /// # Errors
@@ -132,7 +133,7 @@ pub(crate) fn done(reply: BrokerReply) -> Answer<()> {
     (status = 200, description = "the answer", body = Session), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_in(
     State(app): State<Shared>,
-    peer: Option<Extension<CallerNetwork>>,
+    peer: Option<Extension<Origin>>,
     headers: HeaderMap,
     Said(who): Said<SignIn>,
 ) -> Answer<Response> {

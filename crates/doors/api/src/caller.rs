@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use pares_http::headers::only;
 use pares_http::problem::Problem;
+use pares_http::sharing::ConnectionUse;
 use pares_types::Answer;
 use serde::Serialize;
 
@@ -45,6 +46,7 @@ impl FromRequestParts<Shared> for Caller {
         let token = token.ok_or_else(refused::no_token)?;
         let session = app.sessions.find(token.trim()).ok_or_else(refused::sign_on_again)?;
         session.note_used();
+        parts.extensions.get().inspect(|used: &&ConnectionUse| used.note_signed_on());
         Ok(Self(session))
     }
 }

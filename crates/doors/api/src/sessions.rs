@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use pares_http::connections::CallerNetwork;
 use pares_http::places::{Places, TakenPlace};
-use pares_table::Attempts;
+use pares_table::{Attempts, Origin};
 use pares_wire::Transcript;
 use ring::digest::{SHA256, digest};
 
@@ -30,7 +29,7 @@ pub(crate) struct Pending {
     pub(crate) wire: Wire,
     pub(crate) transcript: Transcript,
     begun: Instant,
-    pub(crate) of: CallerNetwork,
+    pub(crate) of: Origin,
 }
 
 /// The place of a session, or of one that may become one.
@@ -42,7 +41,7 @@ pub(crate) struct Sessions {
     by_token: RwLock<BTreeMap<Digest, (Arc<Session>, SessionPlace)>>,
     pending: Mutex<BTreeMap<Digest, Pending>>,
     /// Wrong proofs, and those that are not answered yet. The gateway counts by address, and knows this server's alone.
-    wrong: Mutex<Attempts<CallerNetwork>>,
+    wrong: Mutex<Attempts<Origin>>,
     begun: Instant,
 }
 
@@ -56,7 +55,7 @@ fn word() -> String {
 }
 
 /// Room for one more of that network, and which one makes it, if there is none yet.
-fn room(pending: &BTreeMap<Digest, Pending>, now: Instant, of: CallerNetwork) -> Option<Option<Digest>> {
+fn room(pending: &BTreeMap<Digest, Pending>, now: Instant, of: Origin) -> Option<Option<Digest>> {
     if pending.len() < STRANGERS_MAX {
         return Some(None);
     }
@@ -109,7 +108,7 @@ impl Sessions {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wrong(&self) -> MutexGuard<'_, Attempts<CallerNetwork>> {
+    fn wrong(&self) -> MutexGuard<'_, Attempts<Origin>> {
         self.wrong.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,39 +118,39 @@ impl Sessions {
     }
 
     /// Whether a proof of that network is passed on to a gateway; of this machine every one is.
-    pub(crate) fn may_prove(&self, of: CallerNetwork, now_ns: u64) -> bool {
-        of.is_local() || self.wrong().may_try(of, now_ns)
+    pub(crate) fn may_prove(&self, of: Origin, now_ns: u64) -> bool {
+        of.is_none() || self.wrong().may_try(of, now_ns)
     }
 
     /// The same as one is passed on. It counts as wrong until its answer is there: many at once are as many attempts.
-    pub(crate) fn try_proof(&self, of: CallerNetwork, now_ns: u64) -> bool {
+    pub(crate) fn try_proof(&self, of: Origin, now_ns: u64) -> bool {
         let mut wrong = self.wrong();
-        let may = of.is_local() || wrong.may_try(of, now_ns);
-        if may && !of.is_local() {
+        let may = of.is_none() || wrong.may_try(of, now_ns);
+        if may && of.is_some() {
             wrong.count(of, now_ns);
         }
         may
     }
 
     /// A proof of that network was not wrong.
-    pub(crate) fn was_not_wrong(&self, of: CallerNetwork, now_ns: u64) {
+    pub(crate) fn was_not_wrong(&self, of: Origin, now_ns: u64) {
         self.wrong().forgive(of, now_ns);
     }
 
     /// Whether a sign-on of that network would be kept. Who is to be turned away is so before a gateway is called for him.
-    pub(crate) fn has_room(&self, of: CallerNetwork) -> bool {
+    pub(crate) fn has_room(&self, of: Origin) -> bool {
         room(&self.pending(), Instant::now(), of).is_some()
     }
 
     /// Keeps a sign-on of that network until its proof comes; gives the word to name it by, unless there is no room.
-    pub(crate) fn keep(&self, of: CallerNetwork, wire: Wire, transcript: Transcript) -> Option<String> {
+    pub(crate) fn keep(&self, of: Origin, wire: Wire, transcript: Transcript) -> Option<String> {
         self.keep_at(Instant::now(), of, wire, transcript)
     }
 
     pub(crate) fn keep_at(
         &self,
         now: Instant,
-        of: CallerNetwork,
+        of: Origin,
         wire: Wire,
         transcript: Transcript,
     ) -> Option<String> {
@@ -183,7 +182,7 @@ impl Sessions {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::net::{IpAddr, Ipv6Addr};
+    use std::net::Ipv6Addr;
 
     use pares_types::{GatewayId, MemberId};
 
@@ -193,8 +192,9 @@ pub(crate) mod tests {
         Transcript { nonce: [0; 32], gateway: GatewayId(0), member: MemberId(7), session: 1, token: 0 };
 
     /// The network of one of its addresses.
-    fn network(number: u128, address: usize) -> CallerNetwork {
-        IpAddr::from(Ipv6Addr::from(0x2001_0db8 << 96 | number << 64 | address as u128)).into()
+    fn network(number: u128, address: usize) -> Origin {
+        let address = Ipv6Addr::from(0x2001_0db8 << 96 | number << 64 | address as u128);
+        pares_table::origin(address.into(), [10, 0, 0, 5].into())
     }
 
     #[test]
@@ -227,7 +227,7 @@ pub(crate) mod tests {
 
     #[test]
     fn wrong_proofs_keep_only_their_own_network_waiting() {
-        let (sessions, here) = (Sessions::new(1), CallerNetwork::from(IpAddr::from([127, 0, 0, 1])));
+        let (sessions, here) = (Sessions::new(1), None);
         // None is answered yet.
         let tried = |of| [(); 11].map(|()| sessions.try_proof(of, 0));
         let ten = [[true; 10].as_slice(), &[false]].concat();

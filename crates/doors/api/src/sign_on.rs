@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use pares_http::connections::CallerNetwork;
 use pares_http::problem::Problem;
 use pares_keys::to_hex;
 use pares_resources::deeds::EXCHANGE;
+use pares_table::Origin;
 use pares_types::{MemberId, Reason};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -89,7 +89,7 @@ pub(crate) struct Challenge {
     (status = 202, description = "Prove it", body = Challenge)))]
 pub(crate) async fn begin(
     State(app): State<Shared>,
-    Extension(network): Extension<CallerNetwork>,
+    Extension(network): Extension<Origin>,
     spoken: Spoken,
     Said(form): Said<SignOnForm>,
 ) -> Answered {
@@ -181,7 +181,6 @@ fn signed_on(
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
@@ -204,7 +203,7 @@ mod tests {
         });
         let settings = ApiSettings { sessions_max: 1, ..ApiSettings::new(gateways) };
         let app = App::new(settings, &WebTransport::Loopback);
-        let here = CallerNetwork::from(IpAddr::from([127, 0, 0, 1]));
+        let here: Origin = None;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let refused = || {
             let form = Said(serde_json::from_value(json!({ "member": 7 })).unwrap());

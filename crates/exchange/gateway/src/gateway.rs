@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use pares_book::Instrument;
 use pares_register::Register;
 use pares_stream::{Positions, StreamNumbers};
-use pares_table::Attempts;
+use pares_table::{Attempts, Network};
 use pares_types::{
-    GatewayId, InstrumentId, MemberId, Network, Position, Reason, Reply, Request, RequestId, ShardId,
-    Timestamp,
+    GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId, Timestamp,
 };
 
 use crate::clock::{self, Clock};

@@ -9,10 +9,11 @@
 //! included. Whose they are is looked up when it signs on. If the register says another one, the session is disconnected: a connection serves one member.
 
 use pares_register::{EXCHANGE, Permit, Register};
+use pares_table::Network;
 use pares_types::{
-    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, Network, NewOrder, NewTerms,
-    OrderKind, Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Side, Status,
-    TimeInForce, Timestamp,
+    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms, OrderKind,
+    Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Side, Status, TimeInForce,
+    Timestamp,
 };
 
 use crate::names::Kind;

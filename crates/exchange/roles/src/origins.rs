@@ -3,26 +3,9 @@
 //! Where the oldest connection makes room, a client that connects fast enough has all places; where no one does, a client that stays has them.
 //! So the network that has most makes room for one that has fewer, at once. Among equals the oldest connection does once it had its time.
 
-use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv6Addr};
-
 use pares_table::SharedPlaces;
-use pares_types::Network;
-
-/// Where a connection comes from; `None` is this machine.
-pub type Origin = Option<Network>;
-
-/// The origin of a client with that address that came to the address `own`: who connects to an address of its own machine has that one too.
-#[must_use]
-pub fn origin(address: IpAddr, own: IpAddr) -> Origin {
-    // A socket for both kinds shows IPv4 as IPv6, and all of that is one /64.
-    let (address, own) = (address.to_canonical(), own.to_canonical());
-    let network = match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(address) => Ipv6Addr::to_bits(address) >> 64 << 64,
-    };
-    (!address.is_loopback() && address != own).then_some(Network(network))
-}
+pub use pares_table::{Network, Origin, origin};
+use std::collections::BTreeSet;
 
 /// The connections, each by its origin, since when it is there, and its slot.
 #[derive(Debug, Default)]
@@ -88,23 +71,6 @@ mod tests {
 
     fn of(text: &str) -> Origin {
         origin(text.parse().unwrap(), [10, 0, 0, 5].into())
-    }
-
-    #[test]
-    fn addresses_of_one_network_are_one_origin() {
-        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
-        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
-        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
-        assert_eq!([of("127.0.0.9"), of("::1"), of("::ffff:127.0.0.1")], [None; 3], "this machine");
-        assert_eq!(
-            [of("10.0.0.5"), of("::ffff:10.0.0.5")],
-            [None; 2],
-            "this machine, by the address it came to"
-        );
-        let mapped = "::ffff:10.0.0.5".parse().unwrap();
-        assert_eq!(origin([10, 0, 0, 5].into(), mapped), None);
-        assert_ne!(origin([10, 0, 0, 6].into(), mapped), None);
     }
 
     #[test]

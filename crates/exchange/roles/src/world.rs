@@ -26,9 +26,9 @@ use pares_config::NodeId;
 use pares_log::{Config, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError};
 use pares_port::{DoorPort, MarketView};
 use pares_sequencer::Sequencer;
-use pares_types::{Epoch, GatewayId, Network, Position, Request, ShardId};
+use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
 
-use crate::origins::{self, Origin};
+use crate::origins::{self, Network, Origin};
 
 /// All that a role touches. Clones are further handles on the same world, for the tasks of a process. What returns an
 /// [`io::Result`], here and in the traits below, fails as the system says; a method says where there is more to it.

@@ -11,7 +11,6 @@
 mod coded;
 mod day;
 mod ids;
-mod network;
 mod order_status;
 mod outcome;
 mod phase;
@@ -32,7 +31,6 @@ pub use ids::{
     ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, PublisherId, RecorderId,
     ReplayerId, RequestId, ShardId, VenueId,
 };
-pub use network::Network;
 pub use order_status::{OrderKey, OrderState, OrderStatus};
 pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, RestCause, Status};
 pub use phase::{Band, DAY_NS, Phase, Rule, TieBreak};

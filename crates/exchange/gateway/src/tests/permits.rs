@@ -1,10 +1,11 @@
 //! Who may sign on, ask for what, and how much of it.
 
 use pares_register::{FIRST_OPERATOR, PROPOSAL_NS, Register};
+use pares_table::Network;
 use pares_types::{
     BusinessDay, ClientOrderId, ClientRequest, Command, DAY_NS, Entry, InstrumentId, Key, Limits, MemberId,
-    Network, NewOrder, Phase, Price, Proposal, Quantity, Reason, Registration, Reply, Rights, Rule, Side,
-    TimeInForce, Timestamp,
+    NewOrder, Phase, Price, Proposal, Quantity, Reason, Registration, Reply, Rights, Rule, Side, TimeInForce,
+    Timestamp,
 };
 
 use super::world::{Gate, World, amend, cancel, config, enter, exchange, mass_cancel, reduce};

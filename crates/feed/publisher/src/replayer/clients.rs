@@ -266,7 +266,7 @@ mod tests {
     use super::*;
     use crate::replayer::tests::{EndlessSockets, Full};
     use pares_feed::soup::{self, LoginRequest};
-    use pares_types::Network;
+    use pares_roles::origins::Network;
     use zerocopy::IntoBytes;
 
     const OPEN_MAX: usize = 100;
