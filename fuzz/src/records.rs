@@ -9,7 +9,7 @@ use pares_types::{
 };
 use pares_wire::record::{
     self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, SessionMark,
-    SessionMarkRecord, request_bytes, result_bytes, write_request, write_result,
+    SessionMarkRecord, SpentLogonRecord, request_bytes, result_bytes, write_request, write_result,
 };
 use zerocopy::IntoBytes;
 
@@ -33,6 +33,9 @@ pub fn record(bytes: &[u8]) {
     let _stored = CheckpointStored::read(bytes).map(|stored| stored.position.get());
     if let Ok(mark) = SessionMarkRecord::read(bytes) {
         assert_eq!(mark.bytes(), bytes, "a mark is written as it was read");
+    }
+    if let Ok(spent) = SpentLogonRecord::read(bytes) {
+        assert_eq!(spent.as_bytes(), bytes, "a spent Logon is written as it was read");
     }
 }
 
@@ -101,7 +104,8 @@ pub fn record_seeds() -> Vec<Vec<u8>> {
     let copied = Some(MemberId(8));
     let mark = SessionMark { member: MemberId(7), session: 1, next_in: 2, out_max: 40, copied, told };
     let mark = SessionMarkRecord { reign: 3, gateway: GatewayId(1), logon_ns: 9, mark }.bytes();
-    requests.chain(results).chain([chunk, stored.as_bytes().to_vec(), mark]).collect()
+    let spent = SpentLogonRecord::new((MemberId(7), 1), (8, 9), 120).as_bytes().to_vec();
+    requests.chain(results).chain([chunk, stored.as_bytes().to_vec(), mark, spent]).collect()
 }
 
 /// Segments: sealed, open, empty.

@@ -9,7 +9,7 @@ use pares_fix::parser::FixParser;
 use pares_fix::session::{FixNumbers, FixSession, FixSettings};
 use pares_fix::time::stamp;
 use pares_fix::writer::FixWriter;
-use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, SessionMark, Sink};
+use pares_port::{DoorAction, DoorConfig, DoorTime, LOGON_CLOCK_NS, LogonProof, SessionMark, Sink};
 use pares_types::{GatewayId, List, ListEnd, ListRequest, MemberId, Reason, Reply};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SIGN_ON_RESUMES, SignOn};
 
@@ -25,8 +25,6 @@ use crate::types::{Owner, Version};
 const WAITING_MAX: usize = 1 << 14;
 const TYPES_42: &[&str] = &["D", "F", "G", "H", "e", "V"];
 const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AD", "AF", "x", "e", "V"];
-/// How far a Logon's time may be from now.
-const TIME_TOLERANCE_NS: u64 = 120_000_000_000;
 
 /// Who called, and how.
 #[derive(Debug)]
@@ -53,9 +51,9 @@ impl Caller {
         Some(Self { owner, settings, is_anew, proof, sent_ns, gateway, logon: frame.bytes.to_vec() })
     }
 
-    /// Whether SendingTime differs too much from this clock, as in a Logon that was recorded and is sent again.
+    /// Whether SendingTime differs too much from this clock. Of a Logon with a proof the gateway says so: it must know of each that it is used up.
     pub(crate) fn has_wrong_clock(&self, at: DoorTime) -> bool {
-        self.sent_ns.abs_diff(at.utc_ns) > TIME_TOLERANCE_NS
+        self.proof.is_none() && self.sent_ns.abs_diff(at.utc_ns) > LOGON_CLOCK_NS
     }
 
     /// Tells why the gateway does not sign it on, and what to look at.

@@ -6,7 +6,7 @@ use pares_log::{AppendError, LogWriter};
 use pares_roles::world::{Counters, Ring, Sockets, World};
 use pares_types::{ClientOrderId, Epoch, Reason, Reply, Request, ShardId};
 use pares_wire::frame;
-use pares_wire::record::{SessionMarkRecord, request_bytes, write_request};
+use pares_wire::record::{request_bytes, write_request};
 
 use crate::connections::Connections;
 use crate::counters::Counter;
@@ -70,12 +70,11 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
         appended
     }
 
-    /// Writes a mark into the log; where it lies, if the log takes it. It is to be published before anything rests on it.
-    pub(crate) fn write_mark(&mut self, record: &SessionMarkRecord) -> Option<u64> {
-        let bytes = record.bytes();
-        let offset = self.writer.append_with(bytes.len(), |out| out.copy_from_slice(&bytes));
+    /// Writes a record of a FIX session into the log; where it lies, if the log takes it. It is to be published before anything rests on it.
+    pub(crate) fn write_note(&mut self, bytes: &[u8]) -> Option<u64> {
+        let offset = self.writer.append_with(bytes.len(), |out| out.copy_from_slice(bytes));
         let offset = self.note_poisoned(offset).ok()?;
-        assert!(offset < self.writer.tail(), "a mark lies before the end of its log");
+        assert!(offset < self.writer.tail(), "a record lies before the end of its log");
         Some(offset.0)
     }
 

@@ -19,7 +19,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         assert!(answered <= edge.writer.tail().0, "nothing is answered that is not in the log");
         edge.counters.set(Counter::AnsweredOffset, answered);
         edge.counters.set(Counter::ShardsNotRecorded, self.rules.standing_still() as u64);
-        let released = self.marks.keep_behind(answered, edge);
+        let released =
+            self.marks.keep_behind(answered, edge).min(self.spent_logons.keep_behind(answered, edge));
         assert!(released <= answered, "a log is released up to what is answered, at most");
         edge.writer.release_before(Offset(released));
         edge.counters.set(Counter::Sessions, edge.connections.len() as u64);

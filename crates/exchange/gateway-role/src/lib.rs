@@ -15,6 +15,7 @@
 //!
 //! - Nothing is answered that is not in the log, which is released up to what is answered at most.
 //! - Marks of numbers are in the log before anything is sent under them; an own mark has one place, behind those before.
+//! - A Logon that is used is spent; a session has a bounded number of spans of spent times, apart from each other.
 //! - A connection signs on once, and one that was refused ends; there are no more connections than there may be.
 //! - Strangers have no more than their share of the room, and who signs on was one until then.
 //! - Input ends within its buffer; only bytes that were queued are sent; bytes that were not sent are counted once.
@@ -36,6 +37,7 @@ mod repair;
 mod repeats;
 mod resuming;
 mod sign_on;
+mod spent_logons;
 mod sync;
 mod tap;
 #[cfg(test)]
@@ -69,6 +71,7 @@ use lists::Lists;
 use marks::Marks;
 use repeats::FirstAnswers;
 use resuming::Resuming;
+use spent_logons::SpentLogons;
 use sync::SyncTask;
 use tap::Tap;
 use types::Incoming;
@@ -89,6 +92,7 @@ pub struct GatewayNode<W: World, S: Sockets> {
     resuming: Resuming<W>,
     lists: Lists,
     marks: Marks,
+    spent_logons: SpentLogons,
     search: Search,
     in_flight_max: u16,
     id: GatewayId,
@@ -119,7 +123,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let life = epoch::current(&world, config)?;
         // Before the log is touched: what an earlier process told of it is true no longer.
         let (counters, untold) = tap::counters(&world, node)?;
-        let recover::Opened { writer, rules, committed, marks } = repair::opened(&world, id, life, config)?;
+        let recover::Opened { writer, rules, committed, marks, spent_logons } =
+            repair::opened(&world, id, life, config)?;
         let lookout = repair_asked::done(&world, node);
         let syncer = SyncTask::start(&world, &writer, config)?;
         let tap = Tap::open(id, config, &world, (untold, Arc::clone(&doors)));
@@ -133,6 +138,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             resuming: Resuming::new(config.recorders, Starts::start(&edge.world, config, node)?),
             lists: Lists::default(),
             marks,
+            spent_logons,
             search: Search::start(&edge.world, config, node)?,
             in_flight_max: config.session_in_flight_max,
             id,
@@ -157,6 +163,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                         let read = match record::schema(entry.payload) {
                             Some(record::SESSION_MARK) => SessionMarkRecord::read(entry.payload)
                                 .map(|mark| self.marks.on_peer(mark, &mut self.edge.connections)),
+                            // Those Logons name their gateway, and this one refuses them.
+                            Some(record::SPENT_LOGON) => Ok(()),
                             _ => RequestRecord::read(entry.payload)
                                 .map(|request| self.rules.on_peer_request(&request)),
                         };

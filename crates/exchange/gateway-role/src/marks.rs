@@ -29,15 +29,15 @@ use crate::types::Who;
 /// Sessions of which marks are known; a further one is refused.
 const MARKS_MAX: usize = 65_536;
 /// A mark is written again if it lies further behind than this, or than all marks take twice.
-const BEHIND_MIN: u64 = 1 << 20;
+pub(crate) const BEHIND_MIN: u64 = 1 << 20;
 
 /// The newest marks of each session, and which connections here have which.
 pub(crate) struct Marks {
     id: GatewayId,
     newest: BTreeMap<Who, SessionTenure>,
     claims: BTreeMap<SessionId, Claim>,
-    /// By the connections that are there: whose proven Logon came, and when it says it was sent, nanoseconds since 1970.
-    logons: BTreeMap<SessionId, (Who, u64)>,
+    /// By the connections that are there: when the proven Logon says it was sent, nanoseconds since 1970.
+    logons: BTreeMap<SessionId, u64>,
     /// Where this gateway's own lie in its log.
     places: BTreeMap<u64, Who>,
     place_of: BTreeMap<Who, u64>,
@@ -130,18 +130,17 @@ impl Marks {
     pub(crate) fn claim(&mut self, session: SessionId, who: Who) -> Option<SessionMark> {
         let newest = self.newest.get(&who);
         let reign = newest.map_or(0, |newest| newest.number).saturating_add(1);
-        let logon_ns = self.logons.get(&session).map_or(0, |noted| noted.1);
+        let logon_ns = self.logons.get(&session).copied().unwrap_or_default();
         self.claims.insert(session, Claim { who, reign, logon_ns, seen: newest.map(SessionTenure::seen) });
         newest.map(SessionTenure::mark)
     }
 
-    /// A connection has proven a Logon that was sent then. Whether that is later than the last one that was accepted, and no copy of one that is
-    /// being accepted: an eavesdropper cannot use it again. It is the last one once it is accepted, with its first mark.
+    /// A connection has proven a Logon that was sent then. Whether that is later than the last one that was accepted. It is the last one once it
+    /// is accepted, with its first mark.
     pub(crate) fn note_logon(&mut self, session: SessionId, who: Who, sent_ns: u64) -> bool {
-        let is_copy = self.logons.values().any(|noted| *noted == (who, sent_ns));
-        let is_new = !is_copy && sent_ns > self.last_logon_ns(who);
+        let is_new = sent_ns > self.last_logon_ns(who);
         if is_new {
-            self.logons.insert(session, (who, sent_ns));
+            self.logons.insert(session, sent_ns);
         }
         is_new
     }
@@ -176,7 +175,7 @@ impl Marks {
         edge: &mut GatewayIo<W, S>,
     ) {
         let kept = self.record(session, mark).and_then(|record| {
-            let offset = edge.write_mark(&record)?;
+            let offset = edge.write_note(&record.bytes())?;
             Some((record, offset))
         });
         let Some((record, offset)) = kept else {
@@ -230,7 +229,7 @@ impl Marks {
         let record = SessionMarkRecord { reign, gateway: self.id, logon_ns, mark };
         let all = (self.places.len() * record.bytes().len()) as u64;
         if behind > 2 * all
-            && let Some(offset) = edge.write_mark(&record)
+            && let Some(offset) = edge.write_note(&record.bytes())
         {
             edge.writer.publish();
             self.put(record, Some(offset));

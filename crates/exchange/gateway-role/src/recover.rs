@@ -25,9 +25,10 @@ use pares_roles::world::World;
 use pares_roles::{NodeError, durable_log, left_out, recorder};
 use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId, ShardView};
 use pares_venue::checkpoint;
-use pares_wire::record::{self, RequestRecord, ResultRecord, SessionMarkRecord};
+use pares_wire::record::{self, RequestRecord, ResultRecord, SessionMarkRecord, SpentLogonRecord};
 
 use crate::marks::Marks;
+use crate::spent_logons::SpentLogons;
 
 pub(crate) struct Record<W: World> {
     pub(crate) rules: Gateway,
@@ -140,12 +141,13 @@ fn through_of(view: &ShardView, id: GatewayId) -> u64 {
     view.through.iter().find(|(of, _)| *of == id).map_or(0, |(_, sequence)| *sequence)
 }
 
-/// A gateway's log, what it knows, the committed stream behind that, and how far FIX sessions were.
+/// A gateway's log, what it knows, the committed stream behind that, how far FIX sessions were, and which of their Logons are used up.
 pub(crate) struct Opened<W: World> {
     pub(crate) writer: W::Writer,
     pub(crate) rules: Gateway,
     pub(crate) committed: CommittedStream<W>,
     pub(crate) marks: Marks,
+    pub(crate) spent_logons: SpentLogons,
 }
 
 /// Opens the gateway's log, and learns what the record says, then the requests of that log.
@@ -166,13 +168,13 @@ pub(crate) fn open<W: World>(
         opened => opened?,
     };
     let Record { mut rules, committed, last } = record(world, (id, life), config)?;
-    let (own, marks) = recover_own(world, id, &mut rules, last)?;
+    let Own { end: own, marks, spent_logons } = recover_own(world, id, &mut rules, last)?;
     // In an earlier life it may have been: power was lost, and the log's end with it.
     if own < last && own < last_of_life(world, (id, life), config, last) {
         return Err(lost());
     }
     rules.recover_guards();
-    Ok(Opened { writer, rules, committed, marks })
+    Ok(Opened { writer, rules, committed, marks, spent_logons })
 }
 
 /// The number of this gateway's last request that any recorder has of this life; `or_else` if some of this life are not kept any more, or no
@@ -219,25 +221,35 @@ fn last_in_log(log: &mut impl LogReader, (id, life): (GatewayId, Epoch)) -> (u64
     }
 }
 
-/// Reads the requests of the gateway's own log, and its marks. Says which is the last request that is known to have been there, `last`
-/// being recorded.
-fn recover_own(
-    world: &impl World,
-    id: GatewayId,
-    rules: &mut Gateway,
-    last: u64,
-) -> Result<(u64, Marks), NodeError> {
-    let mut marks = Marks::new(id);
+/// What a gateway's own log says.
+struct Own {
+    /// The last request that is known to have been there.
+    end: u64,
+    marks: Marks,
+    spent_logons: SpentLogons,
+}
+
+/// Reads the requests of the gateway's own log, its marks, and which Logons are used up; `last` is the last request that is recorded.
+fn recover_own(world: &impl World, id: GatewayId, rules: &mut Gateway, last: u64) -> Result<Own, NodeError> {
+    let (mut marks, mut spent_logons) = (Marks::new(id), SpentLogons::default());
     let log = NodeId::Gateway(id);
     let mut own = world.read_log_from_start(log)?;
     // What is released was recorded; which numbers that were nobody can tell.
     let mut end = if own.released() > Offset::START { last } else { 0 };
     while let Some(entry) = own.next()? {
-        if record::schema(entry.payload) == Some(record::SESSION_MARK) {
-            marks.recover(SessionMarkRecord::read(entry.payload)?, entry.offset.0);
-            continue;
+        let offset = entry.offset.0;
+        match record::schema(entry.payload) {
+            Some(record::SESSION_MARK) => {
+                marks.recover(SessionMarkRecord::read(entry.payload)?, offset);
+                continue;
+            }
+            Some(record::SPENT_LOGON) => {
+                spent_logons.recover(&SpentLogonRecord::read(entry.payload)?, offset, world.now_ns());
+                continue;
+            }
+            _ => {}
         }
-        let (request, offset) = (RequestRecord::read(entry.payload)?, entry.offset.0);
+        let request = RequestRecord::read(entry.payload)?;
         if request.id.gateway() != id {
             return Err(NodeError::Refused(format!(
                 "{log} has requests of gateway-{}: restore {log}'s own log, or remove this one and restart \
@@ -248,7 +260,7 @@ fn recover_own(
         end = request.id.sequence();
         rules.recover_own(&request, offset);
     }
-    Ok((end, marks))
+    Ok(Own { end, marks, spent_logons })
 }
 
 /// Says which was this gateway's last request that was recorded in this life.

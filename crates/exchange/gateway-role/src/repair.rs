@@ -20,7 +20,7 @@ use pares_log::{LogReader, LogReplacement, LogSalvage, record};
 use pares_roles::world::World;
 use pares_roles::{NodeError, durable_log};
 use pares_types::{Epoch, GatewayId, Request, RequestId, Timestamp};
-use pares_wire::record::{RequestRecord, SESSION_MARK, request_bytes, schema, write_request};
+use pares_wire::record::{RequestRecord, is_of_fix_session, request_bytes, write_request};
 
 use crate::recover::{self, Opened};
 
@@ -60,7 +60,7 @@ fn repair<W: World>(
     let (mut damaged, mut last, mut kept, mut end) = (new.damaged()?, 0, 0_u64, 0);
     while let Some(entry) = damaged.next() {
         end = entry.offset.0 + record::size(entry.payload.len()) as u64;
-        if schema(entry.payload) == Some(SESSION_MARK) {
+        if is_of_fix_session(entry.payload) {
             new.append(entry.payload)?;
         } else if let Ok(request) = RequestRecord::read(entry.payload)
             && rules.salvage(&request, &mut last)

@@ -5,19 +5,21 @@
 //!  stranger --SignOn------------------------> signed on           sign-on open
 //! ```
 //! A client that comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of all that the Logon says, this gateway's
-//! number and its time included, and once one is accepted no gateway takes one that is not later. A client that comes by OUCH, whose passwords are
-//! short, sends a token, from which the key was made: who has heard that has the key.
+//! number and its time included. Each is good for one use, accepted or not, and once one is accepted no gateway takes one that is not later. A client
+//! that comes by OUCH, whose passwords are short, sends a token, from which the key was made: who has heard that has the key.
 //!
 //! Every other client is challenged, also who names a session that does not exist, and a wrong proof is answered like that. A challenge is made
 //! up for one connection and used once, so a proof that was written down fits no other sign-on.
 
 use pares_gateway::SessionId;
 use pares_keys::{PROOF_BYTES, Secret, Verifier};
-use pares_port::LogonProof;
+use pares_log::LogWriter;
+use pares_port::{LOGON_CLOCK_NS, LogonProof};
 use pares_roles::world::{Counters, Sockets, World};
 use pares_types::{Key, MemberId, Reason, Timestamp};
 use pares_wire::frame::{self, Challenge, Proof, SignOn, SignedOn};
 use pares_wire::password_salt;
+use zerocopy::IntoBytes;
 
 use crate::GatewayNode;
 use crate::counters::Counter;
@@ -64,19 +66,49 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         proof: Option<&LogonProof>,
     ) {
         let asked = Asked::new(self.id, [0; 32], sign_on);
+        let signed_ns = match proof {
+            Some(LogonProof::Signed { time_ns, .. }) => Some(*time_ns),
+            Some(LogonProof::Token(_)) | None => None,
+        };
         if !self.rules.is_sign_on_required() {
-            return self.admit(session, &asked);
+            return match signed_ns {
+                Some(time_ns) if !is_in_time(time_ns, now) => {
+                    self.edge.connections.refuse(session, Reason::WrongClock, Close::Refused);
+                }
+                _ => self.admit(session, &asked),
+            };
         }
         let is_proven = |key| proof.is_some_and(|proof| proves(proof, key, asked.who()));
-        let mut checked = self.check(now, session, asked, is_proven);
-        if let (Ok(_), Some(LogonProof::Signed { time_ns, .. })) = (&checked, proof)
-            && !self.marks.note_logon(session, asked.who(), *time_ns)
-        {
-            // Verifying it costs as much as a wrong proof, and an eavesdropper can send it as often: it counts as one.
-            self.rules.on_wrong_key(self.edge.connections.origin(session), now);
-            checked = Err(Reason::WrongClock);
-        }
+        let checked = self.check(now, session, asked, is_proven);
+        let checked = checked.and_then(|asked| match signed_ns {
+            Some(time_ns) => self.use_up(now, session, asked, time_ns),
+            None => Ok(asked),
+        });
         self.admit_if(session, checked);
+    }
+
+    /// Whether a Logon whose proof is right may be used: if no other of that time was, in its time, and behind the session's last accepted one. It is used
+    /// up by that, whatever comes of it, and the log has it before the answer is sent.
+    fn use_up(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        asked: Asked,
+        time_ns: u64,
+    ) -> Result<Asked, Reason> {
+        let spent = self.spent_logons.spend(asked.who(), time_ns, now.0);
+        if let Some(record) = &spent {
+            let offset = self.edge.write_note(record.as_bytes()).ok_or(Reason::StorageUnavailable)?;
+            self.edge.writer.publish();
+            self.spent_logons.on_written(offset);
+        }
+        let may = spent.is_some() && is_in_time(time_ns, now);
+        if may && self.marks.note_logon(session, asked.who(), time_ns) {
+            return Ok(asked);
+        }
+        // Verifying it costs as much as a wrong proof, and an eavesdropper can send it as often: it counts as one.
+        self.rules.on_wrong_key(self.edge.connections.origin(session), now);
+        Err(Reason::WrongClock)
     }
 
     /// Whether who asks knows the secret of the session's key.
@@ -138,6 +170,11 @@ fn proves(proof: &LogonProof, key: Key, (member, session): (MemberId, u16)) -> b
             Secret::from_token(token, &password_salt(member, session)).verifier().is_same(&verifier(key))
         }
     }
+}
+
+/// Whether a Logon of that time may be used now.
+fn is_in_time(time_ns: u64, now: Timestamp) -> bool {
+    time_ns.abs_diff(now.0) <= LOGON_CLOCK_NS
 }
 
 fn verifier(key: Key) -> Verifier {

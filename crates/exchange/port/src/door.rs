@@ -105,6 +105,9 @@ pub struct DoorConfig {
     pub orders_max: usize,
 }
 
+/// How far the time of a Logon may be from the gateway's clock.
+pub const LOGON_CLOCK_NS: u64 = 120_000_000_000;
+
 /// What a Logon says of its member's key.
 #[derive(Clone, PartialEq, Eq)]
 pub enum LogonProof {
@@ -114,7 +117,8 @@ pub enum LogonProof {
         message: Vec<u8>,
         /// That the sender knows the secret and meant this message: RawData (96), in hexadecimal digits.
         proof: [u8; PROOF_BYTES],
-        /// SendingTime, nanoseconds since 1970, above 0; within two minutes of the gateway's.
+        /// SendingTime, nanoseconds since 1970. The gateway judges it, within [`LOGON_CLOCK_NS`] of its own: it remembers what is used up, also of those that
+        /// it refuses.
         time_ns: u64,
     },
     /// Of OUCH, whose passwords are short: the token itself, of which the key was made.

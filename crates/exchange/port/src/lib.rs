@@ -23,7 +23,8 @@ mod secrets;
 mod tap;
 
 pub use door::{
-    DoorAction, DoorConfig, DoorFactory, DoorPort, DoorTime, LogonProof, ProtocolDoor, SessionMark, Sink,
+    DoorAction, DoorConfig, DoorFactory, DoorPort, DoorTime, LOGON_CLOCK_NS, LogonProof, ProtocolDoor,
+    SessionMark, Sink,
 };
 pub use levels::{DEPTH, Levels};
 pub use market::{MarketBook, MarketSubscription, MarketView};

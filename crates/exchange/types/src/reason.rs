@@ -157,7 +157,7 @@ coded! {
         LastOperator = 85 "last_operator",
         /// A later operator request, accepted more than a second after this one, was executed first: nothing was done in that shard.
         Overtaken = 86 "overtaken",
-        /// Gateway: the Logon's time is more than two minutes off, or not later than that of the session's last accepted Logon.
+        /// Gateway: the Logon's time is more than two minutes off, not later than that of the session's last accepted Logon, or used before.
         WrongClock = 87 "wrong_clock",
         /// Gateway: this port requires TLS; connect with TLS.
         TlsRequired = 90 "tls_required",

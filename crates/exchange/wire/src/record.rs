@@ -1,7 +1,7 @@
 //! Records of the mapped logs.
 //!
 //! ```text
-//! gateway log    [Request]   [MarkHead | MarkedShard * shards | MarkedLogon?]
+//! gateway log    [Request]   [MarkHead | MarkedShard * shards | MarkedLogon?]   [SpentLogonRecord]
 //! venue log      [ResultHead | Request | EventRecord * events]   [CheckpointChunk | bytes]
 //! recorder log   the venue's records as they came                [CheckpointStored]
 //!
@@ -15,6 +15,7 @@ mod event;
 mod mark;
 mod request;
 mod result;
+mod spent;
 
 pub use crate::code::{reason, status};
 pub use checkpoint::{CheckpointChunk, CheckpointStored};
@@ -24,6 +25,7 @@ pub use request::{
     BustRecord, OperandsRecord, REQUEST_BYTES_MAX, RequestRecord, TermsRecord, request_bytes, write_request,
 };
 pub use result::{ResultHead, ResultPlace, ResultRecord, result_bytes, result_place, write_result};
+pub use spent::SpentLogonRecord;
 
 use crate::WireError;
 
@@ -37,6 +39,8 @@ pub const CHECKPOINT_CHUNK: u8 = 3;
 pub const CHECKPOINT_STORED: u8 = 4;
 /// `schema` of a [`MarkHead`].
 pub const SESSION_MARK: u8 = 5;
+/// `schema` of a [`SpentLogonRecord`].
+pub const SPENT_LOGON: u8 = 6;
 /// The version of all schemas in this build, the only one that it reads.
 pub const VERSION: u8 = 2;
 
@@ -44,6 +48,12 @@ pub const VERSION: u8 = 2;
 #[must_use]
 pub fn schema(bytes: &[u8]) -> Option<u8> {
     bytes.first().copied()
+}
+
+/// Whether it is of a FIX session, and no request.
+#[must_use]
+pub fn is_of_fix_session(bytes: &[u8]) -> bool {
+    matches!(schema(bytes), Some(SESSION_MARK | SPENT_LOGON))
 }
 
 fn check(schema: u8, version: u8, expected: u8) -> Result<(), WireError> {

@@ -150,7 +150,7 @@ fn the_records_page_lays_records_out_as_the_code_does() {
     check_records!(
         &page,
         RequestRecord ResultHead EventRecord TermsRecord BustRecord OperandsRecord CheckpointChunk CheckpointStored
-        MarkHead MarkedShard MarkedLogon
+        MarkHead MarkedShard MarkedLogon SpentLogonRecord
     );
     assert!(page.starts_with(&format!("# Records of the logs, version {}\n", record::VERSION)));
 }

@@ -91,6 +91,21 @@ fn logon_by_wrong_clock_is_refused_with_both_times() {
     }
 }
 
+/// The gateway must know that it is used up, so it is the one to refuse it.
+#[test]
+fn gateway_judges_clock_of_proven_logon() {
+    let mut rig = Rig::new(&FIX44);
+    let logon = rig.message("A", &format!("57=3|98=0|108=30|95=128|96={}|", "0f".repeat(64)));
+    rig.at.utc_ns -= 180_000_000_000;
+    rig.gives(&logon);
+    let proof = rig.logon.take().and_then(|(_, proof)| proof);
+    assert!(matches!(proof, Some(LogonProof::Signed { time_ns: NOON_NS, .. })) && !rig.is_closed);
+    rig.hears(rejected(Reason::WrongClock));
+    let times = "SendingTime (52) is 20260921-14:13:20.000, this gateway's clock says 20260921-14:10:20.000";
+    rig.sends(&[&format!("^5 58=wrong_clock: .. {times}$")]);
+    assert!(rig.is_closed);
+}
+
 /// The session continues where it is: a mark would end the connection that it has.
 #[test]
 fn a_logon_that_is_refused_leaves_no_mark() {

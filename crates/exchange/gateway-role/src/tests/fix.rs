@@ -14,6 +14,8 @@ use pares_wire::record::{self, SessionMarkRecord};
 use super::rig::{PEER, Rig, SELF, buy, config, result_of, sign_on};
 use super::starts::registered;
 
+mod replays;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 fn with_fix() -> Rig {
@@ -102,11 +104,16 @@ impl Rig {
     /// That Logon is refused for a reason in these words, and leaves no mark.
     fn refuses(&mut self, logon: &[u8], words: &[&str]) {
         let marks = self.marks().len();
+        self.ends_with(logon, words);
+        assert_eq!(self.marks().len(), marks);
+    }
+
+    /// That Logon is refused for a reason in these words.
+    fn ends_with(&mut self, logon: &[u8], words: &[&str]) {
         let client = self.call(logon);
         let (heads, told) = self.heard(client);
         assert_eq!((heads, self.net.is_open(client)), (vec![head("5", 1)], false), "{told}");
         words.iter().for_each(|words| assert!(told.contains(words), "{words}: {told}"));
-        assert_eq!(self.marks().len(), marks);
     }
 
     /// That Logon is accepted.
@@ -243,7 +250,7 @@ fn clock_ahead_locks_out_with_both_times_until_then() {
     let (now_ns, ahead_ns) = (rig.world.now_ns(), 110 * SECOND_NS);
     let at = |ns| String::from_utf8(stamp(ns).to_vec()).unwrap();
     // One that is refused moves nothing.
-    let refused = rig.logon((1, now_ns + ahead_ns), "57=0|98=0|108=9999|", Some(&secret));
+    let refused = rig.logon((1, now_ns + ahead_ns - SECOND_NS), "57=0|98=0|108=9999|", Some(&secret));
     rig.refuses(&refused, &["|58=HeartBtInt must be"]);
     let right = rig.logon((1, now_ns), "57=0|98=0|108=30|", Some(&secret));
     rig.takes(&right);

@@ -10,7 +10,7 @@
 use pares_config::{NodeId, SystemConfig};
 use pares_log::Offset;
 use pares_types::{Epoch, GatewayId, Request};
-use pares_wire::record::{RequestRecord, SESSION_MARK, schema};
+use pares_wire::record::{RequestRecord, is_of_fix_session};
 
 use crate::inlet::LogCursor;
 use crate::world::World;
@@ -97,8 +97,8 @@ fn poll<W: World>(
 ) -> usize {
     for read in 0..max {
         let request = match inlet.next() {
-            // Of a FIX session's numbers, and no venue's business.
-            Ok(Some(entry)) if schema(entry.payload) == Some(SESSION_MARK) => continue,
+            // No venue's business.
+            Ok(Some(entry)) if is_of_fix_session(entry.payload) => continue,
             Ok(Some(entry)) => RequestRecord::read(entry.payload),
             Ok(None) => return read,
             Err(error) => {

@@ -7,6 +7,7 @@ use crate::testing::{TestWorld, records};
 use pares_log::Writer;
 use pares_types::{Command, Epoch, GatewayId, MemberId, Phase, Position, RecorderId, Request, RequestId};
 use pares_wire::record::{self, ResultRecord};
+use zerocopy::IntoBytes;
 
 const GATEWAY: GatewayId = GatewayId(0);
 const VENUE: VenueId = VenueId(0);
@@ -170,11 +171,12 @@ fn flipped_bit_in_gateway_log_skipped_repair_requested() {
 }
 
 #[test]
-fn fix_session_mark_between_requests_is_ignored() {
+fn records_of_fix_sessions_between_requests_are_ignored() {
     let mut rig = Rig::asked(1..2);
     let mark = record::SessionMark::default();
     let mark = record::SessionMarkRecord { reign: 1, gateway: GATEWAY, logon_ns: 0, mark }.bytes();
     rig.gateway.append(&mark).unwrap();
+    rig.gateway.append(record::SpentLogonRecord::new((MemberId(7), 1), (5, 5), 9).as_bytes()).unwrap();
     rig.ask(2..3);
     rig.run();
     assert_eq!((rig.handed_out(), rig.counter("damaged")), (vec![1, 2], 0));

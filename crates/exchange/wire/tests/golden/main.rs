@@ -17,7 +17,7 @@ use pares_wire::frame::{
     self, CancelAfter, Challenge, Message, Ping, Pong, Proof, Resume, Resumed, SignOn, SignedOn,
 };
 use pares_wire::record::{
-    self, CheckpointChunk, CheckpointStored, ResultPlace, SessionMark, SessionMarkRecord,
+    self, CheckpointChunk, CheckpointStored, ResultPlace, SessionMark, SessionMarkRecord, SpentLogonRecord,
 };
 use zerocopy::IntoBytes;
 

@@ -211,3 +211,14 @@ fn a_session_mark() {
         assert_eq!(SessionMarkRecord::read(&marked.bytes()), Ok(marked));
     }
 }
+
+#[test]
+fn a_spent_logon() {
+    let spent =
+        SpentLogonRecord::new((MemberId(0x8182_8384), 0x9192), (0xa1a2, NUMBER), 0xb1b2_b3b4_b5b6_b7b8);
+    check("a_spent_logon", spent.as_bytes());
+    assert_eq!(SpentLogonRecord::read(spent.as_bytes()), Ok(spent));
+    let reversed = SpentLogonRecord::new(spent.who(), (2, 1), 3);
+    let invalid = Err(pares_wire::WireError::InvalidField("last_ns"));
+    assert_eq!(SpentLogonRecord::read(reversed.as_bytes()), invalid);
+}

@@ -452,6 +452,7 @@ fn read_everything(bytes: &[u8]) {
     let _ = CheckpointChunk::read(bytes);
     let _ = CheckpointStored::read(bytes);
     let _ = record::SessionMarkRecord::read(bytes);
+    let _ = record::SpentLogonRecord::read(bytes);
     let _ = record::schema(bytes);
     if let Ok(result) = ResultRecord::read(bytes) {
         let _ = (result.request(), result.outcome(), result.state_hash(), result.request_id());

@@ -6,7 +6,7 @@
 use pares_types::{Event, Request};
 use pares_wire::WireError;
 use pares_wire::record::{
-    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultRecord, SessionMarkRecord,
+    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultRecord, SessionMarkRecord, SpentLogonRecord,
 };
 use serde_json::{Map, Value, json};
 
@@ -32,6 +32,7 @@ pub fn show(payload: &[u8]) -> Shown {
         }
         Some(record::CHECKPOINT_STORED) => CheckpointStored::read(payload).map(show_stored),
         Some(record::SESSION_MARK) => SessionMarkRecord::read(payload).map(|mark| show_mark(&mark)),
+        Some(record::SPENT_LOGON) => SpentLogonRecord::read(payload).map(|spent| show_spent(&spent)),
         Some(schema) => {
             Err(WireError::UnknownSchema { schema, version: payload.get(1).copied().unwrap_or(0) })
         }
@@ -66,6 +67,16 @@ fn show_mark(record: &SessionMarkRecord) -> Shown {
         "next_in": mark.next_in, "out_max": mark.out_max, "told": told, "logon_ns": logon_ns,
     });
     shown("mark", line, fields)
+}
+
+fn show_spent(record: &SpentLogonRecord) -> Shown {
+    let (member, session) = record.who();
+    let line = format!("FIX session {session} of member {member}: its Logons sent then are used up");
+    let fields = json!({
+        "member": member.0, "session": session, "first_ns": record.first_ns.get(),
+        "last_ns": record.last_ns.get(), "until_ns": record.until_ns.get(),
+    });
+    shown("spent", line, fields)
 }
 
 fn show_result(result: &ResultRecord<'_>) -> Result<Shown, WireError> {
