@@ -22,6 +22,8 @@ mod own;
 mod raw;
 #[path = "sql/same.rs"]
 mod same;
+#[path = "sql/server.rs"]
+mod server;
 #[path = "sql/stalls.rs"]
 mod stalls;
 #[path = "sql/tls.rs"]

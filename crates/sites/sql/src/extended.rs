@@ -96,14 +96,16 @@ impl Session {
     }
 
     fn close(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
-        if let Some((kind, name)) = message.body.split_first() {
+        let done = self.forward(link, message, true)?;
+        // What the server has refused to forget is still there.
+        if done && let Some((kind, name)) = message.body.split_first() {
             let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default());
             match kind {
                 b'S' => drop(self.prepared.statements.remove(&*name)),
                 _ => drop(self.prepared.portals.remove(&*name)),
             }
         }
-        self.forward(link, message, true)
+        Ok(done)
     }
 
     /// Passes a message on, and its answer back; whether it was done. In a transaction that is over only what then passes, as what ends it does.

@@ -21,6 +21,7 @@
 //! | `session` | a client's session: statements, transactions, the simple protocol; what its client is answered |
 //! | `extended` | prepared statements and portals |
 //! | `transaction` | where transactions begin and end |
+//! | `changes` | changes of the schema, tried until they are ordered |
 //! | `commit` | what a transaction wrote |
 //! | `settings` | what a transaction set |
 //! | `current` | the transaction that a session has open, and cancellations of it |
@@ -28,6 +29,7 @@
 //! | `statement` | what statements are |
 //! | `wire` | messages |
 
+mod changes;
 mod client;
 mod commit;
 mod crowd;

@@ -20,6 +20,10 @@ use crate::wire::{MESSAGE_MAX, Message, receive, send, text};
 const OWN: &str = "pares session";
 /// SQLSTATE of what was cancelled.
 pub(crate) const CANCELLED: &str = "57014";
+/// What the server refuses, and its log shows.
+pub(crate) const NO_STATEMENT: &str = "refused by the site";
+/// The server warns that a portal is left which was made in what had failed: that of the client's own end of it.
+const SKIPPED_PORTAL: &str = "01000";
 /// How often a rollback is tried, which its client may cancel.
 const ROLLBACKS: usize = 3;
 
@@ -268,6 +272,15 @@ impl Link {
         Ok(())
     }
 
+    /// Has what is open fail, as with an error in it.
+    pub(crate) fn fail(&mut self) -> io::Result<()> {
+        match self.ask(NO_STATEMENT, &[]) {
+            Err(Trouble::Refused(_)) => Ok(()),
+            Err(Trouble::Gone(error)) => Err(error),
+            Ok(_) => Err(io::Error::other("the server has not refused what is no statement")),
+        }
+    }
+
     /// Takes back what is open.
     pub(crate) fn roll_back(&mut self) -> io::Result<()> {
         self.counts = true;
@@ -276,6 +289,7 @@ impl Link {
             match self.ask("ROLLBACK", &[]) {
                 Ok(_) => {
                     self.open = false;
+                    self.aside.retain(|said| said.tag != b'N' || said.field(b'C') != SKIPPED_PORTAL);
                     return Ok(());
                 }
                 Err(Trouble::Refused(_)) => {}

@@ -1,10 +1,10 @@
 //! A client's session.
 //!
 //! ```text
-//!            BEGIN                 error                      the writer needs the way, or a refusal
-//!   Idle ------------> Explicit ----------> Failed     Explicit ----------------------------> Over
-//!    |  ^  COMMIT, ROLLBACK |                 | ROLLBACK                                       | ROLLBACK
-//!    |  +-------------------+-----------------+------------------------------------------------+
+//!            BEGIN             error, or a refusal                the writer needs the way
+//!   Idle ------------> Explicit ----------> Failed     Explicit ---------------------------> Over
+//!    |  ^  COMMIT, ROLLBACK |                 | ROLLBACK                                      | ROLLBACK
+//!    |  +-------------------+-----------------+-----------------------------------------------+
 //!    | any other statement, and its end
 //!    +------> Implicit
 //! ```
@@ -28,7 +28,9 @@ use crate::wire::{Message, text};
 
 /// Time for a client to take what is left when the server has ended its session.
 const LAST_PATIENCE: Duration = Duration::from_secs(30);
-const ENCODING: &str = "only UTF-8 is supported: SET client_encoding = 'UTF8'";
+/// What a client may send while its session lasts.
+const KNOWN: &[u8] = b"QPBDECHSFXdcf";
+const BY_NUMBER: &str = "function calls by number are not supported: use SELECT";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -140,22 +142,29 @@ impl Session {
     }
 
     fn answer(&mut self, link: &mut Link, message: &Message) -> io::Result<()> {
-        let refused = match message.tag {
+        if !KNOWN.contains(&message.tag) {
+            let why = format!("invalid frontend message type {}", message.tag);
+            self.write(&Message::fatal("08P01", &why))?;
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        match message.tag {
             // As the server ignores it, whatever it is.
             tag if self.prepared.skips && tag != b'S' => return Ok(()),
-            b'F' => Message::error("0A000", "function calls by number are not supported: use SELECT"),
-            b'Q' if message.is_readable() => return self.query(link, message),
-            b'P' | b'B' | b'D' | b'E' | b'C' if !message.is_readable() => {
-                self.prepared.skips = true;
-                return self.write(&Message::error("22021", ENCODING));
-            }
-            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' | b'S' => return self.extended(link, message),
-            b'Q' => Message::error("22021", ENCODING),
             // What is left of a COPY that has failed.
-            _ => return Ok(()),
-        };
-        self.write(&refused)?;
-        self.ready()
+            b'd' | b'c' | b'f' => return Ok(()),
+            _ => {}
+        }
+        if let Some(fault) = message.fault() {
+            self.fail(link, &fault)?;
+        } else {
+            match message.tag {
+                b'F' => self.refuse(link, "0A000", BY_NUMBER).map(drop)?,
+                b'Q' => return self.query(link, message),
+                _ => return self.extended(link, message),
+            }
+        }
+        self.prepared.skips = !matches!(message.tag, b'F' | b'Q' | b'S');
+        if self.prepared.skips { Ok(()) } else { self.ready() }
     }
 
     /// Whether the writer needed the way meanwhile.

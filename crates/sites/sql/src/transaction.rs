@@ -1,88 +1,21 @@
 //! Where transactions begin and end, and what is not passed on to the server.
 
 use std::io;
-use std::time::{Duration, Instant};
 
-use pares_store::postgres::SqlError;
-use pares_wice::{AbortReason, Version};
-
-use crate::commit::{self, Ended, patience};
-use crate::front::{Denied, LOST};
+use crate::commit::{self, Ended};
+use crate::front::LOST;
 use crate::link::{Link, Rows, Trouble};
 use crate::session::{Session, State};
-use crate::statement::{Kind, Mode, READ_ONLY, SCHEMA_ALONE, about, isolation_named};
+use crate::statement::{Kind, Mode, SCHEMA_ALONE, about, isolation_named};
 use crate::wire::Message;
 
-/// How often a change of the schema is tried while others write.
-const SCHEMA_TRIES: usize = 100;
-/// How long others continue between two tries of a change of the schema, if a session was in the way or nothing has come since.
-const SCHEMA_PAUSE: Duration = Duration::from_millis(50);
-/// After so many tries without success, because a session was in the way or others have written, all others give way.
-const PATIENT_TRIES: usize = 10;
-/// No client waits for longer, and what is added to a clock does not overflow.
-const DAY: Duration = Duration::from_secs(86_400);
-const CHAIN_ALONE: &str = "AND CHAIN needs a transaction in progress";
+const CHAIN_ALONE: &str = "AND CHAIN can only be used in transaction blocks";
 const LEVEL_LATE: &str = "SET TRANSACTION must precede the first query";
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
-const ELSEWHERE: &str = "sites execute a schema change with the store's search_path, but this session's begins with another schema: RESET search_path, and name schemas explicitly";
-const NOT_OWNER: &str =
-    "only the owner of the store's tables, or a member of that role, can change the schema";
-
 const SETTINGS_LARGE: &str = "the settings of the transaction are too large: set them outside of it";
 
-/// Why a change of the schema has not come to its turn.
-const OTHERS: (&str, &str) = (
-    "40001",
-    "other transactions keep writing to the tables, and nothing was changed: change the schema when they pause",
-);
-const UNSTABLE: (&str, &str) = (
-    "57P03",
-    "earlier transactions are not stable in all clusters yet, because one is slow or does not answer; nothing was changed: try again when it answers (pares site status)",
-);
-
-/// Tries of a change of the schema: what is left of the time for each. One that is not likely to hear its outcome would leave it unknown, and is none.
-struct Tries {
-    until: Instant,
-    began: Option<Instant>,
-    longest: Duration,
-}
-
-impl Iterator for Tries {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let now = Instant::now();
-        let left = self.until.saturating_duration_since(now);
-        if let Some(began) = self.began.replace(now) {
-            self.longest = self.longest.max(now - began);
-            return (left > self.longest * 2).then_some(left);
-        }
-        Some(left)
-    }
-}
-
-/// What a try of a change of the schema came to.
-enum Tried {
-    Done,
-    /// A session was in the way.
-    Blocked,
-    /// Others have written since this version, which it was tried at.
-    Outrun(Version),
-}
-
-/// Why a change of the schema was not tried with success, as its client receives it.
-fn said(error: SqlError) -> Message {
-    match error {
-        SqlError::Refused { code, why, detail, hint } => {
-            Message::error(&code, &why).with(b'D', &detail).with(b'H', &hint)
-        }
-        SqlError::Again(why) => Message::error("40001", &why),
-        SqlError::Store(error) => Message::error("0A000", &error.to_string()),
-    }
-}
-
 /// Whether the first row begins with that word.
-fn says(rows: &Rows, word: &str) -> bool {
+pub(crate) fn says(rows: &Rows, word: &str) -> bool {
     rows.first().and_then(|row| row[0].as_deref()) == Some(word)
 }
 
@@ -100,13 +33,10 @@ fn repeat(link: &mut Link, settings: &[String]) -> io::Result<()> {
 impl Session {
     /// A statement that is not passed on; whether it was done. None if it is to be passed on.
     pub(crate) fn own_step(&mut self, link: &mut Link, kind: &Kind, text: &str) -> io::Result<Option<bool>> {
-        if let State::Over { told } = self.state
-            && !matches!(kind, Kind::Rollback { .. } | Kind::Commit { .. })
+        if let State::Over { .. } = self.state
+            && !kind.ends()
         {
-            self.state = State::Over { told: true };
-            let why = if told { Message::error("25P02", ABORTED) } else { self.why_over() };
-            self.write(&why)?;
-            return Ok(Some(false));
+            return self.refuse(link, "25P02", ABORTED).map(Some);
         }
         let done = match kind {
             Kind::Begin(mode) => self.begin(link, *mode)?,
@@ -130,13 +60,15 @@ impl Session {
                     return Ok(false);
                 }
             }
-            State::Implicit => {}
             State::Failed => return self.refuse(link, "25P02", ABORTED),
-            _ if mode.level.is_some() && !self.fresh => return self.refuse(link, "25001", LEVEL_LATE),
-            _ => {
-                self.write(&Message::warning("25001", "there is already a transaction in progress"))?;
-                if mode.level.is_some() && !self.begin_anew(link, mode)? {
-                    return Ok(false);
+            state => {
+                if state == State::Explicit {
+                    self.write(&Message::warning("25001", "there is already a transaction in progress"))?;
+                }
+                match mode.level {
+                    Some(_) if !self.fresh => return self.refuse(link, "25001", LEVEL_LATE),
+                    Some(_) if !self.begin_anew(link, mode)? => return Ok(false),
+                    _ => {}
                 }
             }
         }
@@ -171,7 +103,9 @@ impl Session {
     fn end(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
         self.note_mode(link, chain)?;
         match self.state {
-            State::Idle if chain => return self.refuse(link, "25P01", CHAIN_ALONE),
+            State::Idle | State::Implicit if chain => {
+                return self.refuse(link, "25P01", &format!("COMMIT {CHAIN_ALONE}"));
+            }
             State::Over { told: false } => {
                 let why = self.why_over();
                 self.leave();
@@ -179,8 +113,9 @@ impl Session {
                 return Ok(false);
             }
             State::Failed | State::Over { .. } => return self.back(link, chain),
-            State::Idle => self.write(&Message::warning("25P01", "there is no transaction in progress"))?,
+            State::Idle => self.warn_of_none()?,
             State::Implicit | State::Explicit => {
+                self.warn_of_none()?;
                 let committed = self.commit(link)?;
                 self.beside(link)?;
                 if let Err(why) = committed {
@@ -193,17 +128,26 @@ impl Session {
     }
 
     fn back(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
-        if chain && self.state == State::Idle {
-            return self.refuse(link, "25P01", CHAIN_ALONE);
+        if chain && matches!(self.state, State::Idle | State::Implicit) {
+            return self.refuse(link, "25P01", &format!("ROLLBACK {CHAIN_ALONE}"));
         }
         self.note_mode(link, chain)?;
+        self.warn_of_none()?;
         if link.open {
             link.roll_back()?;
-        } else if self.state == State::Idle {
-            self.write(&Message::warning("25P01", "there is no transaction in progress"))?;
         }
         self.leave();
         self.chained(link, chain, "ROLLBACK")
+    }
+
+    /// The client ends a transaction that it has not begun.
+    fn warn_of_none(&mut self) -> io::Result<()> {
+        match self.state {
+            State::Idle | State::Implicit => {
+                self.write(&Message::warning("25P01", "there is no transaction in progress"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The next transaction of a chain is as this one is at its end.
@@ -266,104 +210,41 @@ impl Session {
         Ok(Ok(()))
     }
 
-    /// Says no; what is open is taken back.
+    /// Says no, or that the transaction has failed before. What is open fails.
     pub(crate) fn refuse(&mut self, link: &mut Link, code: &str, why: &str) -> io::Result<bool> {
-        self.write(&Message::error(code, why))?;
-        if link.open {
-            link.roll_back()?;
-        }
-        match self.state {
-            State::Explicit | State::Failed => self.state = State::Over { told: true },
-            State::Implicit => self.leave(),
-            _ => {}
-        }
+        let why = self.ended_before().unwrap_or_else(|| Message::error(code, why));
+        self.fail(link, &why)?;
         Ok(false)
     }
 
-    /// Has a change of the schema ordered.
-    fn change_schema(&mut self, link: &mut Link, statement: &str, tag: &str) -> io::Result<bool> {
-        let done = match self.may_change_schema(link) {
-            Ok(()) => self.ordered(statement, patience(link)?),
-            Err(Trouble::Refused(why)) => Err(why),
-            Err(Trouble::Gone(error)) => return Err(error),
-        };
-        let is_done = done.is_ok();
-        self.write(&done.err().unwrap_or_else(|| Message::complete(tag)))?;
-        Ok(is_done)
-    }
-
-    fn may_change_schema(&self, link: &mut Link) -> Result<(), Trouble> {
-        let no = |code, why| Err(Trouble::Refused(Message::error(code, why)));
-        let owner = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('PARES.pares_items')";
-        if !says(&link.ask(&self.front.own(owner), &[])?, "t") {
-            return no("42501", NOT_OWNER);
-        }
-        if link.reads_only {
-            return no("25006", READ_ONLY);
-        }
-        // Names without a schema are those of the store, in which sites carry the statement out.
-        let first = link.ask("SELECT pg_catalog.quote_ident(pg_catalog.current_schema())", &[])?;
-        if says(&first, &self.front.home) { Ok(()) } else { no("0A000", ELSEWHERE) }
-    }
-
-    fn ordered(&self, statement: &str, patience: Duration) -> Result<(), Message> {
-        let mut has_announced = false;
-        let done = self.tried(statement, patience, &mut has_announced);
-        if has_announced && done.is_err() {
-            self.front.withdraw_turn();
-        }
-        done
-    }
-
-    fn tried(&self, statement: &str, patience: Duration, has_announced: &mut bool) -> Result<(), Message> {
-        let tries = Tries { until: Instant::now() + patience.min(DAY), began: None, longest: Duration::ZERO };
-        let (mut failed_tries, mut was, mut others, mut has_failed) = (0, None, OTHERS, false);
-        for left in tries.take(SCHEMA_TRIES) {
-            let has_way = failed_tries >= PATIENT_TRIES;
-            // Behind each try: a turn expires, and ends with another change, which had it for both.
-            if has_way && std::mem::take(&mut has_failed) && self.announce(left) {
-                *has_announced = true;
-                continue;
+    /// Sends an error that the server knows nothing of. What is open fails as with one of the server's own: a savepoint leads back.
+    pub(crate) fn fail(&mut self, link: &mut Link, why: &Message) -> io::Result<()> {
+        self.write(why)?;
+        self.fresh = false;
+        match self.state {
+            State::Explicit => {
+                link.fail()?;
+                self.state = State::Failed;
             }
-            match self.try_change(statement, has_way, left)? {
-                Tried::Done => return Ok(()),
-                Tried::Outrun(snapshot) if was.replace(snapshot) != Some(snapshot) => {
-                    (failed_tries, others) = (failed_tries + 1, OTHERS);
-                }
-                // Nothing has come into the store since the last try, so the next ends the same.
-                Tried::Outrun(_) => {
-                    others = UNSTABLE;
-                    std::thread::sleep(SCHEMA_PAUSE);
-                }
-                Tried::Blocked => {
-                    failed_tries += 1;
-                    std::thread::sleep(SCHEMA_PAUSE);
-                }
+            State::Implicit => {
+                link.roll_back()?;
+                self.leave();
             }
-            has_failed = true;
+            State::Idle | State::Failed | State::Over { .. } => {}
         }
-        Err(Message::error(others.0, others.1))
+        Ok(())
     }
 
-    fn try_change(&self, statement: &str, has_way: bool, left: Duration) -> Result<Tried, Message> {
-        let change = match self.front.schema.propose(statement, has_way) {
-            Ok(change) => change,
-            Err(SqlError::Again(_)) => return Ok(Tried::Blocked),
-            Err(error) => return Err(said(error)),
-        };
-        let snapshot = change.snapshot;
-        match self.front.certify(change.into(), left) {
-            Ok(()) => Ok(Tried::Done),
-            Err(Denied::Aborted(reason)) if reason != AbortReason::Behind => Ok(Tried::Outrun(snapshot)),
-            Err(denied) => Err(denied.message()),
+    /// Why nothing more is done in the transaction, if it has failed or was taken back.
+    fn ended_before(&mut self) -> Option<Message> {
+        match self.state {
+            State::Over { told: false } => {
+                self.state = State::Over { told: true };
+                Some(self.why_over())
+            }
+            State::Failed | State::Over { .. } => Some(Message::error("25P02", ABORTED)),
+            State::Idle | State::Implicit | State::Explicit => None,
         }
-    }
-
-    /// Has all sites let a change of the schema go first, unless they do; whether that was asked for. If it fails, they do as before, or for 10 s at most.
-    fn announce(&self, left: Duration) -> bool {
-        let Ok(Some(announcement)) = self.front.schema.announcement() else { return false };
-        let _ = self.front.certify(announcement.into(), left);
-        true
     }
 
     pub(crate) fn leave(&mut self) {

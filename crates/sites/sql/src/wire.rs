@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 
 /// Longest message that is taken, bytes: what one statement with its values may have.
 pub(crate) const MESSAGE_MAX: usize = 64 << 20;
+const ENCODING: &str = "only UTF-8 is supported: SET client_encoding = 'UTF8'";
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,13 +95,27 @@ impl Message {
             .collect()
     }
 
-    /// Whether the strings that a client's message begins with can be read.
-    pub(crate) fn is_readable(&self) -> bool {
-        match self.tag {
-            b'Q' | b'E' => self.strings::<1>().is_ok(),
-            b'P' | b'B' => self.strings::<2>().is_ok(),
-            _ => true,
+    /// Why a client's message cannot be read, as the server says it: by its strings, and by what is behind them where the server may not see it.
+    pub(crate) fn fault(&self) -> Option<Self> {
+        let odd = |why| Some(Self::error("08P01", why));
+        let (strings, behind) = match self.tag {
+            b'Q' => (1, Some(0)),
+            b'E' => (1, Some(4)),
+            b'P' | b'B' => (2, None),
+            b'H' | b'S' => (0, Some(0)),
+            _ => return None,
+        };
+        let mut rest = &self.body[..];
+        for _ in 0..strings {
+            let Some(end) = rest.iter().position(|byte| *byte == 0) else {
+                return odd("invalid string in message");
+            };
+            if std::str::from_utf8(&rest[..end]).is_err() {
+                return Some(Self::error("22021", ENCODING));
+            }
+            rest = &rest[end + 1..];
         }
+        if behind.is_some_and(|bytes| rest.len() != bytes) { odd("invalid message format") } else { None }
     }
 
     /// The strings that it begins with.

@@ -1,15 +1,37 @@
 //! A client that speaks the protocol message by message, and hears it as words.
 
 use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
 
 use super::*;
 
-/// A session at `A0`.
-pub(crate) struct Raw(TcpStream);
+trait Stream: Read + Write {}
+impl<S: Read + Write> Stream for S {}
+
+/// A session at `A0`, or at a server.
+pub(crate) struct Raw(Box<dyn Stream>);
+
+const BEGINNING: &[u8] = b"\0\x03\0\0user\0postgres\0\0";
 
 impl Raw {
     pub(crate) fn begun(sites: &Sites) -> Self {
-        let mut raw = Self::saying(sites, b"\0\x03\0\0user\0postgres\0\0");
+        let mut raw = Self::saying(sites, BEGINNING);
+        raw.until('Z');
+        raw
+    }
+
+    /// A session at the server itself, in a database that no site has.
+    pub(crate) fn at_server() -> Self {
+        let mut words = pares_testbed::postgres::server().unwrap().database();
+        words.retain(|c| c != '\'');
+        let word = |name: &str| words.split(' ').find_map(|word| word.strip_prefix(name)).unwrap();
+        let client = UnixStream::connect(format!("{}/.s.PGSQL.5432", word("host="))).unwrap();
+        client.set_read_timeout(Some(common::PATIENCE)).unwrap();
+        let mut raw = Self(Box::new(client));
+        raw.say(&[framed(
+            b"",
+            &[&BEGINNING[..18], b"database\0", word("dbname=").as_bytes(), b"\0\0"].concat(),
+        )]);
         raw.until('Z');
         raw
     }
@@ -18,7 +40,7 @@ impl Raw {
     pub(crate) fn saying(sites: &Sites, first: &[u8]) -> Self {
         let client = TcpStream::connect(sites.sql_address(A0)).unwrap();
         client.set_read_timeout(Some(common::PATIENCE)).unwrap();
-        let mut raw = Self(client);
+        let mut raw = Self(Box::new(client));
         raw.say(&[framed(b"", first)]);
         raw
     }

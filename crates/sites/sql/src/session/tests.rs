@@ -7,7 +7,7 @@ use pares_store::postgres::{Options, Preemptible, Way};
 use pares_wice::Isolation;
 
 use super::*;
-use crate::link::CANCELLED;
+use crate::link::{CANCELLED, NO_STATEMENT};
 use crate::wire::{MESSAGE_MAX, receive, send};
 
 /// What the server was asked, in this order; `SYNC` for a Sync.
@@ -39,13 +39,14 @@ fn server(mut socket: TcpStream, word: &'static str, cancels: &Cancels, asked: &
         }
         asked.lock().unwrap().push(statement.clone());
         let found = cancels.lock().unwrap().iter().position(|begin| statement.starts_with(begin));
-        match found {
-            Some(at) => {
-                cancels.lock().unwrap().remove(at);
+        let fails = found.is_some() || statement == NO_STATEMENT;
+        match fails {
+            true => {
+                found.map(|at| cancels.lock().unwrap().remove(at));
                 say(b'E', &Message::error(CANCELLED, "canceling statement due to user request").body);
                 skips = message.tag == b'E';
             }
-            None => {
+            false => {
                 let length = u32::try_from(word.len()).unwrap().to_be_bytes();
                 say(b'D', &[&[0, 5], &length[..], word.as_bytes(), &[0xff; 16]].concat());
                 say(b'C', &text("DONE"));
