@@ -36,7 +36,7 @@ impl Instruments {
     }
 }
 
-/// The id of no instrument, which gateways route to that shard: an unknown id goes to the shard at the place of its remainder. The shard refuses
+/// The id of [no instrument](InstrumentId::LISTED_MAX), which gateways route to that shard: an unknown id goes to the shard at the place of its remainder. The shard refuses
 /// it in its record, so the refusal is Sequenced Data, which every client library delivers; some drop Debug packets.
 pub(crate) fn unlisted(shard: ShardId, shards: &[ShardId]) -> InstrumentId {
     let count = u32::try_from(shards.len()).unwrap_or(u32::MAX).max(1);
@@ -51,13 +51,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unlisted_id_is_routed_to_its_shard() {
+    fn unlisted_id_is_routed_to_its_shard_and_of_no_instrument() {
         let shards = [7, 0, 3].map(ShardId);
         for (shard, place) in [(0, 0), (3, 1), (7, 2)] {
             let InstrumentId(id) = unlisted(ShardId(shard), &shards);
             assert_eq!((id % 3, id > u32::MAX - 3), (place, true), "{id}");
         }
         assert_eq!(unlisted(ShardId(0), &[ShardId(0)]), InstrumentId(u32::MAX));
+        let most: Vec<_> = (0..=u16::MAX).map(ShardId).collect();
+        let of = [0, 1, 65_534, 65_535].map(|shard| unlisted(ShardId(shard), &most));
+        assert!(of.iter().all(|id| !id.may_be_listed()), "{of:?}");
     }
 
     #[test]

@@ -316,6 +316,11 @@ mod tests {
         assert!(of("gateways = [\"localhost:7300\"]").contains("such as 127.0.0.1:7100"));
         let without = of("instruments = [{ symbol = \"A\" }]");
         assert!(without.contains("instrument `A`: `id` is missing, 0 or already in use"), "{without}");
+        let of_id = |id: u32| of(&format!("instruments = [{{ id = {id}, symbol = \"A\" }}]"));
+        let beyond = of_id(u32::MAX - 65_535);
+        assert!(beyond.contains("instrument `A`: `id` must be 1 to 4294901759, not 4294901760"), "{beyond}");
+        let last = format!("instruments = [{{ id = {}, symbol = \"A\" }}]", u32::MAX - 65_536);
+        SystemConfig::parse(&last).unwrap();
     }
 
     type Change<'a> = dyn Fn(&mut SystemConfig) + 'a;

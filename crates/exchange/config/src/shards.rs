@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_book::Instrument;
-use pares_types::ShardId;
+use pares_types::{InstrumentId, ShardId};
 
 use crate::{ConfigError, SystemConfig};
 
@@ -11,7 +11,7 @@ impl SystemConfig {
     /// The instruments of each shard.
     ///
     /// # Errors
-    /// If an instrument is not valid, its id is used twice, or its symbol is, in whatever case.
+    /// If an instrument is not valid, its id is none or used twice, or its symbol is, in whatever case.
     pub fn shards(&self) -> Result<BTreeMap<ShardId, Vec<Instrument>>, ConfigError> {
         let mut shards: BTreeMap<ShardId, Vec<Instrument>> = BTreeMap::new();
         let (mut ids, mut symbols) = (BTreeSet::new(), BTreeSet::new());
@@ -20,6 +20,12 @@ impl SystemConfig {
             if id == 0 || !ids.insert(id) {
                 return Err(ConfigError(format!(
                     "instrument `{symbol}`: `id` is missing, 0 or already in use ({id})"
+                )));
+            }
+            if !InstrumentId(id).may_be_listed() {
+                let most = InstrumentId::LISTED_MAX;
+                return Err(ConfigError(format!(
+                    "instrument `{symbol}`: `id` must be 1 to {most}, not {id}"
                 )));
             }
             if !symbols.insert(config.symbol.to_ascii_uppercase()) {

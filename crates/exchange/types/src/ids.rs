@@ -77,6 +77,17 @@ id! {
     OrderId(RequestId)
 }
 
+impl InstrumentId {
+    /// The highest that an instrument may have. Those above are of none: a door names one of them for a symbol that is not there, and the shard refuses it.
+    pub const LISTED_MAX: Self = Self(u32::MAX - 65_536);
+
+    /// Whether an instrument may have it.
+    #[must_use]
+    pub fn may_be_listed(self) -> bool {
+        (Self(1)..=Self::LISTED_MAX).contains(&self)
+    }
+}
+
 impl ClientOrderId {
     const NUMBER_BITS: u32 = 48;
     /// Set in the names that gateways give requests of their own in the name of the exchange, and in no other name of it.

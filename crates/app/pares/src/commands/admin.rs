@@ -341,7 +341,8 @@ fn switch(text: &str) -> Result<bool, String> {
 
 /// Reads the id of a new instrument.
 fn id(text: &str) -> Result<u32, String> {
-    text.parse().ok().filter(|&id| id > 0).ok_or_else(|| "an id must be at least 1".into())
+    let id = text.parse().ok().filter(|&id| InstrumentId(id).may_be_listed());
+    id.ok_or_else(|| format!("an id must be 1 to {}", InstrumentId::LISTED_MAX))
 }
 
 /// Reads a member that can be blocked.
@@ -380,9 +381,11 @@ mod tests {
 
     #[test]
     fn instruments_and_members_are_counted_from_1() {
-        assert_eq!((id("1"), member("7")), (Ok(1), Ok(7)));
-        assert_eq!(id("0").unwrap_err(), "an id must be at least 1");
+        assert_eq!((id("1"), id("4294901759"), member("7")), (Ok(1), Ok(4_294_901_759), Ok(7)));
+        for none in ["0", "4294901760", "4294967295", "4294967296", "x"] {
+            assert_eq!(id(none).unwrap_err(), "an id must be 1 to 4294901759");
+        }
         assert!(member("0").unwrap_err().contains("the exchange itself"));
-        assert!(id("x").is_err() && member("x").is_err());
+        assert!(member("x").is_err());
     }
 }
