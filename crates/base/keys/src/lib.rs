@@ -22,6 +22,7 @@ pub use file::{FileError, KeyFile, from_hex, to_hex};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use ring::{digest, hmac};
+use unicode_normalization::UnicodeNormalization as _;
 
 /// Bytes of a proof.
 pub const PROOF_BYTES: usize = 64;
@@ -78,6 +79,15 @@ pub fn random_token() -> [u8; TOKEN_BYTES] {
     std::array::from_fn(|at| TOKEN_CHARACTERS[usize::from(bytes[at] & 63)])
 }
 
+/// A password in the form in which it is hashed: in NFC, and every space the usual one, as OpaqueString of RFC 8265 has it. Devices send one password in several forms: an
+/// accent as a character of its own or as part of the letter.
+#[must_use]
+pub fn opaque(password: &str) -> String {
+    let is_space = |letter: char| letter.is_whitespace() && !letter.is_control() && letter != ' ';
+    let spaced = password.chars().map(|letter| if is_space(letter) { ' ' } else { letter });
+    spaced.nfc().collect()
+}
+
 impl Secret {
     /// A new Ed25519 key pair.
     #[must_use]
@@ -91,16 +101,16 @@ impl Secret {
         Self::Shared(random())
     }
 
-    /// The secret that a password stands for. Takes a tenth of a second and 64 MiB, on purpose.
+    /// The secret that a password stands for, in whichever form a device sends it. Takes a tenth of a second and 64 MiB, on purpose.
     ///
     /// # Errors
     /// If password or salt are too long, or the salt is too short.
-    pub fn from_password(password: &[u8], salt: &[u8]) -> Result<Self, PasswordError> {
+    pub fn from_password(password: &str, salt: &[u8]) -> Result<Self, PasswordError> {
         let (memory, passes, lanes) = PASSWORD_COST;
         let params = argon2::Params::new(memory, passes, lanes, Some(32)).map_err(PasswordError)?;
         let argon = argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);
         let mut secret = [0; 32];
-        argon.hash_password_into(password, salt, &mut secret).map_err(PasswordError)?;
+        argon.hash_password_into(opaque(password).as_bytes(), salt, &mut secret).map_err(PasswordError)?;
         Ok(Self::Shared(secret))
     }
 
@@ -207,7 +217,7 @@ mod tests {
     use super::*;
 
     fn secrets() -> [Secret; 3] {
-        let of_password = Secret::from_password(b"correct horse", b"Pares salt of 7").unwrap();
+        let of_password = Secret::from_password("correct horse", b"Pares salt of 7").unwrap();
         [Secret::Ed25519([7; 32]), Secret::Shared([7; 32]), of_password]
     }
 
@@ -224,6 +234,19 @@ mod tests {
         assert!(!verifier.is_same(&Verifier::Ed25519(digest)));
         assert_ne!(verifier, Secret::from_token(&one, b"session 2").verifier());
         assert_ne!(verifier, Secret::from_token(&other, b"session 1").verifier());
+    }
+
+    #[test]
+    fn passwords_are_hashed_in_one_form() {
+        assert_eq!(opaque("contrase\u{f1}a"), "contrase\u{f1}a");
+        assert_eq!(opaque("contrasen\u{303}a"), "contrase\u{f1}a");
+        assert_eq!(opaque("a\u{a0}b\u{3000}c"), "a b c");
+        let ascii: String = (0..128_u8).map(char::from).collect();
+        assert_eq!(opaque(&ascii), ascii, "what was hashed before fits");
+        assert_eq!(opaque("\u{fb01} \u{b2}"), "\u{fb01} \u{b2}", "NFC, and not NFKC");
+        let secret = |password| Secret::from_password(password, b"Pares salt of 7").unwrap();
+        assert!(secret("contrasen\u{303}a") == secret("contrase\u{f1}a"));
+        assert!(secret("contrasena") != secret("contrase\u{f1}a"));
     }
 
     #[test]

@@ -3,15 +3,13 @@
 //! Looking at one takes 19 MiB and some tens of milliseconds, on purpose. On the threads that serve requests that would stop all others, and unbounded it would
 //! be the cheapest way to take all memory. So it happens on threads of its own, so many at a time, and a short queue waits for them. Those who are signed in have half of that queue:
 //! signing up is free, and who has signed up must not keep others from signing in.
-//!
-//! Devices send one password in several forms: an accent as a character of its own or as part of the letter. All become one before they are hashed, as OpaqueString of RFC 8265 has it.
 
 use std::sync::Arc;
 
 use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version};
 use pares_broker::PasswordString;
+use pares_keys::opaque;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use unicode_normalization::UnicodeNormalization as _;
 
 use crate::problem::{self, Answer, Problem};
 use crate::settings::WebSettings;
@@ -23,13 +21,6 @@ pub(crate) const PASSWORD_BYTES_MAX: usize = 256;
 /// Shortest password, characters.
 pub(crate) const PASSWORD_CHARACTERS_MIN: usize = 10;
 const SALT_BYTES: usize = 16;
-
-/// A password in the form in which it is hashed: in NFC, and every space the usual one.
-pub(crate) fn opaque(password: &str) -> String {
-    let is_space = |letter: char| letter.is_whitespace() && !letter.is_control() && letter != ' ';
-    let spaced = password.chars().map(|letter| if is_space(letter) { ' ' } else { letter });
-    spaced.nfc().collect()
-}
 
 /// Who has a password looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,16 +116,6 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-
-    #[test]
-    fn passwords_are_hashed_in_one_form() {
-        assert_eq!(opaque("contrase\u{f1}a"), "contrase\u{f1}a");
-        assert_eq!(opaque("contrasen\u{303}a"), "contrase\u{f1}a");
-        assert_eq!(opaque("a\u{a0}b\u{3000}c"), "a b c");
-        let ascii: String = (0..128_u8).map(char::from).collect();
-        assert_eq!(opaque(&ascii), ascii, "what was hashed before fits");
-        assert_eq!(opaque("\u{fb01} \u{b2}"), "\u{fb01} \u{b2}", "NFC, and not NFKC");
-    }
 
     #[tokio::test]
     async fn signed_in_users_leave_half_the_places_for_sign_in() {

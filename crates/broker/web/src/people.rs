@@ -18,7 +18,7 @@ use crate::body::Said;
 use crate::broker::{Broker, Unavailable};
 use crate::caller::{COOKIE, Caller, csrf_of, digest_of, is_other_site, text_of};
 use crate::codes;
-use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords, opaque};
+use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
 use crate::problem::{self, Answer, Problem};
 use crate::settings::WebSettings;
 
@@ -84,7 +84,7 @@ pub(crate) fn person_name(name: &str) -> Option<UserName> {
 }
 
 pub(crate) fn check_password(password: &str) -> Answer<()> {
-    let password = opaque(password);
+    let password = pares_keys::opaque(password);
     if password.chars().count() < PASSWORD_CHARACTERS_MIN || password.len() > PASSWORD_BYTES_MAX {
         return Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, PASSWORD_FORM).reason("bad-password"));
     }

@@ -143,17 +143,17 @@ fn a_password_is_a_key_too() {
     let mut child = process.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     // For longer than a gateway waits for an operator.
     std::thread::sleep(Duration::from_secs(4));
-    child.stdin.take().unwrap().write_all(b"correct horse\n").unwrap();
+    child.stdin.take().unwrap().write_all("contrase\u{f1}a\n".as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
-    let sign_on = |password: &[u8]| {
+    let sign_on = |password: &str| {
         let salt = pares_client::password_salt(MemberId(7), 1);
         let secret = Secret::from_password(password, &salt).unwrap();
         let credential = Some(Credential { session: 1, secret });
         let options = Options { credential, ..Options::default() };
         Client::connect_with(exchange.addresses()[0], MemberId(7), options)
     };
-    assert!(sign_on(b"correct horse").is_ok());
-    assert_eq!(refusal(sign_on(b"correct horsf")), Reason::WrongKey);
+    assert!(sign_on("contrasen\u{303}a").is_ok(), "an accent as a character of its own");
+    assert_eq!(refusal(sign_on("contrasena")), Reason::WrongKey);
 }
 
 fn send(stream: &mut TcpStream, message: &impl frame::Message) {

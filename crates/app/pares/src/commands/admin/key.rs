@@ -253,7 +253,7 @@ fn password((member, session): (u32, u16)) -> Result<Secret, CommandError> {
         return Err(CommandError::Usage("a password must have at least one character".into()));
     }
     let salt = password_salt(MemberId(member), session);
-    Secret::from_password(password.as_bytes(), &salt).map_err(|error| CommandError::Usage(error.to_string()))
+    Secret::from_password(password, &salt).map_err(|error| CommandError::Usage(error.to_string()))
 }
 
 #[cfg(test)]
