@@ -55,12 +55,16 @@ impl LoaderLine {
         let read = split_after(line).and_then(|(plain, after)| Ok((WorkloadLine::parse(&plain)?, after)));
         match read {
             Ok((command, after)) => Self::Command(command, after),
-            Err(refusal) => {
-                let shown = line[1..].split(|byte| matches!(byte, b']' | b'>')).next().and_then(number);
-                Self::Wrong(shown.unwrap_or(0), refusal)
-            }
+            Err(refusal) => Self::Wrong(shown_number(line), refusal),
         }
     }
+}
+
+/// The number that a line shows that is no command, or the beginning of one: digits behind `[`, if they end there or before `]`, `>` or a blank; 0 if there is none.
+pub fn shown_number(line: &[u8]) -> u64 {
+    let shown = line.trim_ascii_start().strip_prefix(b"[").unwrap_or_default();
+    let is_end = |byte: &u8| matches!(byte, b']' | b'>') || byte.is_ascii_whitespace();
+    shown.split(is_end).next().and_then(number).unwrap_or(0)
 }
 
 /// The line without `>after`, and that.
@@ -163,7 +167,11 @@ mod tests {
             (b"[] ADD,jo,1.00", 0, Refusal::NoNumber),
             (b"[+5] ADD,jo,1.00", 0, Refusal::NoNumber),
             (b"[99999999999999999999] FOO,jo", 0, Refusal::NoNumber),
-            (b"[1 ADD,jo,1.00", 0, Refusal::NoNumber),
+            (b"[5 FOO", 5, Refusal::NoNumber),
+            (b"[5>4 FOO", 5, Refusal::NoNumber),
+            (b"[5", 5, Refusal::NoNumber),
+            (b"[5FOO", 0, Refusal::NoNumber),
+            (b"[ 5] FOO", 0, Refusal::NoNumber),
             (b"[\xff", 0, Refusal::NotText),
         ] {
             assert_eq!(

@@ -5,15 +5,17 @@
 //! costs the others nothing. Nor does a user with many connections. Who takes no answer at all for a while, or begins a line and does not end it, has its connection closed; its session continues over another.
 
 mod patience;
+mod refusing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
-use pares_broker::{BrokerReply, COMMANDS_OF_SESSION, Refusal, UserName, WorkloadLine};
+use pares_broker::{BrokerReply, Refusal, UserName, WorkloadLine};
 use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused, unwritten};
 use pares_front::{FairFeed, NotTaken};
 
 use self::patience::Patience;
+use self::refusing::{given_up, out_of_order};
 use crate::floor::{Floor, Told};
 use crate::link::Port;
 
@@ -171,7 +173,7 @@ impl Loaders {
             match self.port.conn(number)?.line(LINE_MAX) {
                 Ok(Some(line)) => self.heard(number, LoaderLine::parse(&line), floor)?,
                 Ok(None) => return self.has_read(number),
-                Err(_) => return self.dismiss(number, "a line may have at most 1,024 bytes"),
+                Err(_) => return self.dismiss_for_length(number),
             }
         }
         Some(())
@@ -304,15 +306,6 @@ impl Loaders {
         Some(())
     }
 
-    /// A connection receives why it ends, if its socket takes it.
-    fn dismiss(&mut self, number: u64, why: &str) -> Option<()> {
-        let conn = self.port.conn(number)?;
-        conn.push(lost(0, why).as_bytes());
-        // It may be gone already.
-        let _ = conn.flush();
-        None
-    }
-
     /// A command has its reply, or was given up; then its loader is to come again, and says again what has no answer.
     pub(super) fn tell(&mut self, told: &Told, floor: &mut Floor) {
         let Some(open) = self.open.remove(&told.arrival) else { return };
@@ -374,25 +367,6 @@ impl Loaders {
         }
         floor.forget(&loader.arrivals.into_iter().collect::<Vec<_>>());
     }
-}
-
-/// Why no command can have this number there, if none can.
-fn out_of_order(line: &WorkloadLine, after: Option<u64>) -> Option<String> {
-    let number = line.number;
-    match after.filter(|_| line.command.user.is_some()) {
-        _ if number >= COMMANDS_OF_SESSION => {
-            Some("a session's numbers must be below 16777216: continue in a new session".into())
-        }
-        Some(after) if after >= number => Some(format!("its number must be above {after}, which it follows")),
-        _ => None,
-    }
-}
-
-/// What is said of a command that was given up.
-fn given_up(number: u64) -> String {
-    format!(
-        "line {number} was given up, because the previous line is missing, or the sites reject it: repeat it on another connection, after the previous line"
-    )
 }
 
 #[cfg(test)]

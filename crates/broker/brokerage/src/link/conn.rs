@@ -111,7 +111,7 @@ impl Conn {
     /// If one is announced that is longer.
     pub fn frame(&mut self, max: usize) -> io::Result<Option<Vec<u8>>> {
         let too_long = |frame::TooLong { bytes }| io::Error::other(format!("a frame of {bytes} bytes"));
-        let found = frame::split(&self.input[self.taken..], max).map_err(too_long)?;
+        let found = frame::split(self.rest(), max).map_err(too_long)?;
         let payload = found.map(|(payload, _)| payload.to_vec());
         self.taken += payload.as_ref().map_or(0, |payload| frame::HEAD_BYTES + payload.len());
         Ok(payload)
@@ -122,7 +122,7 @@ impl Conn {
     /// # Errors
     /// If it is longer.
     pub fn line(&mut self, max: usize) -> io::Result<Option<Vec<u8>>> {
-        let rest = &self.input[self.taken..];
+        let rest = self.rest();
         let Some(end) = rest.iter().take(max + 1).position(|byte| *byte == b'\n') else {
             return if rest.len() > max { Err(io::Error::other("a line without end")) } else { Ok(None) };
         };
@@ -131,9 +131,14 @@ impl Conn {
         Ok(Some(line))
     }
 
+    /// What has come, and was not taken.
+    pub fn rest(&self) -> &[u8] {
+        &self.input[self.taken..]
+    }
+
     /// Whether something has come that is no whole line, or frame.
     pub fn holds_half(&self) -> bool {
-        self.taken < self.input.len()
+        !self.rest().is_empty()
     }
 
     /// Appends a frame to what is to go.

@@ -357,13 +357,16 @@ fn bytewise_line_is_a_line_unterminated_is_not() {
 #[test]
 fn a_line_of_a_million_bytes_ends_its_connection_with_a_reason() {
     let mut at = At::new();
-    for end in ["", "\n"] {
-        let line = format!("[1] ADD,jo,{}{end}", "9".repeat(1_000_000));
-        assert_eq!(at.says(line.as_bytes()), "[0] LOST a line may have at most 1,024 bytes\n");
+    for (begin, shown) in [("[1] ADD,jo,", 1), ("[2>1] ADD,jo,", 2), ("[3 ", 3), ("[", 0), ("", 0)] {
+        for end in ["", "\n"] {
+            let line = format!("{begin}{}{end}", "9".repeat(1_000_000));
+            let told = format!("[{shown}] LOST a line may have at most 1,024 bytes\n");
+            assert_eq!(at.says(line.as_bytes()), told, "{begin}");
+        }
     }
     let longest = format!("[1] ADD,jo,1.00{}\n[2] ADD,jo,1.00{}\n", " ".repeat(1_009), " ".repeat(1_010));
     let told = at.says(longest.as_bytes());
-    assert!(told.ends_with("[0] LOST a line may have at most 1,024 bytes\n"), "{told}");
+    assert!(told.ends_with("[2] LOST a line may have at most 1,024 bytes\n"), "{told}");
     let found = at.account("jo").map(|account| account.account.cash_cents);
     assert_eq!(found, Some(100), "1,024 are not too many");
 }
