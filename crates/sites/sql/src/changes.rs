@@ -60,7 +60,7 @@ impl Iterator for Tries {
 /// What a try of a change of the schema came to.
 enum Tried {
     Done,
-    /// A session was in the way.
+    /// A session was in the way, or another change came first.
     Blocked,
     /// Others have written since this version, which it was tried at.
     Outrun(Version),

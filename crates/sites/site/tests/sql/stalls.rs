@@ -84,7 +84,8 @@ fn schema_change_passes_clients_that_never_pause() {
     let changes = ["CREATE TABLE beside (a int PRIMARY KEY)", "ALTER TABLE account ADD COLUMN w int"];
     let changed = beside_writers(&sites, || changes.map(|change| here.batch_execute(change)));
     changed.into_iter().for_each(|changed| changed.unwrap());
-    // And its turn is over.
+    // The last writes of the other site are here; and the turn is over.
+    until(|| rows(&mut here) == rows(&mut there));
     here.batch_execute("UPDATE account SET balance = 0").unwrap();
     alike(&mut here, &mut there, "(1,m1,0,) (2,m2,0,) (3,m3,0,) (4,m4,0,) (5,m5,0,)");
 }
@@ -101,6 +102,34 @@ fn two_schema_changes_pass_beside_clients_that_never_pause() {
     changed.into_iter().for_each(|changed| changed.unwrap());
     until(|| here.batch_execute("UPDATE account SET balance = 0").is_ok());
     alike(&mut here, &mut there, "(1,m1,0,) (2,m2,0,) (3,m3,0,) (4,m4,0,) (5,m5,0,)");
+}
+
+#[test]
+fn many_schema_changes_at_once_pass_beside_clients_that_never_pause() {
+    let Some((sites, mut here, mut there)) = bank() else { return };
+    let change = |at: u8| match at % 3 {
+        0 => format!("ALTER TABLE account ADD COLUMN w{at} int"),
+        1 => format!("CREATE TABLE beside_{at} (a int PRIMARY KEY REFERENCES account)"),
+        _ => format!("CREATE INDEX by_{at} ON account (balance)"),
+    };
+    let changed = beside_writers(&sites, || {
+        std::thread::scope(|scope| {
+            let changing = (0..6).map(|at| {
+                let mut client = sites.sql(if at == 5 { B0 } else { A0 });
+                scope.spawn(move || client.batch_execute(&change(at)))
+            });
+            let changing: Vec<_> = changing.collect();
+            changing.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        })
+    });
+    changed.into_iter().for_each(|changed| changed.unwrap());
+    until(|| rows(&mut here) == rows(&mut there));
+    alike(&mut here, &mut there, &rows(&mut sites.sql(B0)));
+    let indexes =
+        "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'by\\__' OR tablename LIKE 'beside\\__'";
+    for client in [&mut here, &mut there] {
+        assert_eq!(client.query_one(indexes, &[]).unwrap().get::<_, i64>(0), 4);
+    }
 }
 
 /// Whether a site has an item that announces a change of the schema.

@@ -146,7 +146,7 @@ impl Schema {
     /// would when it is carried out.
     ///
     /// # Errors
-    /// [`SqlError::Refused`] with what the server says, or what would differ between sites; [`SqlError::Again`] if a session is in the way.
+    /// [`SqlError::Refused`] with what the server says, or what would differ between sites; [`SqlError::Again`] if a session is in the way, or another change came first.
     pub fn propose(&self, statement: &str, has_way: bool) -> Result<SchemaChange, SqlError> {
         let mut client = self.options.connect()?;
         client.batch_execute(OWN).map_err(sql)?;
@@ -158,6 +158,11 @@ impl Schema {
         let number = last_number(&mut client)? + 1;
         let done = try_out(statement, &mut client);
         client.batch_execute("ROLLBACK").map_err(sql)?;
+        // The server changes the catalogue as it is now, and answers questions from the snapshot: behind another change that came meanwhile the trial has seen two
+        // versions of one table, or none.
+        if done.is_err() && last_number(&mut client)? + 1 != number {
+            return Err(SqlError::Again("the schema has changed meanwhile".into()));
+        }
         done?;
         let key = Key::new(format!("{STATEMENT}{number:020}").into_bytes());
         let mut writes = vec![Write::put(key, statement), Write::put(SCHEMA, Value::counter(0))];
@@ -191,8 +196,8 @@ fn unlike(why: String) -> SqlError {
     SqlError::refused("0A000", why)
 }
 
-fn last_number(client: &mut impl GenericClient) -> Result<i64, StoreError> {
-    let row = client.query_one("SELECT coalesce(max(number), 0) FROM pares_schema", &[]).map_err(failed)?;
+fn last_number(client: &mut impl GenericClient) -> Result<i64, SqlError> {
+    let row = client.query_one("SELECT coalesce(max(number), 0) FROM pares_schema", &[]).map_err(sql)?;
     Ok(row.get(0))
 }
 
