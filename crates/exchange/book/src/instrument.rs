@@ -226,7 +226,7 @@ impl Instrument {
             Rule::StepMax(events) => self.step_max = events,
             Rule::StaticBand(band) => self.static_band = band,
             Rule::DynamicBand(band) => self.dynamic_band = band,
-            Rule::CallTime { ns } => self.call_ns = ns,
+            Rule::Call { ns } => self.call_ns = ns,
             Rule::Extension { ns, max, market } => {
                 (self.extension_ns, self.extensions_max, self.extends_for_market) = (ns, max, market);
             }

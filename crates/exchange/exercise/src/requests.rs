@@ -465,7 +465,7 @@ impl Requests<'_> {
             6..=8 => Rule::StepMax(self.bytes.pick(&[4_096, 0, 1, 2, 3, 5, 8, 20, 4_097])),
             9 => Rule::StaticBand(band(&mut self.bytes, &[0, 20, 60, 10_001])),
             10 => Rule::DynamicBand(band(&mut self.bytes, &[0, 20, 60])),
-            11 => Rule::CallTime { ns: self.bytes.pick(&[0, 1, 30]) * SECOND },
+            11 => Rule::Call { ns: self.bytes.pick(&[0, 1, 30]) * SECOND },
             12 | 13 => Rule::Schedule {
                 at_ns: self.bytes.below(90) * 1_000 * SECOND,
                 phase: if self.bytes.below(3) == 0 { None } else { Some(self.bytes.pick(&Phase::ALL)) },

@@ -141,7 +141,7 @@ pub fn rule(words: &[&str]) -> Rule {
         ["iceberg_refill", "continued"] => Rule::IcebergRefill { fresh: false },
         ["market_remainder", "rests"] => Rule::MarketRemainder { rests: true },
         ["display_decrease", "loses"] => Rule::DisplayDecrease { keeps: false },
-        ["call_time", seconds] => Rule::CallTime { ns: time(seconds).0 },
+        ["call", seconds] => Rule::Call { ns: time(seconds).0 },
         ["schedule", at, "none"] => Rule::Schedule { at_ns: time(at).0, phase: None },
         ["schedule", at, name] => Rule::Schedule { at_ns: time(at).0, phase: Some(phase(name)) },
         ["reference", price] => Rule::Reference(money(price)),

@@ -59,7 +59,7 @@ pub(crate) fn needed_after(request: &Request, outcome: &Outcome) -> bool {
             dated(order.time_in_force) || moves || unfinished
         }
         Command::Amend(amendment) => amendment.time_in_force.is_some_and(dated) || unfinished,
-        Command::SetRule(rule) => matches!(rule, Rule::Schedule { .. } | Rule::CallTime { .. }),
+        Command::SetRule(rule) => matches!(rule, Rule::Schedule { .. } | Rule::Call { .. }),
         Command::SetPhase(phase) => phase.is_call() || phase == Phase::Continuous || unfinished,
         Command::BeginDay { .. } | Command::EndDay { .. } => unfinished,
         _ => false,

@@ -80,7 +80,7 @@ pub enum Rule {
     /// How far from the last trade trades may be, auctions included.
     DynamicBand(Band),
     /// How long a volatility call lasts; zero for none: what would trade outside a band is cancelled.
-    CallTime {
+    Call {
         /// Nanoseconds.
         ns: u64,
     },

@@ -122,7 +122,7 @@ pub(crate) fn rule_code(rule: Rule) -> (u8, i64, i64) {
         Rule::StepMax(events) => (7, events.into(), 0),
         Rule::StaticBand(band) => (8, band.width.into(), band.least.0),
         Rule::DynamicBand(band) => (9, band.width.into(), band.least.0),
-        Rule::CallTime { ns } => (10, ns.cast_signed(), 0),
+        Rule::Call { ns } => (10, ns.cast_signed(), 0),
         Rule::Schedule { at_ns, phase } => (11, at_ns.cast_signed(), phase.map_or(0, |phase| phase as i64)),
         Rule::Reference(price) => (12, price.0, 0),
         Rule::Extension { ns, max, market } => {
@@ -150,7 +150,7 @@ pub(crate) fn rule(code: u8, first: i64, second: i64) -> Result<Rule, WireError>
         7 => Rule::StepMax(small(first)?),
         8 => Rule::StaticBand(Band { width: small(first)?, least: Price(second) }),
         9 => Rule::DynamicBand(Band { width: small(first)?, least: Price(second) }),
-        10 => Rule::CallTime { ns: first.cast_unsigned() },
+        10 => Rule::Call { ns: first.cast_unsigned() },
         11 => Rule::Schedule { at_ns: first.cast_unsigned(), phase: scheduled(second)? },
         12 => Rule::Reference(Price(first)),
         13 => {

@@ -184,7 +184,7 @@ impl Client {
             50..=54 => Command::SetRule(Rule::StepMax(self.random.between(1, 6) as u32)),
             55..=59 => Command::SetRule(Rule::DynamicBand(Band::of(self.random.below(20) as u32))),
             60..=64 => Command::SetRule(Rule::StaticBand(Band::of(self.random.below(20) as u32))),
-            65..=69 => Command::SetRule(Rule::CallTime { ns: self.random.below(4) * 1_000_000 }),
+            65..=69 => Command::SetRule(Rule::Call { ns: self.random.below(4) * 1_000_000 }),
             70..=74 => Command::SetRule(Rule::Reference(self.price())),
             75..=77 => Command::SetRule(Rule::Lot(Quantity(self.random.between(1, 2)))),
             78 => Command::RemoveInstrument,

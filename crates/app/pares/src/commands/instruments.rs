@@ -146,7 +146,7 @@ fn fields((shard, book): &(ShardId, &FastBook)) -> Value {
             "static_band_least": instrument.static_band.least.to_string(),
             "dynamic_band": instrument.dynamic_band.width,
             "dynamic_band_least": instrument.dynamic_band.least.to_string(),
-            "call_time_ms": instrument.call_ns / 1_000_000,
+            "call_ms": instrument.call_ns / 1_000_000,
             "extension_ms": instrument.extension_ns / 1_000_000,
             "extensions_max": instrument.extensions_max,
             "extends_for_market": instrument.extends_for_market,

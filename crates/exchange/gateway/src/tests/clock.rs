@@ -72,8 +72,8 @@ fn a_shard_with_a_timetable_is_told_every_period() {
 
 #[test]
 fn dated_orders_calls_and_timed_rules_make_shard_timed() {
-    let call_time = Command::SetRule(Rule::CallTime { ns: 1 });
-    let by_exchange = [Command::SetPhase(Phase::OpeningCall), call_time].map(|asked| exchange(1, 2, asked));
+    let call = Command::SetRule(Rule::Call { ns: 1 });
+    let by_exchange = [Command::SetPhase(Phase::OpeningCall), call].map(|asked| exchange(1, 2, asked));
     for request in [dated(1)].into_iter().chain(by_exchange) {
         let mut world = clocked();
         world.ask(0, if request == dated(1) { 1 } else { 2 }, request);

@@ -217,7 +217,7 @@ fn rule() -> impl Strategy<Value = Rule> {
         (1_u32..5).prop_map(Rule::StepMax),
         (0_u32..300).prop_map(|width| Rule::StaticBand(Band::of(width))),
         (0_u32..300).prop_map(|width| Rule::DynamicBand(Band::of(width))),
-        (0_u64..3).prop_map(|ns| Rule::CallTime { ns }),
+        (0_u64..3).prop_map(|ns| Rule::Call { ns }),
         (1_u64..4, 0_u8..3, any::<bool>()).prop_map(|(ns, max, market)| Rule::Extension { ns, max, market }),
         (0_u64..4).prop_map(|ns| Rule::RandomEnd { ns }),
         (0_u64..30).prop_map(|least| Rule::AuctionMin(Quantity(least))),

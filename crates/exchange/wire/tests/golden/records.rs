@@ -99,7 +99,7 @@ fn the_codes_of_rules() {
         Rule::StepMax(5),
         Rule::StaticBand(Band { width: 5, least: second }),
         Rule::DynamicBand(Band { width: 5, least: second }),
-        Rule::CallTime { ns: 5 },
+        Rule::Call { ns: 5 },
         Rule::Schedule { at_ns: 5, phase: None },
         Rule::Reference(first),
         Rule::Extension { ns: 5, max: 6, market: false },

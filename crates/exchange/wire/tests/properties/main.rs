@@ -143,7 +143,7 @@ fn rule() -> impl Strategy<Value = Rule> {
         any::<bool>().prop_map(|fresh| Rule::IcebergRefill { fresh }),
         any::<bool>().prop_map(|rests| Rule::MarketRemainder { rests }),
         any::<bool>().prop_map(|keeps| Rule::DisplayDecrease { keeps }),
-        any::<u64>().prop_map(|ns| Rule::CallTime { ns }),
+        any::<u64>().prop_map(|ns| Rule::Call { ns }),
         schedule.prop_map(|(at_ns, phase)| Rule::Schedule { at_ns, phase }),
         price().prop_map(Rule::Reference),
     ]

@@ -114,7 +114,7 @@ pub enum NewRule {
         least: Price,
     },
     /// Length of a volatility call
-    CallTime {
+    Call {
         /// Milliseconds; 0 for none
         ms: u64,
     },
@@ -200,7 +200,7 @@ impl NewRule {
             Self::StepMax { events } => Rule::StepMax(events),
             Self::StaticBand { width, least } => Rule::StaticBand(Band { width, least }),
             Self::DynamicBand { width, least } => Rule::DynamicBand(Band { width, least }),
-            Self::CallTime { ms } => Rule::CallTime { ns: nanoseconds(ms)? },
+            Self::Call { ms } => Rule::Call { ns: nanoseconds(ms)? },
             Self::Extension { ms, max, market } => Rule::Extension { ns: nanoseconds(ms)?, max, market },
             Self::RandomEnd { ms } => Rule::RandomEnd { ns: nanoseconds(ms)? },
             Self::AuctionMin { shares } => Rule::AuctionMin(Quantity(shares)),
@@ -217,7 +217,7 @@ impl NewRule {
 }
 
 fn nanoseconds(ms: u64) -> Result<u64, String> {
-    ms.checked_mul(1_000_000).ok_or_else(|| "the call time is too large".to_owned())
+    ms.checked_mul(1_000_000).ok_or_else(|| "the length is too large".to_owned())
 }
 
 /// When a refused rule is legal, where the reason alone does not say what to change.
@@ -314,6 +314,13 @@ mod tests {
         assert!(!is_due(row, Timestamp(0), at(6)), "it is still to come");
         assert!(!is_due(row, at(8), at(10)), "told the time since");
         assert!(is_due(row, at(6), at(10)), "told the time before, and not since");
+    }
+
+    #[test]
+    fn earlier_name_of_a_rule_is_refused_with_the_present_one() {
+        assert_eq!(read("call 120000"), Ok(Rule::Call { ns: 120_000_000_000 }));
+        let refused = read("call-time 120000").unwrap_err();
+        assert!(refused.contains("'call'"), "{refused}");
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn rule_words(rule: &Rule) -> String {
         Rule::ValueMax(value) => value.to_string(),
         Rule::OrdersMax(value) | Rule::StepMax(value) | Rule::PressureLimit(value) => value.to_string(),
         Rule::StaticBand(band) | Rule::DynamicBand(band) => band_words(*band),
-        Rule::CallTime { ns } | Rule::RandomEnd { ns } => format!("{ns} ns"),
+        Rule::Call { ns } | Rule::RandomEnd { ns } => format!("{ns} ns"),
         Rule::Schedule { at_ns, phase } => {
             let phase = phase.map_or("none".to_owned(), |phase| name(&phase));
             format!("{} {phase}", utc::time_of_day(*at_ns))
@@ -283,7 +283,7 @@ fn rule_fields(rule: &Rule) -> Value {
         Rule::Lot(shares) | Rule::QuantityMax(shares) | Rule::AuctionMin(shares) => {
             json!({ "value": shares.0 })
         }
-        Rule::ValueMax(value) | Rule::CallTime { ns: value } | Rule::RandomEnd { ns: value } => {
+        Rule::ValueMax(value) | Rule::Call { ns: value } | Rule::RandomEnd { ns: value } => {
             json!({ "value": value })
         }
         Rule::OrdersMax(value) | Rule::StepMax(value) | Rule::PressureLimit(value) => {
