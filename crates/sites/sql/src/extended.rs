@@ -9,7 +9,7 @@ use pares_store::postgres::{SqlStatement as Statement, split};
 
 use crate::link::Link;
 use crate::session::{Session, State};
-use crate::statement::{Kind, Known, Mode, kind};
+use crate::statement::{Kind, Known, kind};
 use crate::wire::Message;
 
 impl Session {
@@ -60,14 +60,14 @@ impl Session {
 
     fn bind(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
         let [portal, name] = message.strings()?;
-        let known = self.prepared.statements.get(name).cloned().unwrap_or_else(Known::elsewhere);
-        let statement = Statement { text: &known.text, tokens: known.first.iter().cloned().collect() };
-        if !self.open_for(link, &known.kind, &statement)? {
-            return Ok(false);
-        }
+        let mut known = self.prepared.statements.get(name).cloned().unwrap_or_else(Known::elsewhere);
         // By PREPARE, in a function too, the name may mean another statement than the client has sent.
         let may_be_another = !name.is_empty() && known.kind.is_outside() && self.state == State::Idle;
-        if may_be_another && !self.begin_as(link, Mode::default(), State::Implicit)? {
+        if may_be_another && !link.has_prepared(name, &known.text)? {
+            known = Known::elsewhere();
+        }
+        let statement = Statement { text: &known.text, tokens: known.first.iter().cloned().collect() };
+        if !self.open_for(link, &known.kind, &statement)? {
             return Ok(false);
         }
         let done = self.forward(link, message, known.kind.ends())?;
@@ -124,6 +124,7 @@ impl Session {
             let answer = link.receive()?;
             match answer.tag {
                 b'E' => {
+                    self.must_have_ended(&answer)?;
                     let answer = self.meant(answer);
                     self.write(&answer)?;
                     return self.after(link, &Kind::Session, "", false);

@@ -214,6 +214,16 @@ impl Link {
         self.rows(&mut drop)
     }
 
+    /// Whether the server has by that name what its client has sent, by the protocol and not by PREPARE.
+    pub(crate) fn has_prepared(&mut self, name: &str, statement: &str) -> io::Result<bool> {
+        let known = "SELECT FROM pg_catalog.pg_prepared_statements WHERE name OPERATOR(pg_catalog.=) $1 AND statement OPERATOR(pg_catalog.=) $2 AND NOT from_sql";
+        match self.ask(known, &[name, statement]) {
+            Ok(rows) => Ok(!rows.is_empty()),
+            Err(Trouble::Refused(_)) => Ok(false),
+            Err(Trouble::Gone(error)) => Err(error),
+        }
+    }
+
     fn rows(&mut self, row: &mut dyn FnMut(Vec<Option<String>>)) -> Result<(), Trouble> {
         let mut refused = None;
         loop {

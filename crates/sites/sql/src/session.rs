@@ -67,6 +67,8 @@ pub(crate) struct Session {
     /// the transaction has failed, since a driver may take them for the outcome.
     held: Vec<Message>,
     held_bytes: usize,
+    /// What the client has sent in the middle of rows: it comes next, if the server has refused these.
+    early: Option<Message>,
     /// The server has ended the session, and said why.
     has_ended: bool,
     pub(crate) prepared: Prepared,
@@ -118,6 +120,7 @@ impl Session {
             settings: Settings::default(),
             held: Vec::new(),
             held_bytes: 0,
+            early: None,
             has_ended: false,
             prepared: Prepared::default(),
         }
@@ -125,7 +128,11 @@ impl Session {
 
     fn serve(&mut self) -> io::Result<()> {
         loop {
-            let Ok(message) = self.client.receive() else { return Ok(()) };
+            let Ok(message) =
+                self.early.take().map_or_else(|| self.client.receive(), |early| Ok(Some(early)))
+            else {
+                return Ok(());
+            };
             let shared = Arc::clone(&self.shared);
             let mut link = shared.lock();
             let Some(message) = message else {

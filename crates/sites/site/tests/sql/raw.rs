@@ -21,17 +21,13 @@ impl Raw {
     }
 
     /// A session at the server itself, in a database that no site has.
-    pub(crate) fn at_server() -> Self {
-        let mut words = pares_testbed::postgres::server().unwrap().database();
-        words.retain(|c| c != '\'');
-        let word = |name: &str| words.split(' ').find_map(|word| word.strip_prefix(name)).unwrap();
+    pub(crate) fn at_server(database: &str) -> Self {
+        let word = |name: &str| database.split(' ').find_map(|word| word.strip_prefix(name)).unwrap();
         let client = UnixStream::connect(format!("{}/.s.PGSQL.5432", word("host="))).unwrap();
         client.set_read_timeout(Some(common::PATIENCE)).unwrap();
         let mut raw = Self(Box::new(client));
-        raw.say(&[framed(
-            b"",
-            &[&BEGINNING[..18], b"database\0", word("dbname=").as_bytes(), b"\0\0"].concat(),
-        )]);
+        let first = [&BEGINNING[..18], b"database\0", word("dbname=").as_bytes(), b"\0\0"].concat();
+        raw.say(&[framed(b"", &first)]);
         raw.until('Z');
         raw
     }

@@ -29,7 +29,8 @@ fn heard(raw: &mut Raw, messages: &[Vec<u8>]) -> Vec<String> {
 
 /// Sessions at a site and at a server.
 struct Both {
-    _sites: Sites,
+    sites: Sites,
+    database: String,
     here: Raw,
     server: Raw,
 }
@@ -38,9 +39,15 @@ impl Both {
     fn begun() -> Option<Self> {
         let sites = Sites::start_over(Engine::Postgres, 1, 1)?;
         sites.sql(A0).batch_execute(NOTE).unwrap();
-        let (here, mut server) = (Raw::begun(&sites), Raw::at_server());
+        let database = pares_testbed::postgres::server()?.database();
+        let (here, mut server) = (Raw::begun(&sites), Raw::at_server(&database));
         server.ask(NOTE);
-        Some(Self { _sites: sites, here, server })
+        Some(Self { sites, database, here, server })
+    }
+
+    /// Behind what has ended sessions.
+    fn begin_again(&mut self) {
+        (self.here, self.server) = (Raw::begun(&self.sites), Raw::at_server(&self.database));
     }
 
     /// These messages are answered at both as they are at the server.
@@ -177,4 +184,77 @@ fn ends_that_nothing_was_begun_for_are_told() {
             both.same(&messages);
         }
     }
+}
+
+/// A COPY, these rows, and what is no row.
+fn copied(copy: &[u8], rows: &str, behind: &[u8]) -> Vec<Vec<u8>> {
+    vec![query("BEGIN; INSERT INTO note VALUES (7)"), [copy, &framed(b"d", rows.as_bytes()), behind].concat()]
+}
+
+#[test]
+fn message_among_copied_rows_ends_the_session() {
+    let Some(mut both) = Both::begun() else { return };
+    let copy = "COPY note FROM STDIN";
+    let strays = [
+        query("SELECT 1"),
+        executed("SELECT 1"),
+        framed(b"X", b""),
+        framed(b"!", b""),
+        framed(b"F", &[0; 10]),
+    ];
+    for (copy, stray) in
+        [query(copy), executed(copy)].iter().flat_map(|copy| strays.iter().map(move |stray| (copy, stray)))
+    {
+        both.same(&copied(copy, "1\n", stray));
+        both.begin_again();
+        // Behind a row that is none it is a message as ever.
+        let end = [sync(), query("COMMIT")].concat();
+        both.same(&copied(copy, "none\n", &[stray.clone(), end].concat()));
+        both.begin_again();
+    }
+    for messages in [vec![framed(b"!", b"")], vec![query("BEGIN"), executed("SELEC"), framed(b"p", b"\0")]] {
+        both.same(&messages);
+        both.begin_again();
+    }
+}
+
+#[test]
+fn named_statement_is_executed_outside_of_a_transaction() {
+    let Some(mut both) = Both::begun() else { return };
+    let named = |name: &str, statement: &str| {
+        framed(b"P", &[name.as_bytes(), b"\0", statement.as_bytes(), b"\0\0\0"].concat())
+    };
+    let again = |name: &str| {
+        [framed(b"B", &[b"\0", name.as_bytes(), &[0; 7]].concat()), framed(b"E", &[0; 5]), sync()].concat()
+    };
+    let insert = || query("INSERT INTO note VALUES (1)");
+    for statement in [
+        "DISCARD ALL",
+        "SET application_name = 'a'",
+        "DISCARD PLANS",
+        "SHOW application_name",
+        "SAVEPOINT a",
+        "DEALLOCATE n",
+    ] {
+        both.same(&[
+            named("n", statement),
+            sync(),
+            again("n"),
+            query("SHOW application_name"),
+            again("n"),
+            insert(),
+        ]);
+        both.same(&[[named("n", statement), again("n")].concat(), insert(), query("DEALLOCATE ALL")]);
+    }
+    // One that a function has made in its place.
+    let made =
+        "DO $$ BEGIN EXECUTE 'DEALLOCATE n'; EXECUTE 'PREPARE n AS INSERT INTO note VALUES (5)'; END $$";
+    both.same(&[
+        named("n", "DISCARD ALL"),
+        sync(),
+        query(made),
+        again("n"),
+        again("n"),
+        query("DEALLOCATE n"),
+    ]);
 }

@@ -5,8 +5,10 @@ use std::io;
 use crate::front::LOST;
 use crate::link::{CANCELLED, Link};
 use crate::session::{Session, State};
-use crate::wire::Message;
+use crate::wire::{Message, text};
 
+/// Why the session ends a COPY.
+const NO_ROWS: &str = "the site has received no rows";
 /// Of answers that are held back.
 const HELD_MAX_BYTES: usize = 1 << 20;
 
@@ -80,6 +82,7 @@ impl Session {
                 b'Z' => return Ok(done),
                 b'E' => {
                     (done, copies) = (false, false);
+                    self.must_have_ended(&message)?;
                     let message = self.meant(message);
                     self.write(&message)?;
                 }
@@ -109,10 +112,26 @@ impl Session {
                 b'c' | b'f' => return link.pass(&rows, extended).map(|()| false),
                 // As the server takes them while it copies.
                 b'H' | b'S' => {}
-                _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "no rows in a COPY")),
+                // The server may have refused a row and be about to take this for what it says: so it is asked whether it still copies.
+                _ => {
+                    self.early = Some(rows);
+                    return link.pass(&Message::new(b'f', text(NO_ROWS)), extended).map(|()| false);
+                }
             }
         }
         Ok(true)
+    }
+
+    /// Ends the session if an error says that the server still copied when its client sent something else than rows.
+    pub(crate) fn must_have_ended(&mut self, copy: &Message) -> io::Result<()> {
+        let Some(early) = self.early.take_if(|_| copy.field(b'M').contains(NO_ROWS)) else { return Ok(()) };
+        let why = format!("unexpected message type 0x{:02X} during COPY from stdin", early.tag);
+        self.write(&Message::error("08P01", &why))?;
+        self.write(&Message::fatal(
+            "08P01",
+            "terminating connection because protocol synchronization was lost",
+        ))?;
+        Err(io::ErrorKind::InvalidData.into())
     }
 
     /// What a failed statement means here: one that was cancelled because the writer needed the way has lost.
