@@ -93,4 +93,8 @@ pub trait ClusterLog {
     /// Returns whom it asked; none if this is not the delegate, or is alone. The role changes when the other has taken
     /// over; if it has not within an election timeout this member stays delegate. Meanwhile nothing can be proposed.
     fn resign(&mut self) -> Option<u8>;
+
+    /// Asks the delegate to hand its office to this member. The request may be lost, and a member without a vote or an office to ask for has none
+    /// granted: repeat it until the role changes.
+    fn claim(&mut self);
 }

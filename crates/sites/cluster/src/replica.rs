@@ -164,6 +164,10 @@ impl<J: Journal> ClusterLog for Replica<J> {
         if message.msg_type == MessageType::MsgSnapshot && self.is_lacking(&message) {
             return Ok(());
         }
+        if message.msg_type == MessageType::MsgTransferLeader {
+            // While the office is handed over nothing is proposed.
+            self.flush_proposals();
+        }
         if self.failure.is_none() {
             // What raft-rs refuses is stale or of no use to it; the sender repeats what matters.
             let _ = self.node.step(message);
@@ -247,6 +251,13 @@ impl<J: Journal> ClusterLog for Replica<J> {
             .max_by_key(|(id, progress)| (progress.recent_active, progress.matched, u64::MAX - **id))?;
         self.node.transfer_leader(best);
         number(best)
+    }
+
+    fn claim(&mut self) {
+        if self.node.raft.state == StateRole::Follower {
+            // A follower sends it on to the leader that it knows.
+            self.node.transfer_leader(self.config.id.raft_id());
+        }
     }
 }
 

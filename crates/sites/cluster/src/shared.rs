@@ -249,6 +249,13 @@ impl ClusterLog for Shared {
         content.elect(next, usize::MAX);
         Some(next)
     }
+
+    fn claim(&mut self) {
+        let mut content = self.group.0.borrow_mut();
+        if content.delegate.is_some_and(|delegate| delegate != self.member) {
+            content.elect(self.member, usize::MAX);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ struct SnapshotHead {
 }
 
 /// What members send each other, by the byte that names it.
-const KINDS: [(u8, MessageType); 10] = [
+const KINDS: [(u8, MessageType); 11] = [
     (1, MessageType::MsgAppend),
     (2, MessageType::MsgAppendResponse),
     (3, MessageType::MsgRequestVote),
@@ -76,6 +76,8 @@ const KINDS: [(u8, MessageType); 10] = [
     (8, MessageType::MsgTimeoutNow),
     (9, MessageType::MsgRequestPreVote),
     (10, MessageType::MsgRequestPreVoteResponse),
+    // Ignored by a build that does not know it.
+    (11, MessageType::MsgTransferLeader),
 ];
 
 /// The bytes of `message`, and for whom they are.

@@ -265,6 +265,23 @@ fn resigning_hands_over_without_loss<R: Conforming>() {
     }
 }
 
+fn claiming_takes_over_without_loss<R: Conforming>() {
+    let mut rig = running::<R>(3);
+    let first = rig.leader();
+    rig.log(first).claim();
+    rig.run();
+    assert_eq!(rig.leader(), first, "it has what it claims");
+    rig.log(first).propose(b"a").expect("the delegate takes it");
+    let second = (first + 1) % 3;
+    rig.log(second).claim();
+    rig.run();
+    assert_eq!(rig.leader(), second);
+    rig.propose("b");
+    for member in 0..3 {
+        assert_eq!(rig.texts(member), ["a", "b"], "member {member}");
+    }
+}
+
 fn who_misses_compacted_entries_needs_a_copy<R: Conforming>() {
     let mut rig = running::<R>(3);
     let (leader, behind) = (rig.leader(), (rig.leader() + 1) % 3);
@@ -330,6 +347,7 @@ both! {
     what_a_lost_delegate_proposed_is_nowhere_or_everywhere
     a_restart_goes_on_behind_the_saved_state
     resigning_hands_over_without_loss
+    claiming_takes_over_without_loss
     who_misses_compacted_entries_needs_a_copy
     a_copy_begins_where_the_log_still_is
     one_alone_needs_nobody

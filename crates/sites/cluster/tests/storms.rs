@@ -54,9 +54,8 @@ fn strike(world: &mut World, member: u8) {
             world.log(member).compact(saved);
         }
         (43..45, true) => lose_disk(world, member),
-        (40..43, true) => {
-            world.log(member).resign();
-        }
+        (40..43, true) if detail < 4 => world.log(member).claim(),
+        (40..43, true) => _ = world.log(member).resign(),
         _ => {}
     }
 }

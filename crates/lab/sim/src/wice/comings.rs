@@ -222,10 +222,12 @@ impl Sites {
     fn loses_vote(&mut self, site: SiteId) -> Result<bool, (super::Broken, String)> {
         let is_named = self.list.contains(&site);
         let delegate = self.delegate_of(site.cluster).filter(|_| !is_named || self.is_complete(site));
-        let Some(delegate) = delegate else { return Ok(false) };
+        // The delegate itself may be named no more.
+        let mate = || self.sites_of(site.cluster).into_iter().find(|mate| self.nodes[mate].cycle.is_some());
+        let Some(asked) = delegate.or_else(|| mate().filter(|_| !is_named)) else { return Ok(false) };
         self.operator_told = None;
-        self.arrives(delegate, Arrived::Asked(OPERATOR, Ask::Remove(1, site).to_bytes()));
-        self.turn(delegate)?;
+        self.arrives(asked, Arrived::Asked(OPERATOR, Ask::Remove(1, site).to_bytes()));
+        self.turn(asked)?;
         Ok(self.operator_told == Some(Code::Done))
     }
 

@@ -81,6 +81,9 @@ impl ClusterLog for Tapped {
     fn resign(&mut self) -> Option<u8> {
         self.replica.resign()
     }
+    fn claim(&mut self) {
+        self.replica.claim();
+    }
 }
 
 struct Tap<'a, S: ?Sized> {

@@ -49,8 +49,13 @@ impl Heard {
 impl<W: World, A: Application> Cycle<W, A> {
     /// Takes a site's vote away. To be asked again until it is done: a step of the log is one change.
     pub(super) fn remove(&mut self, leaving: SiteId) -> Answer {
-        let own = self.site.id();
-        if leaving.cluster != own.cluster || !self.log.role().leads {
+        let (own, role) = (self.site.id(), self.log.role());
+        if leaving.cluster == own.cluster && leaving != own && role.delegate == Some(leaving.number) {
+            // Who reads a `sites.toml` without the delegate cannot ask the delegate.
+            self.log.claim();
+            return no(Code::Unknown, "its removal is in progress");
+        }
+        if leaving.cluster != own.cluster || !role.leads {
             return no(
                 Code::Elsewhere,
                 &format!("only the delegate of {} can remove its sites", leaving.cluster),
