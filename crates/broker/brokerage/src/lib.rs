@@ -113,8 +113,9 @@ enum What {
 enum Audit {
     /// Verify a log by replay: one entry for each command, and every cent and share accounted for. With --head or --dir, also that no element was changed
     #[command(
-        after_help = "Exit status: 0 the log adds up, and has the head that it is held against; 1 it does not, and standard error says where. \
-                      Without --head or --dir a file that was changed consistently adds up too."
+        after_help = "Exit status: 0 the log adds up, and its head is the one that --head gives or that the sites of --dir keep; \
+                      1 one of these is false, and standard error says which, and where. \
+                      Without --head or --dir the head is not compared: a file that was changed without a contradiction passes."
     )]
     Verify(audit::Args),
     /// Write the log of the running broker: all commands answered so far, and all quotes

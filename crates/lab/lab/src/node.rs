@@ -1,4 +1,4 @@
-//! One node of a system that the laboratory started, in this process. It fails where its environment says.
+//! `pares-lab node`: one node in this process. It fails where its environment says.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,11 +8,13 @@ use pares_faults::Faulty;
 use pares_load::LabResult;
 use pares_node::{HostWorld, Layout, NodeId, leftovers, process};
 
-/// What a supervisor tells a node.
+/// Arguments of `pares-lab node`.
 #[derive(clap::Args)]
 pub struct Args {
+    /// The node: gateway-0, venue-1, recorder-0, publisher-0, replayer-1, ...
     node: NodeId,
-    #[arg(long)]
+    /// The system's directory
+    #[arg(long, default_value = "pares-data")]
     dir: PathBuf,
 }
 

@@ -21,8 +21,8 @@ use super::sessions::WRITER;
 use super::tables::{Table, own_function};
 use crate::error::StoreError;
 
-/// The table and its functions; `PARES` stands for the store's schema. After [`super::idle::OWN`]. Each row has the number of its process, so that it is found among those of transactions
-/// that were rolled back.
+/// Creates the table of notes and its functions; `PARES` stands for the store's schema. Runs after [`super::idle::OWN`]. Each row has the number of the server process of its session. By the
+/// index on that number a session finds its own notes quickly, though rows of transactions that were rolled back stay in the table until it is vacuumed.
 const NOTES: &str = "
     DO $pares$ BEGIN
         -- An older release noted nothing here. It is always empty.

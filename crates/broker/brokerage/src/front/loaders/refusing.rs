@@ -11,7 +11,7 @@ impl Loaders {
         self.end_with(number, &lost(0, why))
     }
 
-    /// The line that it is in the middle of is too long: it is told so under the number that this shows.
+    /// Its line is too long: it receives that under the number that the line shows.
     pub(super) fn dismiss_for_length(&mut self, number: u64) -> Option<()> {
         let shown = shown_number(self.port.conn(number)?.rest());
         self.end_with(number, &lost(shown, "a line may have at most 1,024 bytes"))
