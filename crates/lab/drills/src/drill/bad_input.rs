@@ -105,7 +105,7 @@ struct Outcome {
     p99_us_quiet: f64,
     /// The highest of all faults.
     others_p99_ratio: f64,
-    ills: BTreeMap<Ill, Harm>,
+    faults: BTreeMap<Ill, Harm>,
     /// Requests of the others sent and never answered.
     lost: u64,
     /// Answers beyond the first.
@@ -133,7 +133,7 @@ impl Outcome {
             let why = "requests were lost, answered twice or rejected during the attacks";
             return Err(LabError::Failed(why.into()));
         }
-        let all = self.ills.iter().flat_map(|(ill, harm)| harm.answered.iter().map(move |one| (ill, one)));
+        let all = self.faults.iter().flat_map(|(ill, harm)| harm.answered.iter().map(move |one| (ill, one)));
         match all.into_iter().find(|(_, (_, count))| **count == 0) {
             Some((ill, (port, _))) => {
                 let why =
@@ -182,13 +182,13 @@ fn measure(args: &Args) -> Result<Outcome, LabError> {
 
 impl Outcome {
     fn of(p99_us_quiet: f64, seen: BTreeMap<Ill, Seen>, others: &Observed) -> Self {
-        let ills: BTreeMap<_, _> =
+        let faults: BTreeMap<_, _> =
             seen.into_iter().map(|(ill, seen)| (ill, seen.harm(p99_us_quiet))).collect();
         Self {
             drill: "bad-input",
             p99_us_quiet,
-            others_p99_ratio: ills.values().map(|harm| harm.ratio).fold(0.0, f64::max),
-            ills,
+            others_p99_ratio: faults.values().map(|harm| harm.ratio).fold(0.0, f64::max),
+            faults,
             lost: others.in_flight(),
             duplicated: others.duplicated.load(Ordering::Relaxed),
             rejected: others.rejected.load(Ordering::Relaxed),

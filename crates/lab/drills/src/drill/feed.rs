@@ -51,7 +51,7 @@ struct Run {
     /// Percent of each line's packets.
     loss: u64,
     /// How often something was killed or cut.
-    blows: u64,
+    faults: u64,
     /// What.
     struck: Vec<&'static str>,
     /// What receivers got of it.
@@ -139,7 +139,7 @@ fn measure(args: &Args, loss: u64) -> Result<Run, LabError> {
     let Drill { mut system, reception, desk, mut struck } = drill;
     struck.push("a member server, and its disk wiped");
     let received = reception.finish(&mut system, Some(desk))?;
-    Ok(Run { loss, blows: struck.len() as u64, struck, received })
+    Ok(Run { loss, faults: struck.len() as u64, struck, received })
 }
 
 impl Drill {
