@@ -174,12 +174,14 @@ fn site_dependent_row_computation_is_refused() {
 #[test]
 fn type_change_never_reinterprets_written_rows() {
     let tables = "CREATE TYPE pt AS (x int, y int); CREATE TABLE part (id int PRIMARY KEY, z int);
-        CREATE TABLE whole (at timestamp PRIMARY KEY, p pt, q part); INSERT INTO whole VALUES ('2026-01-01', '(3,4)', '(1,2)')";
+        CREATE TABLE piece (id int PRIMARY KEY, z int); CREATE DOMAIN slice AS piece; CREATE DOMAIN slices AS slice;
+        CREATE TABLE whole (at timestamp PRIMARY KEY, p pt, q part, r slices[]); INSERT INTO whole VALUES ('2026-01-01', '(3,4)', '(1,2)')";
     let Some((_sites, mut here, mut there)) = with(tables) else { return };
     for statement in [
         "ALTER TYPE pt DROP ATTRIBUTE x",
         "ALTER TABLE part RENAME COLUMN z TO w",
         "ALTER TABLE part DROP COLUMN z",
+        "ALTER TABLE piece RENAME COLUMN z TO w",
         "ALTER TABLE whole ALTER COLUMN at TYPE timestamptz",
     ] {
         refused(&mut here, statement);

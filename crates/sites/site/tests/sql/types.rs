@@ -42,16 +42,20 @@ const VALUES: &[(&str, &str)] = &[
     ("int4multirange", "{[1,3),[5,7)}"),
     ("pair", r#"(1,"a b")"#),
     ("pair[]", r#"{"(1,)",NULL}"#),
+    ("ratio", "-0;1"),
+    ("ratio[]", "{-0,1}"),
+    ("object", "null;{}"),
+    ("list", "[5:6]={-0,1};{}"),
 ];
 
 #[test]
 fn values_of_each_type_arrive_as_they_were_written() {
     let types = VALUES.iter().enumerate().map(|(at, (kind, _))| format!("v{at} {kind}"));
     let table = format!("CREATE TABLE wide (id int PRIMARY KEY, {})", types.collect::<Vec<_>>().join(", "));
-    let Some((sites, mut here, mut there)) = with(&format!("CREATE TYPE pair AS (a int, b text); {table}"))
-    else {
-        return;
-    };
+    let domains = [("ratio", "float8"), ("object", "jsonb"), ("list", "float8[]")]
+        .map(|(name, base)| format!("CREATE DOMAIN a_{name} AS {base}; CREATE DOMAIN {name} AS a_{name};"));
+    let types = format!("CREATE TYPE pair AS (a int, b text); {}", domains.concat());
+    let Some((sites, mut here, mut there)) = with(&format!("{types} {table}")) else { return };
     let mut id = 0;
     for (at, (kind, values)) in VALUES.iter().enumerate() {
         for value in values.split(';') {
@@ -79,10 +83,10 @@ fn values_of_each_type_arrive_as_they_were_written() {
 
 #[test]
 fn json_inside_domains_and_rows_is_refused_when_made() {
-    let types = "CREATE DOMAIN document AS json; CREATE TYPE part AS (id int, what json); CREATE TYPE whole AS (parts part[]);
+    let types = "CREATE DOMAIN document AS json; CREATE DOMAIN letter AS document; CREATE TYPE part AS (id int, what json); CREATE TYPE whole AS (parts part[]);
         CREATE TYPE fit AS (id int, what jsonb); CREATE DOMAIN object AS jsonb CHECK (value ? 'a')";
     let Some((sites, mut here, mut there)) = with(types) else { return };
-    for kind in ["document", "document[]", "part", "whole", "whole[]"] {
+    for kind in ["document", "document[]", "letter", "letter[]", "part", "whole", "whole[]"] {
         let error = here.batch_execute(&format!("CREATE TABLE no (id int PRIMARY KEY, v {kind})"));
         let error = error.expect_err(kind);
         let why = error.as_db_error().unwrap().message();

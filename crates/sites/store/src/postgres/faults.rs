@@ -9,14 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use postgres::GenericClient;
 
 use super::lexer::{SqlToken, split};
-use super::texts::KEPT_AS_TEXT;
+use super::texts::{BASES, KEPT_AS_TEXT};
 use super::{SqlError, sql};
 
-/// Columns that are compared: those of unique indexes and of foreign keys, with the column referred to; types below domains; and expressions by which rows go.
+/// Columns that are compared: those of unique indexes and of foreign keys, with the column referred to; and expressions by which rows go.
 const COMPARED: &str = "
-    WITH RECURSIVE bases (kind, base, modifier) AS (
-        SELECT oid, oid, -1 FROM pg_type WHERE typtype <> 'd'
-        UNION ALL SELECT d.oid, b.base, greatest(d.typtypmod, b.modifier) FROM pg_type d JOIN bases b ON d.typtype = 'd' AND d.typbasetype = b.kind),
     parts AS MATERIALIZED (SELECT c.oid, t.name FROM pares_tables t JOIN pg_class c ON c.oid = to_regclass(t.name)),
     columns AS MATERIALIZED (
         SELECT a.attrelid, a.attnum, format('%I', a.attname) AS column, format_type(a.atttypid, a.atttypmod) AS written,
@@ -108,10 +105,12 @@ const FAULTS: &str = "
 
 /// Names that stand in rows: of values of enums, and of parts of rows that are values themselves. One that is dropped has another name, as the server keeps it.
 const NAMES: &str = "
+    WITH RECURSIVE inside (part) AS (
+        SELECT atttypid FROM pg_attribute WHERE NOT attisdropped
+        UNION SELECT x.part FROM inside i JOIN pg_type t ON t.oid = i.part, LATERAL (SELECT t.typelem UNION ALL SELECT t.typbasetype) x (part))
     SELECT 'value ' || oid, enumlabel::text FROM pg_enum
     UNION ALL SELECT format('attribute %s %s', a.attrelid, a.attnum), a.attname::text
-    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND a.attnum > 0 AND c.oid >= 16384 WHERE c.relkind = 'c' OR c.relkind = 'r' AND EXISTS (
-        SELECT FROM pg_attribute u JOIN pg_type t ON t.oid = u.atttypid WHERE c.reltype IN (t.oid, t.typelem, t.typbasetype) AND NOT u.attisdropped)";
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND a.attnum > 0 AND c.oid >= 16384 WHERE c.relkind = 'c' OR c.relkind = 'r' AND c.reltype IN (SELECT part FROM inside)";
 
 /// Where names without a schema lead.
 const PATH: &str = "SELECT current_schema()::text";
@@ -125,7 +124,8 @@ pub(super) struct Faults {
 
 impl Faults {
     pub(super) fn read(client: &mut impl GenericClient) -> Result<Self, SqlError> {
-        let faults = client.query(&format!("{COMPARED}, {KEPT_AS_TEXT} {FAULTS}"), &[]).map_err(sql)?;
+        let faults =
+            client.query(&format!("{BASES}, {COMPARED}, {KEPT_AS_TEXT} {FAULTS}"), &[]).map_err(sql)?;
         let names = client.query(NAMES, &[]).map_err(sql)?;
         Ok(Self {
             faults: faults.iter().map(|row| row.get(0)).collect(),

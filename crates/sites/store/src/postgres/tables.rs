@@ -27,7 +27,7 @@ use postgres::error::SqlState;
 
 use super::deltas::{self, Delta};
 use super::failed;
-use super::texts::{self, Text};
+use super::texts::{self, BASES, Text};
 use crate::engine::Changes;
 use crate::error::StoreError;
 
@@ -77,10 +77,10 @@ const INDEXES: &str = "
         i.indexprs IS NULL AND i.indpred IS NULL AS plain,
         ARRAY(SELECT quote_ident(a.attname) FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY k(number, place)
               JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place),
-        ARRAY(SELECT CASE WHEN b.oid = 'varchar'::regtype THEN 'text'::regtype ELSE b.oid END::oid
+        ARRAY(SELECT CASE WHEN b.base = 'varchar'::regtype THEN 'text'::regtype ELSE b.base END::oid
               FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY k(number, place)
               JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
-              JOIN pg_type t ON t.oid = a.atttypid JOIN pg_type b ON b.oid = coalesce(nullif(t.typbasetype, 0), t.oid) ORDER BY k.place)
+              JOIN bases b ON b.kind = a.atttypid ORDER BY k.place)
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE i.indrelid = to_regclass($1) AND i.indisunique ORDER BY c.relname";
 
@@ -126,7 +126,7 @@ impl Table {
 
     /// Its key, and what else is unique; `name` is what it was called.
     fn read_indexes(&mut self, client: &mut impl GenericClient, name: &str) -> Result<(), StoreError> {
-        for row in client.query(INDEXES, &[&self.name]).map_err(failed)? {
+        for row in client.query(&format!("{BASES} {INDEXES}"), &[&self.name]).map_err(failed)? {
             let (is_primary, index, plain): (bool, String, bool) = (row.get(0), row.get(1), row.get(2));
             match (is_primary, plain) {
                 (true, _) => (self.key, self.key_forms) = (row.get(3), row.get(4)),

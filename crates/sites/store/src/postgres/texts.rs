@@ -30,6 +30,12 @@ pub(super) const KEPT_AS_TEXT: &str = "
     kept_as_text (kind) AS MATERIALIZED (
         SELECT 'json'::regtype::oid UNION SELECT castsource FROM pg_cast WHERE casttarget = 'json'::regtype AND castmethod = 'f')";
 
+/// What domains are over in the end, which other domains may stand between; and the modifier that they say.
+pub(super) const BASES: &str = "
+    WITH RECURSIVE bases (kind, base, modifier) AS (
+        SELECT oid, oid, -1 FROM pg_type WHERE typtype <> 'd'
+        UNION ALL SELECT d.oid, b.base, greatest(d.typtypmod, b.modifier) FROM pg_type d JOIN bases b ON d.typtype = 'd' AND d.typbasetype = b.kind)";
+
 /// Columns with such values: name, type, which texts.
 const TEXTS: &str = "
     SELECT quote_ident(a.attname), format('%I.%I', n.nspname, t.typname), CASE
@@ -39,12 +45,12 @@ const TEXTS: &str = "
         WHEN b.oid = 'xml'::regtype THEN '^<\\?xml'
         WHEN b.oid IN ('float4'::regtype, 'float8'::regtype) THEN '^-0$' END AS texts
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace n ON n.oid = t.typnamespace
-        JOIN pg_type b ON b.oid = coalesce(nullif(t.typbasetype, 0), t.oid) LEFT JOIN pg_type e ON e.oid = b.typelem
+        JOIN bases ON bases.kind = t.oid JOIN pg_type b ON b.oid = bases.base LEFT JOIN pg_type e ON e.oid = b.typelem
     WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum";
 
 /// The columns of a table with such values.
 pub(super) fn read(client: &mut impl GenericClient, table: &str) -> Result<Vec<Text>, StoreError> {
-    let rows = client.query(&format!("WITH {KEPT_AS_TEXT} {TEXTS}"), &[&table]).map_err(failed)?;
+    let rows = client.query(&format!("{BASES}, {KEPT_AS_TEXT} {TEXTS}"), &[&table]).map_err(failed)?;
     let texts = rows.iter().filter_map(|row| {
         let which = row.get::<_, Option<String>>(2)?;
         Some(Text { column: row.get(0), kind: row.get(1), which })
