@@ -5,8 +5,8 @@ use std::time::Instant;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use pares_http::problem::Problem;
-use pares_resources::{LineTold, order_terms};
-use pares_types::{Answer, ClientOrderId, ClientRequest, OrderId, OrderKey, Reason};
+use pares_resources::{LineTold, Question, order_terms};
+use pares_types::{ClientOrderId, ClientRequest, OrderId, OrderKey, Reason};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -59,19 +59,42 @@ pub(crate) async fn cancel_by_name(
 
 async fn cancelled(call: &Call, asked: &Named, target: ClientOrderId, order: Option<OrderId>) -> Answered {
     let client_order_id = name("client_order_id", &asked.client_order_id)?;
-    changed(call, ClientRequest::Cancel { client_order_id, target }, order).await
+    changed(call, ClientRequest::Cancel { client_order_id, target }, target, order).await
 }
 
-/// Asks for it. Where the id of the order is known, an answer about another one is that of an earlier request of the same name.
-async fn changed(call: &Call, request: ClientRequest, order: Option<OrderId>) -> Answered {
+/// Asks for it. An answer about another order is that of an earlier request of the same name. An order that is called by its name is looked up only if there may have
+/// been one.
+async fn changed(
+    call: &Call,
+    request: ClientRequest,
+    target: ClientOrderId,
+    order: Option<OrderId>,
+) -> Answered {
     let told = call.session.ask(request).await?;
-    let is_other = |answer: &Answer| order.is_some_and(|order| order != answer.order);
-    match &told {
-        // What is refused before its order is looked for concerns no order but itself.
-        LineTold::Answer(answer) if is_other(answer) && answer.order.0 != answer.request => {
-            Err(refused::refused(Reason::DuplicateRequest))
+    // What is refused before its order is looked for concerns no order but itself.
+    if let LineTold::Answer(answer) = &told
+        && answer.order.0 != answer.request
+    {
+        let is_own = match order {
+            Some(order) => order == answer.order,
+            None => !answer.repeat || is_named(call, answer.order, target).await?,
+        };
+        if !is_own {
+            return Err(refused::refused(Reason::DuplicateRequest));
         }
-        _ => call.outcome(StatusCode::OK, &committed(told)?),
+    }
+    call.outcome(StatusCode::OK, &committed(told)?)
+}
+
+/// Whether the order has that name. If the gateway knows it no more, it has ended long ago: then an order that is known by the name is another one.
+async fn is_named(call: &Call, order: OrderId, name: ClientOrderId) -> Result<bool, Problem> {
+    let known = async |key| match call.session.question(Question::Order(key)).await? {
+        LineTold::Order(status) => Ok(status),
+        _ => Err(refused::no_answer_yet()),
+    };
+    match known(OrderKey::Id(order)).await? {
+        Some(status) => Ok(status.client_order_id == name),
+        None => Ok(known(OrderKey::Name(name)).await?.is_none()),
     }
 }
 
@@ -99,7 +122,7 @@ pub(crate) async fn amend_by_name(
 
 async fn amended(call: &Call, form: &TermsForm, target: ClientOrderId, order: Option<OrderId>) -> Answered {
     let (client_order_id, terms) = (name("client_order_id", &form.client_order_id)?, form.terms()?);
-    changed(call, ClientRequest::Amend { client_order_id, target, terms }, order).await
+    changed(call, ClientRequest::Amend { client_order_id, target, terms }, target, order).await
 }
 
 /// Cancels all the member's orders, or those of an instrument or a side.

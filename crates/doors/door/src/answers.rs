@@ -9,7 +9,10 @@ use crate::outbound::{CancelReject, Execution, MassReport, Told};
 use crate::pending::{Asked, Change, Mass, What};
 use crate::refusals::MASS_OTHER;
 use crate::reports::order_of;
-use crate::types::{ExecId, ExecKind, Heard, Name, Version, status};
+use crate::types::{ExecId, ExecKind, Heard, Name, Terms, Version, status};
+
+/// Mass cancels that are remembered once they are answered.
+const MASS_CANCELS_MAX: usize = 1_024;
 
 /// The answer to a change, and what is known of the question.
 struct Changed<'a> {
@@ -38,6 +41,15 @@ impl Changed<'_> {
         Known { order: Some(self.answer.order), side, ..order }
     }
 
+    /// The terms that it gave the order. What another session or door has asked for is not known; and a repeat tells of the first request of
+    /// its name, which may have asked for something else than this one: that is known while the order is as that left it.
+    fn terms(&self, order: &Known) -> Option<Terms> {
+        match self.is_possible_resend {
+            true => order.terms.filter(|_| order.newest == self.answer.client_order_id),
+            false => self.question.and_then(|question| question.terms),
+        }
+    }
+
     /// Whether the order has ended by it, at its owner's wish: by a cancel, or an amend to what is executed already.
     fn is_cancel(&self) -> bool {
         self.answer.status == Status::Cancelled && self.answer.reason == Reason::Requested
@@ -47,6 +59,9 @@ impl Changed<'_> {
 impl Desk {
     /// The answer to a request, and what happened at its position before.
     pub(crate) fn on_answer(&mut self, answer: &Answer, is_new: bool, held: &[Heard]) {
+        if self.may_be_earlier_mass(answer) {
+            return self.tell_answer(answer, None, is_new, held);
+        }
         let asked = self.asked.remove(&answer.client_order_id);
         self.end_amending(asked);
         match asked {
@@ -58,8 +73,30 @@ impl Desk {
                     false => self.tell_answer(answer, None, is_new, held),
                 }
             }
-            asked => self.tell_answer(answer, asked, is_new, held),
+            asked => {
+                self.keep_if_mass(answer, asked);
+                self.tell_answer(answer, asked, is_new, held);
+            }
         }
+    }
+
+    /// Whether the stream, which is sent again, tells of a mass cancel under the name of one that waits. That may have been another one.
+    fn may_be_earlier_mass(&self, answer: &Answer) -> bool {
+        let asked = self.asked.get(&answer.client_order_id);
+        let is_mass = matches!(asked, Some(Asked { what: What::Mass(_), .. }));
+        is_mass && answer.number > 0 && self.streams.is_told_again(answer.shard)
+    }
+
+    /// Remembers a mass cancel that this connection has asked for and that used its name.
+    fn keep_if_mass(&mut self, answer: &Answer, asked: Option<Asked>) {
+        let Some(Asked { what: What::Mass(_), request, .. }) = asked else { return };
+        if is_repeat(answer) || answer.status == Status::Refused && !answer.reason.uses_name() {
+            return;
+        }
+        if self.mass_cancels.len() >= MASS_CANCELS_MAX {
+            self.mass_cancels.pop_front();
+        }
+        self.mass_cancels.push_back(request);
     }
 
     fn tell_answer(&mut self, answer: &Answer, asked: Option<Asked>, is_new: bool, held: &[Heard]) {
@@ -96,7 +133,9 @@ impl Desk {
     /// Whether an answer is one to what was asked: its name may stand for another request, of another time, session or protocol.
     fn is_answer_to(&self, answer: &Answer, asked: &Asked) -> bool {
         let is_about = match asked.what {
-            What::Enter | What::Mass(_) => true,
+            What::Enter => true,
+            // The answer does not say whose orders were to go: of another connection's request nobody knows.
+            What::Mass(_) => !is_repeat(answer) || self.mass_cancels.contains(&asked.request),
             What::Change(change) => {
                 let standing = self.orders.standing(OrderKey::Name(change.entry));
                 let id = standing.and_then(|standing| standing.order);
@@ -259,8 +298,7 @@ impl Desk {
             newest: answer.client_order_id,
             total: Some(total),
             executed: Quantity(answer.executed.0.saturating_sub(traded)),
-            // What another session or door has asked for is not known.
-            terms: change.question.and_then(|question| question.terms),
+            terms: change.terms(&order),
             is_answered: true,
             ..order
         };

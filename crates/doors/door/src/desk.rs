@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pares_types::{ClientOrderId, Symbol};
+use pares_types::{ClientOrderId, ClientRequest, Symbol};
 use pares_wire::frame::ClientFrame;
 
 use crate::instruments::Instruments;
@@ -33,6 +33,8 @@ pub(crate) struct Desk {
     pub(crate) orders: Orders,
     pub(crate) streams: Streams,
     pub(crate) asked: BTreeMap<ClientOrderId, Asked>,
+    /// The latest mass cancels that were answered on this connection.
+    pub(crate) mass_cancels: VecDeque<ClientRequest>,
     pub(crate) status_asked: Questions,
     /// The first is under way.
     pub(crate) lists: VecDeque<ListAsked>,
@@ -65,6 +67,7 @@ impl Desk {
             orders: Orders::new(orders_max),
             streams,
             asked: BTreeMap::new(),
+            mass_cancels: VecDeque::new(),
             status_asked: Questions::default(),
             lists: VecDeque::new(),
             list_token: 0,

@@ -15,6 +15,8 @@ use crate::types::{ExecKind, Name, status};
 pub(crate) const MASS_OTHER: u8 = 99;
 /// What is asked for has a name that stands for something else.
 const NAME_USED: &str = "duplicate_request: that name was used for a different request";
+/// The same, where it is not known for what.
+const MASS_NAME_USED: &str = "duplicate_request: name used before, perhaps for another request";
 
 impl Desk {
     /// The gateway did not take a request in.
@@ -26,7 +28,8 @@ impl Desk {
 
     /// The name of a request stands for another one.
     pub(crate) fn tell_name_used(&mut self, name: ClientOrderId, what: What) {
-        self.tell_rejected(name, what, Reason::DuplicateRequest, NAME_USED.into());
+        let text = if matches!(what, What::Mass(_)) { MASS_NAME_USED } else { NAME_USED };
+        self.tell_rejected(name, what, Reason::DuplicateRequest, text.into());
     }
 
     fn tell_rejected(&mut self, name: ClientOrderId, what: What, reason: Reason, text: Cow<'static, str>) {

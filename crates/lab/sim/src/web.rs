@@ -219,7 +219,8 @@ impl WebClient {
             (Waiting::Request(name), LineTold::Rejected(reason)) => {
                 // Nothing was done: for good, or the same again makes sense later.
                 if pares_resources::status::retry_s(*reason).is_none() {
-                    if let Some(before) = self.answered.get(&name) {
+                    let may_be_other = *reason == Reason::DuplicateRequest && self.is_mass_cancel(name);
+                    if let Some(before) = self.answered.get(&name).filter(|_| !may_be_other) {
                         return self.unlike(name, before, &told);
                     }
                     self.open.remove(&name);
@@ -234,6 +235,12 @@ impl WebClient {
             }
             (waiting, told) => broken(ANSWER, format!("{}: {waiting:?} is told {told:?}", self.member)),
         }
+    }
+
+    /// Whether that is asked for under the name: a server that did not pass on the first answer says that the name is used.
+    fn is_mass_cancel(&self, name: u64) -> bool {
+        let asked = self.asked.get(&name).map(Vec::as_slice);
+        matches!(asked, Some([ClientRequest::MassCancel { .. }]))
     }
 
     /// The answer to a request, each time the same.

@@ -227,13 +227,15 @@ impl Script {
                 (Status::Refused, if is_listed { Reason::BookFull } else { Reason::UnknownInstrument });
             return Reply::Answer(Answer { status, reason, repeat, ..answer(client_order_id.0, instrument) });
         }
-        if status == Status::Resting {
-            self.orders.push((client_order_id.0, instrument));
+        let first = Answer { status, ..answer(client_order_id.0, instrument) };
+        match status {
+            Status::Resting => self.orders.push((client_order_id.0, instrument)),
+            _ => self.cancels.push(first),
         }
-        Reply::Answer(Answer { status, ..answer(client_order_id.0, instrument) })
+        Reply::Answer(first)
     }
 
-    /// The answer to the order or cancel of that name.
+    /// The first answer to a name.
     fn first_of(&self, name: ClientOrderId) -> Option<Answer> {
         let entered = self.orders.iter().find(|(entry, _)| *entry == name.0);
         let cancelled = || self.cancels.iter().find(|first| first.client_order_id == name).copied();

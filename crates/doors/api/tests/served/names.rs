@@ -52,3 +52,47 @@ fn cancel_by_id_under_another_cancel_s_name_is_a_duplicate() {
     assert_eq!((status, &refused["reason"]), (409, &json!("duplicate_request")));
     assert_eq!(cancel(&first), done, "the same again");
 }
+
+#[test]
+fn change_by_name_under_another_order_s_change_is_a_duplicate() {
+    let gateway = Gateway::start();
+    gateway.list(&[("ABC", 1)]);
+    let served = Served::by(&[&gateway], PATIENT);
+    for name in [1, 2] {
+        assert_eq!(served.ask("POST", "/v1/orders", &order(name, "ABC")).0, 201);
+    }
+    let cancel = |name: u64| {
+        served.ask("DELETE", &format!("/v1/orders/by-name/{name}?client_order_id=5"), &Value::Null)
+    };
+    let (status, done) = cancel(1);
+    assert_eq!((status, &done["repeat"]), (200, &json!(false)), "{done}");
+    for name in [2, 9] {
+        let (status, refused) = cancel(name);
+        assert_eq!((status, &refused["reason"]), (409, &json!("duplicate_request")), "{name}: {refused}");
+    }
+    let terms = json!({ "client_order_id": "5", "quantity": "1", "price": "1" });
+    let (status, refused) = served.ask("PATCH", "/v1/orders/by-name/2", &terms);
+    assert_eq!((status, &refused["reason"]), (409, &json!("duplicate_request")), "{refused}");
+    let (status, again) = cancel(1);
+    assert_eq!((status, &again["repeat"], &again["order_id"]), (200, &json!(true), &done["order_id"]));
+}
+
+#[test]
+fn repeated_cancel_of_many_is_answered_to_its_asker_only() {
+    let gateway = Gateway::start();
+    gateway.list(&[("ABC", 1)]);
+    let [served, other] = [(); 2].map(|()| Served::by(&[&gateway], PATIENT));
+    let cancel = |served: &Served, wanted: &str| {
+        let path = format!("/v1/orders?client_order_id=5{wanted}");
+        let (status, told) = served.ask("DELETE", &path, &Value::Null);
+        (status, told["repeat"].clone(), told["reason"].clone())
+    };
+    let (done, again) = ((200, json!(false), json!("none")), (200, json!(true), json!("none")));
+    let refused = (409, Value::Null, json!("duplicate_request"));
+    assert_eq!(cancel(&served, "&symbol=ABC&side=buy"), done);
+    assert_eq!(cancel(&served, "&symbol=ABC&side=buy"), again);
+    for wanted in ["&symbol=ABC&side=sell", "&symbol=ABC", ""] {
+        assert_eq!(cancel(&served, wanted), refused, "{wanted}");
+    }
+    assert_eq!(cancel(&other, "&symbol=ABC&side=buy"), refused, "this one knows nothing of it");
+}

@@ -1,11 +1,14 @@
 //! Names that are used again, and orders that are changed too late.
 
+use pares_fix::dictionary::FIX44;
+use pares_port::SessionMark;
 use pares_types::{
-    Answer, CancelCause, ClientOrderId, ClientRequest, InstrumentId, OrderKey, Reason, Reply, Role, Status,
+    Answer, CancelCause, ClientOrderId, ClientRequest, InstrumentId, MemberId, OrderKey, Reason, Reply, Role,
+    Status,
 };
 use pares_wire::frame::ClientFrame;
 
-use crate::rig::{ACME, Rig, answer, busted, cancelled, changed, trade};
+use crate::rig::{ACME, Rig, SHARD, answer, busted, cancelled, changed, trade};
 
 const TERMS: &str = "55=ACME|54=1|38=100|40=2|44=223.82|";
 
@@ -114,8 +117,106 @@ fn mass_cancel_is_told_of_its_own_instrument() {
         rig.sends(&["^r 37=NONE 11=5 .. 531=0 532=99 .. 58=duplicate_request"]);
     }
     rig.asks("q", "11=5|530=1|55=ACME|");
-    rig.told(repeat(Answer { instrument: ACME, ..other }));
+    rig.told(Reply::Answer(Answer { instrument: ACME, ..other }));
     rig.sends(&["531=1 533=3"]);
+}
+
+const MASS_USED: &str = "58=duplicate_request: name used before, perhaps for another request$";
+
+#[test]
+fn mass_cancel_is_told_of_its_own_side() {
+    let mut rig = Rig::logged_on();
+    let first = answer(5, 1, Status::MassCancelled, 3, 0);
+    rig.asks("q", "11=5|530=1|55=ACME|54=1|");
+    rig.told(Reply::Answer(first));
+    rig.sends(&["531=1 533=3 .. 54=1"]);
+    for (fields, told) in [("54=2|", MASS_USED), ("", MASS_USED), ("54=1|", "531=1 533=3")] {
+        rig.says("q", &format!("97=Y|11=5|530=1|55=ACME|60=20260921-12:00:00|{fields}"));
+        rig.told(repeat(first));
+        rig.sends(&[told]);
+    }
+    // Another connection does not know what was asked, and one that is refused for its name has not asked.
+    let mut rig = Rig::logged_on();
+    let refused = Answer { status: Status::Refused, reason: Reason::DuplicateRequest, number: 0, ..first };
+    for refusal in [repeat(first), Reply::Answer(refused), repeat(first)] {
+        rig.asks("q", "11=5|530=1|55=ACME|54=1|");
+        rig.told(refusal);
+        rig.sends(&["^r 37= .. 531=0 532=99 .. 58=duplicate_request"]);
+    }
+}
+
+#[test]
+fn mass_cancel_of_everything_is_told_again_to_who_asked() {
+    let all = Answer { instrument: InstrumentId(0), ..answer(5, 0, Status::MassCancelled, 3, 0) };
+    let mut rig = Rig::logged_on();
+    rig.asks("q", "11=5|530=7|");
+    rig.told(Reply::Answer(all));
+    rig.asks("q", "11=5|530=7|");
+    rig.told(repeat(all));
+    rig.sends(&["531=7 533=3", "97=Y .. 531=7 533=3"]);
+    rig.asks("q", "11=5|530=7|54=1|");
+    rig.told(repeat(all));
+    rig.sends(&[MASS_USED]);
+}
+
+#[test]
+fn answered_mass_cancels_are_remembered_within_bounds() {
+    let mut rig = Rig::logged_on();
+    let first = |name| answer(name, name, Status::MassCancelled, 0, 0);
+    for name in 1..=1_025 {
+        rig.asks("q", &format!("11={name}|530=1|55=ACME|"));
+        rig.told(Reply::Answer(first(name)));
+    }
+    rig.sent();
+    for (name, told) in [(1, MASS_USED), (2, "531=1 533=0")] {
+        rig.asks("q", &format!("11={name}|530=1|55=ACME|"));
+        rig.told(repeat(first(name)));
+        rig.sends(&[told]);
+    }
+}
+
+/// After a take-over the stream comes again, with the answers to names that are used again meanwhile.
+#[test]
+fn replayed_answer_is_no_answer_to_new_question() {
+    let mut rig = Rig::new(&FIX44);
+    let told = vec![(SHARD, 1)];
+    let mark = SessionMark { member: MemberId(7), session: 1, next_in: 1, out_max: 9, copied: None, told };
+    rig.logs_on(Some(&mark), None);
+    rig.asks("q", "11=5|530=1|55=ACME|54=2|");
+    rig.asks("G", "11=6|41=1|55=ACME|54=1|38=50|40=2|44=9.99|");
+    let (mass, replaced) =
+        (answer(5, 1, Status::MassCancelled, 3, 0), changed(6, 1, 2, Status::Resting, 0, 50));
+    rig.told(Reply::Answer(mass));
+    rig.told(Reply::Answer(replaced));
+    rig.told(repeat(mass));
+    let told = rig.sent();
+    let told: Vec<_> = told.iter().filter(|told| told.starts_with("8 ") || told.starts_with("r ")).collect();
+    assert!(told.len() == 3 && told[0].contains("531=1 533=3") && !told[0].contains("54="), "{told:?}");
+    assert!(told[1].contains("150=5") && told[1].contains("38=50") && !told[1].contains("44="), "{told:?}");
+    assert!(told[2].contains(MASS_USED.trim_end_matches('$')), "{told:?}");
+}
+
+#[test]
+fn repeated_replacement_has_terms_of_first() {
+    let mut rig = two_orders();
+    let replace = |rig: &mut Rig, name: u64, terms: &str| {
+        rig.says("G", &format!("97=Y|11={name}|41=1|55=ACME|54=1|60=20260921-12:00:00|{terms}"));
+    };
+    let first = changed(5, 1, 3, Status::Resting, 0, 50);
+    replace(&mut rig, 5, "38=50|40=2|44=2.50|");
+    rig.told(Reply::Answer(first));
+    rig.sends(&["11=5 41=1 .. 150=5 .. 38=50 40=2 44=2.5 59=0 151=50"]);
+    // While the order is as that left it, its terms are known.
+    replace(&mut rig, 5, "38=70|40=2|44=9.99|59=1|");
+    rig.told(repeat(first));
+    rig.sends(&["11=5 41=1 .. 150=5 .. 38=50 40=2 44=2.5 59=0 151=50"]);
+    replace(&mut rig, 6, "38=60|40=2|44=2.60|");
+    rig.told(Reply::Answer(changed(6, 1, 4, Status::Resting, 0, 60)));
+    replace(&mut rig, 5, "38=70|40=2|44=9.99|59=1|");
+    rig.told(repeat(first));
+    rig.sends(&["44=2.6 ", "11=5 .. 150=5 .. 38=50 .. !44= .. !40= .. !59= .. 151=50"]);
+    rig.told(Reply::Trade(trade(1, 5, Role::Resting, 60, 0)));
+    rig.sends(&["38=60 40=2 44=2.6 "]);
 }
 
 /// Another session of the member has asked for something under that name, which is on its way.

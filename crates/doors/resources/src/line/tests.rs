@@ -6,6 +6,8 @@ use pares_wire::frame::{ClientFrame, RESUME_NOTHING, decode_client, split};
 
 use super::*;
 
+mod names;
+
 type Effects = Vec<Effect<u32>>;
 
 fn cancel(name: u64) -> ClientRequest {
@@ -239,16 +241,6 @@ fn who_comes_while_it_is_told_is_told_what_had_passed() {
     assert_eq!(sent(&mut line), [resume(4)]);
     hear(&mut line, resumed(10));
     assert_eq!(sent(&mut line), []);
-}
-
-#[test]
-fn another_request_of_a_name_in_flight_is_refused() {
-    let mut line = up();
-    line.ask(cancel(7), 1).unwrap();
-    let other = ClientRequest::Cancel { client_order_id: ClientOrderId(7), target: ClientOrderId(2) };
-    assert_eq!(line.ask(other, 2), Err(Refused::Differs));
-    let effects = hear(&mut line, answered(7, 0));
-    assert_eq!(effects, [Effect::Told(1, LineTold::Answer(answer(7, 0)))]);
 }
 
 #[test]
