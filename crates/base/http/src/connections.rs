@@ -162,6 +162,7 @@ async fn serve<S: Through>((stream, place): (S, ConnectionPlace), router: Router
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
     use std::time::Instant;
 
     use axum::extract::{Extension, Request};
@@ -208,8 +209,8 @@ mod tests {
         address
     }
 
-    /// The connection of a client of that network that asks for a path, if that is answered.
-    async fn ask(server: SocketAddr, network: u8, path: &str) -> Option<TcpStream> {
+    /// The connection of a client of that network that asks for a path, if that is answered. It does not block.
+    async fn ask(server: SocketAddr, network: u8, path: &str) -> Option<std::net::TcpStream> {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(([127, 0, 0, network], 0).into()).unwrap();
         let mut stream = socket.connect(server).await.unwrap();
@@ -224,17 +225,19 @@ mod tests {
         while !answer.ends_with(end) {
             answer.push(stream.read_u8().await.ok()?);
         }
-        Some(stream)
+        Some(stream.into_std().unwrap())
     }
 
-    /// Waits until the server has ended it.
-    async fn has_ended(mut connection: TcpStream) {
-        let mut rest = Vec::new();
-        let ended = tokio::time::timeout(PATIENCE, connection.read_to_end(&mut rest)).await;
-        assert!(ended.is_ok() && rest.is_empty(), "{ended:?} {rest:?}");
+    /// The server ends a connection before it lets in the one that this makes room for.
+    fn is_open(mut connection: &std::net::TcpStream) -> bool {
+        match connection.read(&mut [0]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => true,
+            Ok(0) => false,
+            other => panic!("{other:?}"),
+        }
     }
 
-    async fn ask_all(server: SocketAddr, asked: [(u8, &str); 4]) -> Vec<TcpStream> {
+    async fn ask_all(server: SocketAddr, asked: [(u8, &str); 4]) -> Vec<std::net::TcpStream> {
         let mut all = Vec::new();
         for (network, path) in asked {
             all.push(ask(server, network, path).await.expect("there is room"));
@@ -245,45 +248,42 @@ mod tests {
     #[tokio::test]
     async fn two_networks_with_all_connections_make_room_for_a_third() {
         let server = serve_four().await;
-        let mut held =
-            ask_all(server, [(1, "/switch"), (2, "/switch"), (1, "/switch"), (2, "/switch")]).await;
+        let held = ask_all(server, [(1, "/switch"), (2, "/switch"), (1, "/switch"), (2, "/switch")]).await;
         assert!(ask(server, 1, "/").await.is_none(), "none of its own is idle");
         let third = ask(server, 3, "/switch").await.expect("room is made");
         assert!(ask(server, 3, "/").await.is_none(), "no network has two more");
         // Of two with most, one has made room by its older connection, and the others stay.
-        has_ended(held.remove(1)).await;
-        for kept in held.iter().chain([&third]) {
-            assert_eq!(kept.try_read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        }
+        assert_eq!(held.iter().map(is_open).collect::<Vec<_>>(), [true, false, true, true]);
+        assert!(is_open(&third));
     }
 
     #[tokio::test]
     async fn idle_connections_of_largest_network_make_room_first() {
         let server = serve_four().await;
-        let mut held = ask_all(server, [(1, "/signed-on"), (1, "/switch"), (1, "/"), (1, "/")]).await;
-        let _second = ask(server, 2, "/switch").await.unwrap();
-        has_ended(held.remove(2)).await;
-        let _third = ask(server, 3, "/switch").await.unwrap();
-        has_ended(held.remove(2)).await;
+        let held = ask_all(server, [(1, "/signed-on"), (1, "/switch"), (1, "/"), (1, "/")]).await;
+        let are_open = || held.iter().map(is_open).collect::<Vec<_>>();
+        let _second = ask(server, 2, "/switch").await.expect("room is made");
+        assert_eq!(are_open(), [true, true, false, true], "the one that is idle longest");
+        let _third = ask(server, 3, "/switch").await.expect("room is made");
+        assert_eq!(are_open(), [true, true, false, false]);
         let _fourth = ask(server, 4, "/switch").await.expect("the network has two, who asks none");
-        has_ended(held.remove(1)).await;
+        assert_eq!(are_open(), [true, false, false, false], "the one on which nobody has signed on");
         assert!(ask(server, 5, "/switch").await.is_none(), "each network has one, and none is idle");
-        assert_eq!(held[0].try_read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(are_open(), [true, false, false, false]);
     }
 
     #[tokio::test]
     async fn what_is_idle_makes_room_for_its_own_network_after_a_while() {
         let (server, began) = (serve_four().await, Instant::now());
-        let mut held = ask_all(server, [(1, "/"), (1, "/"), (1, "/switch"), (2, "/switch")]).await;
-        let own = loop {
+        let held = ask_all(server, [(1, "/"), (1, "/"), (1, "/switch"), (2, "/switch")]).await;
+        let _own = loop {
             match ask(server, 1, "/switch").await {
                 Some(own) => break own,
                 None => assert!(began.elapsed() < PATIENCE),
             }
         };
         assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
-        has_ended(held.remove(0)).await;
-        drop(own);
+        assert_eq!(held.iter().map(is_open).collect::<Vec<_>>(), [false, true, true, true]);
     }
 
     #[tokio::test]
