@@ -72,7 +72,7 @@ fn seeds_are_accepted() {
     assert!(pares_fuzz::frames::client_seeds().iter().all(|seed| pares_fuzz::frames::client_accepts(seed)));
     for mut bytes in (pares_fuzz::records::segment_seeds()).into_iter().take(2) {
         let segment = bytes.split_off(8);
-        assert_eq!(pares_log::record::scan(&segment, 4_096, 0, usize::MAX).records, 37);
+        assert_eq!(pares_log::record::scan(&segment, 4_096, 0, usize::MAX).records, 38);
     }
     for (bytes, events) in [(pares_fuzz::days::itch_seeds(), 5), (pares_fuzz::days::lobster_seeds(), 7)] {
         assert_eq!(count_events(&bytes[0]), events);
