@@ -177,7 +177,7 @@ impl FixSession {
     /// Takes messages that waited and are next now, and asks for what lies before those that still wait.
     pub(super) fn take_early(&mut self, parser: &mut FixParser, now_ns: u64, sink: &mut impl FixSink) {
         while self.phase == Phase::LoggedOn {
-            self.drop_passed(parser, now_ns, sink);
+            self.drop_skipped(parser, now_ns, sink);
             let Some(Early { received_ns, bytes }) = self.early.remove(&self.numbers.next_in) else {
                 if let Some((&number, _)) = self.early.first_key_value() {
                     self.note_gap(now_ns, number, ResendAsked::Due, sink);
@@ -196,7 +196,7 @@ impl FixSession {
     }
 
     /// Drops messages before the next number, and refuses the orders among them.
-    fn drop_passed(&mut self, parser: &mut FixParser, now_ns: u64, sink: &mut impl FixSink) {
+    fn drop_skipped(&mut self, parser: &mut FixParser, now_ns: u64, sink: &mut impl FixSink) {
         let next_in = self.numbers.next_in;
         while let Some(first) = self.early.first_entry().filter(|first| *first.key() < next_in) {
             let Early { bytes, .. } = first.remove();
@@ -204,7 +204,7 @@ impl FixSession {
             if let (Cut::Whole(frame), _) = cut(&bytes)
                 && let Ok(message) = parser.parse(self.settings.dictionary, &frame)
             {
-                self.refuse_passed(now_ns, &message, sink);
+                self.refuse_skipped(now_ns, &message, sink);
             }
         }
         self.gap = self.gap.filter(|gap| gap.to >= next_in);

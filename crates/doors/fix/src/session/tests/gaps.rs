@@ -65,14 +65,14 @@ fn late_gap_fill_closes_all_that_it_covers() {
 
 /// The engine fills what it was asked for without end, and so passes over an order that has arrived.
 #[test]
-fn order_that_a_gap_fill_passes_over_is_refused() {
+fn order_that_a_gap_fill_skips_is_refused() {
     let mut rig = Rig::logged_on();
     rig.says_as(4, "D", &order("c"));
     rig.says_as(5, "0", "");
     rig.says_as(6, "D", &order("d"));
     assert_eq!(rig.done(), ["34=2 35=2 7=2 16=0"]);
     rig.says_as(2, "4", &format!("{AGAIN}36=6|123=Y|"));
-    let text = "Passed over by a gap fill: not executed";
+    let text = "Skipped by a gap fill: not executed";
     assert_eq!(rig.done(), [&format!("34=3 35=j 45=4 58={text} 372=D 380=0"), "order d"]);
     assert_eq!(rig.session.numbers().next_in, 7);
 }
