@@ -66,7 +66,7 @@ impl<B: Book> Market<B> {
             | Command::CancelGuarded(_)
             | Command::BeginDay { .. }
             | Command::EndDay { .. } => everywhere,
-            Command::AddInstrument(_) => !everywhere,
+            Command::AddInstrument(_) => request.instrument.may_be_listed(),
             _ => false,
         };
         if !is_known {

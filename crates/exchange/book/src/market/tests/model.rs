@@ -22,7 +22,7 @@ impl Model {
         if is_new && self.blocked.contains(&member) {
             return self.refuse_blocked(request);
         }
-        let adds = matches!(request.command, Command::AddInstrument(_)) && instrument.0 != 0;
+        let adds = matches!(request.command, Command::AddInstrument(_)) && instrument.may_be_listed();
         let of_all = matches!(
             request.command,
             Command::Time { .. }

@@ -83,7 +83,9 @@ fn a_new_instrument_starts_closed_with_the_default_rules() {
     let mut rig = Rig::new(&[1, 9]);
     let add = Command::AddInstrument(Symbol::new("NEW").unwrap());
     assert_eq!(why(rig.ask(4, 5, add)), refused(Reason::NotPermitted));
-    assert_eq!(why(rig.ask(0, 0, add)), refused(Reason::UnknownInstrument));
+    for of_none in [0, InstrumentId::LISTED_MAX.0 + 1, u32::MAX] {
+        assert_eq!(why(rig.ask(0, of_none, add)), refused(Reason::UnknownInstrument));
+    }
     assert_eq!(why(rig.ask(0, 9, add)), refused(Reason::InstrumentExists));
     assert_eq!(why(rig.ask(0, 5, add)), ACCEPTED);
     let book = rig.market.book(InstrumentId(5)).unwrap();
