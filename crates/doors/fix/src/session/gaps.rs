@@ -195,7 +195,7 @@ impl FixSession {
         }
     }
 
-    /// Drops messages before the next number, and refuses the orders among them.
+    /// Drops messages before the next number, and refuses those of the application.
     fn drop_skipped(&mut self, parser: &mut FixParser, now_ns: u64, sink: &mut impl FixSink) {
         let next_in = self.numbers.next_in;
         while let Some(first) = self.early.first_entry().filter(|first| *first.key() < next_in) {

@@ -20,8 +20,8 @@ const ROUTES: [(u16, u16); 6] = [
 type BusinessReason = (u8, &'static str);
 /// The application does not take such messages.
 const UNSUPPORTED: BusinessReason = (b'3', "Unsupported Message Type");
-/// It arrived, and the peer's gap fill skipped it before its turn.
-const SKIPPED: BusinessReason = (b'0', "Skipped by a gap fill: not executed");
+/// It arrived early, and the peer's SequenceReset skipped it.
+const SKIPPED: BusinessReason = (b'0', "Skipped by a SequenceReset: not executed");
 
 /// A fault, and whether the session ends by it.
 struct Refusal {
@@ -114,7 +114,7 @@ impl FixSession {
         }
     }
 
-    /// Says of an application message that waited that a gap fill skipped it: its sender would wait for its outcome.
+    /// Says of an application message that arrived early that it was skipped: its sender would wait for the outcome.
     pub(super) fn refuse_skipped(&mut self, now_ns: u64, message: &FixMessage<'_>, sink: &mut impl FixSink) {
         if self.takes(message.msg_type()) {
             self.refuse_business(now_ns, message, SKIPPED, sink);

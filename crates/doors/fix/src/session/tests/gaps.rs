@@ -63,18 +63,20 @@ fn late_gap_fill_closes_all_that_it_covers() {
     );
 }
 
-/// The engine fills what it was asked for without end, and so passes over an order that has arrived.
+/// The engine fills what it was asked for without end, or resets its numbers, and so skips an order that has arrived.
 #[test]
-fn order_that_a_gap_fill_skips_is_refused() {
-    let mut rig = Rig::logged_on();
-    rig.says_as(4, "D", &order("c"));
-    rig.says_as(5, "0", "");
-    rig.says_as(6, "D", &order("d"));
-    assert_eq!(rig.done(), ["34=2 35=2 7=2 16=0"]);
-    rig.says_as(2, "4", &format!("{AGAIN}36=6|123=Y|"));
-    let text = "Skipped by a gap fill: not executed";
-    assert_eq!(rig.done(), [&format!("34=3 35=j 45=4 58={text} 372=D 380=0"), "order d"]);
-    assert_eq!(rig.session.numbers().next_in, 7);
+fn order_that_a_sequence_reset_skips_is_refused() {
+    for reset in [&format!("{AGAIN}36=6|123=Y|"), "36=6|"] {
+        let mut rig = Rig::logged_on();
+        rig.says_as(4, "D", &order("c"));
+        rig.says_as(5, "0", "");
+        rig.says_as(6, "D", &order("d"));
+        assert_eq!(rig.done(), ["34=2 35=2 7=2 16=0"]);
+        rig.says_as(2, "4", reset);
+        let text = "Skipped by a SequenceReset: not executed";
+        assert_eq!(rig.done(), [&format!("34=3 35=j 45=4 58={text} 372=D 380=0"), "order d"]);
+        assert_eq!(rig.session.numbers().next_in, 7);
+    }
 }
 
 #[test]
