@@ -50,12 +50,9 @@ impl<W: World, A: Application> Cycle<W, A> {
     /// Takes a site's vote away. To be asked again until it is done: a step of the log is one change.
     pub(super) fn remove(&mut self, leaving: SiteId) -> Answer {
         let (own, role) = (self.site.id(), self.log.role());
-        if leaving.cluster == own.cluster && leaving != own && role.delegate == Some(leaving.number) {
-            // Who reads a `sites.toml` without the delegate cannot ask the delegate.
-            self.log.claim();
-            return no(Code::Unknown, "its removal is in progress");
-        }
-        if leaving.cluster != own.cluster || !role.leads {
+        // A `sites.toml` that does not name the delegate any more leads to its mates.
+        let may_claim = role.delegate == Some(leaving.number) && self.has_items(own);
+        if leaving.cluster != own.cluster || !role.leads && !may_claim {
             return no(
                 Code::Elsewhere,
                 &format!("only the delegate of {} can remove its sites", leaving.cluster),
@@ -71,11 +68,10 @@ impl<W: World, A: Application> Cycle<W, A> {
             let why = "a majority of the remaining sites must be up and complete: start them first";
             return no(Code::Impossible, why);
         }
-        if leaving == own {
-            // Its successor removes it.
-            self.log.resign();
-        } else {
-            self.log.dismiss(leaving.number);
+        match (leaving == own, role.leads) {
+            (true, _) => drop(self.log.resign()), // its successor removes it
+            (false, true) => self.log.dismiss(leaving.number),
+            (false, false) => self.log.claim(),
         }
         no(Code::Unknown, "its removal is in progress")
     }
