@@ -83,7 +83,9 @@ pub fn random_token() -> [u8; TOKEN_BYTES] {
 /// accent as a character of its own or as part of the letter.
 #[must_use]
 pub fn opaque(password: &str) -> String {
-    let is_space = |letter: char| letter.is_whitespace() && !letter.is_control() && letter != ' ';
+    let is_separator = |letter| matches!(letter, '\u{2028}' | '\u{2029}');
+    // Those of Unicode's category Zs.
+    let is_space = |letter: char| letter.is_whitespace() && !letter.is_control() && !is_separator(letter);
     let spaced = password.chars().map(|letter| if is_space(letter) { ' ' } else { letter });
     spaced.nfc().collect()
 }
@@ -241,6 +243,7 @@ mod tests {
         assert_eq!(opaque("contrase\u{f1}a"), "contrase\u{f1}a");
         assert_eq!(opaque("contrasen\u{303}a"), "contrase\u{f1}a");
         assert_eq!(opaque("a\u{a0}b\u{3000}c"), "a b c");
+        assert_eq!(opaque("a\u{2028}b\u{2029}c"), "a\u{2028}b\u{2029}c", "separators of lines are no spaces");
         let ascii: String = (0..128_u8).map(char::from).collect();
         assert_eq!(opaque(&ascii), ascii, "what was hashed before fits");
         assert_eq!(opaque("\u{fb01} \u{b2}"), "\u{fb01} \u{b2}", "NFC, and not NFKC");
