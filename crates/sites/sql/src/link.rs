@@ -296,10 +296,16 @@ impl Link {
         self.counts = true;
         self.current.close();
         for _ in 0..ROLLBACKS {
+            let heard = self.aside.len();
             match self.ask("ROLLBACK", &[]) {
                 Ok(_) => {
                     self.open = false;
-                    self.aside.retain(|said| said.tag != b'N' || said.field(b'C') != SKIPPED_PORTAL);
+                    // Before it are warnings of the client's own triggers, which have the same code.
+                    let of_rollback = self.aside.split_off(heard).into_iter();
+                    self.aside.extend(
+                        of_rollback
+                            .filter(|message| message.tag != b'N' || message.field(b'C') != SKIPPED_PORTAL),
+                    );
                     return Ok(());
                 }
                 Err(Trouble::Refused(_)) => {}

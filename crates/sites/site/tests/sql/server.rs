@@ -186,6 +186,28 @@ fn ends_that_nothing_was_begun_for_are_told() {
     }
 }
 
+#[test]
+fn warnings_of_triggers_that_wait_for_commit_are_told() {
+    let Some(mut both) = Both::begun() else { return };
+    for change in [
+        "CREATE FUNCTION warns() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'late'; RETURN NULL; END $$",
+        "CREATE CONSTRAINT TRIGGER warns AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION warns()",
+    ] {
+        both.sites.sql(A0).batch_execute(change).unwrap();
+        both.server.ask(change);
+    }
+    let insert = "INSERT INTO note VALUES (1)";
+    for messages in [
+        vec![query(insert)],
+        vec![executed(insert), sync()],
+        vec![query(&format!("BEGIN; {insert}")), query("COMMIT")],
+        vec![executed("BEGIN"), executed(insert), executed("COMMIT"), sync()],
+    ] {
+        both.same(&messages);
+        assert!(heard(&mut both.server, &messages).contains(&"N 01000".to_owned()));
+    }
+}
+
 /// A COPY, these rows, and what is no row.
 fn copied(copy: &[u8], rows: &str, behind: &[u8]) -> Vec<Vec<u8>> {
     vec![query("BEGIN; INSERT INTO note VALUES (7)"), [copy, &framed(b"d", rows.as_bytes()), behind].concat()]
