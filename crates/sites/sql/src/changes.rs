@@ -27,7 +27,7 @@ const NOT_OWNER: &str =
     "only the owner of the store's tables, or a member of that role, can change the schema";
 
 /// Why a change of the schema has not come to its turn.
-const OTHERS: (&str, &str) = (
+const OTHERS_WRITE: (&str, &str) = (
     "40001",
     "other transactions keep writing to the tables, and nothing was changed: change the schema when they pause",
 );
@@ -67,7 +67,7 @@ enum Tried {
 }
 
 /// Why a change of the schema was not tried with success, as its client receives it.
-fn said(error: SqlError) -> Message {
+fn refusal(error: SqlError) -> Message {
     match error {
         SqlError::Refused { code, why, detail, hint } => {
             Message::error(&code, &why).with(b'D', &detail).with(b'H', &hint)
@@ -106,16 +106,21 @@ impl Session {
 
     fn ordered(&self, statement: &str, patience: Duration) -> Result<(), Message> {
         let mut has_announced = false;
-        let done = self.tried(statement, patience, &mut has_announced);
+        let done = self.try_repeatedly(statement, patience, &mut has_announced);
         if has_announced && done.is_err() {
             self.front.withdraw_turn();
         }
         done
     }
 
-    fn tried(&self, statement: &str, patience: Duration, has_announced: &mut bool) -> Result<(), Message> {
+    fn try_repeatedly(
+        &self,
+        statement: &str,
+        patience: Duration,
+        has_announced: &mut bool,
+    ) -> Result<(), Message> {
         let tries = Tries { until: Instant::now() + patience.min(DAY), began: None, longest: Duration::ZERO };
-        let (mut failed_tries, mut was, mut others, mut has_failed) = (0, None, OTHERS, false);
+        let (mut failed_tries, mut last_snapshot, mut why, mut has_failed) = (0, None, OTHERS_WRITE, false);
         for left in tries.take(SCHEMA_TRIES) {
             let has_way = failed_tries >= PATIENT_TRIES;
             // Behind each try: a turn expires, and ends with another change, which had it for both.
@@ -125,12 +130,12 @@ impl Session {
             }
             match self.try_change(statement, has_way, left)? {
                 Tried::Done => return Ok(()),
-                Tried::Outrun(snapshot) if was.replace(snapshot) != Some(snapshot) => {
-                    (failed_tries, others) = (failed_tries + 1, OTHERS);
+                Tried::Outrun(snapshot) if last_snapshot.replace(snapshot) != Some(snapshot) => {
+                    (failed_tries, why) = (failed_tries + 1, OTHERS_WRITE);
                 }
                 // Nothing has come into the store since the last try, so the next ends the same.
                 Tried::Outrun(_) => {
-                    others = UNSTABLE;
+                    why = UNSTABLE;
                     std::thread::sleep(SCHEMA_PAUSE);
                 }
                 Tried::Blocked => {
@@ -140,14 +145,14 @@ impl Session {
             }
             has_failed = true;
         }
-        Err(Message::error(others.0, others.1))
+        Err(Message::error(why.0, why.1))
     }
 
     fn try_change(&self, statement: &str, has_way: bool, left: Duration) -> Result<Tried, Message> {
         let change = match self.front.schema.propose(statement, has_way) {
             Ok(change) => change,
             Err(SqlError::Again(_)) => return Ok(Tried::Blocked),
-            Err(error) => return Err(said(error)),
+            Err(error) => return Err(refusal(error)),
         };
         let snapshot = change.snapshot;
         match self.front.certify(change.into(), left) {

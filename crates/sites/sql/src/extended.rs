@@ -124,7 +124,7 @@ impl Session {
             let answer = link.receive()?;
             match answer.tag {
                 b'E' => {
-                    self.must_have_ended(&answer)?;
+                    self.end_if_copying(&answer)?;
                     let answer = self.meant(answer);
                     self.write(&answer)?;
                     return self.after(link, &Kind::Session, "", false);

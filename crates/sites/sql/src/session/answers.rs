@@ -82,7 +82,7 @@ impl Session {
                 b'Z' => return Ok(done),
                 b'E' => {
                     (done, copies) = (false, false);
-                    self.must_have_ended(&message)?;
+                    self.end_if_copying(&message)?;
                     let message = self.meant(message);
                     self.write(&message)?;
                 }
@@ -123,7 +123,7 @@ impl Session {
     }
 
     /// Ends the session if an error says that the server still copied when its client sent something else than rows.
-    pub(crate) fn must_have_ended(&mut self, copy: &Message) -> io::Result<()> {
+    pub(crate) fn end_if_copying(&mut self, copy: &Message) -> io::Result<()> {
         let Some(early) = self.early.take_if(|_| copy.field(b'M').contains(NO_ROWS)) else { return Ok(()) };
         let why = format!("unexpected message type 0x{:02X} during COPY from stdin", early.tag);
         self.write(&Message::error("08P01", &why))?;
