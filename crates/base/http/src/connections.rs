@@ -13,14 +13,14 @@ use axum::Router;
 use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use pares_table::{Origin, origin};
 use pares_tls::ServerConfig;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
-use tower::ServiceExt as _;
 
 use crate::sharing::{ConnectionPlace, SharedConnections};
 use crate::socket::Socket;
@@ -62,7 +62,6 @@ pub struct HttpListener {
     tls: Option<TlsAcceptor>,
     shared: Arc<SharedConnections>,
     patience: Duration,
-    origin: fn(IpAddr, IpAddr) -> Origin,
 }
 
 impl HttpListener {
@@ -91,7 +90,6 @@ impl HttpListener {
             },
             shared: SharedConnections::new(most),
             patience,
-            origin,
         })
     }
 
@@ -103,6 +101,10 @@ impl HttpListener {
 
     /// Serves until the future is dropped. Each request has its [`Origin`] and its connection's [`ConnectionUse`](crate::sharing::ConnectionUse) among its extensions.
     pub async fn serve(self, router: Router) {
+        self.serve_by(origin, router).await;
+    }
+
+    async fn serve_by(self, origin: fn(IpAddr, IpAddr) -> Origin, router: Router) {
         loop {
             let Ok((stream, from)) = self.listener.accept().await else {
                 tokio::time::sleep(BREATH).await;
@@ -111,9 +113,7 @@ impl HttpListener {
             // A socket that cannot say where it came to has broken meanwhile.
             let Ok(own) = stream.local_addr() else { continue };
             let stream = Arc::new(stream);
-            let Some(place) = self.shared.place((self.origin)(from.ip(), own.ip()), &stream) else {
-                continue;
-            };
+            let Some(place) = self.shared.place(origin(from.ip(), own.ip()), &stream) else { continue };
             let (tls, router, patience) = (self.tls.clone(), router.clone(), self.patience);
             tokio::spawn(connection((stream, place), tls, router, patience));
         }
@@ -130,10 +130,11 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     // What waits here for a slow reader grows old: who writes is to notice early, and tell the newest.
     let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
+    let socket = Socket::new(stream, place.used.clone());
     match tls {
-        None => serve((Socket(stream), place), router, patience).await,
+        None => serve((socket, place), router, patience).await,
         Some(tls) => {
-            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_LIMIT, tls.accept(Socket(stream))).await {
+            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_LIMIT, tls.accept(socket)).await {
                 serve((stream, place), router, patience).await;
             }
         }
@@ -143,12 +144,13 @@ async fn connection(
 /// A connection's place is its own as long as its stream is there, also when that has become a WebSocket's.
 async fn serve<S: Through>((stream, place): (S, ConnectionPlace), router: Router, patience: Duration) {
     let (origin, used) = (place.origin(), place.used.clone());
+    let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(origin);
         request.extensions_mut().insert(used.clone());
         let under_way = used.request();
-        let answer = router.clone().oneshot(request.map(Body::new));
-        async { Ok::<_, Infallible>(under_way.until_sent(answer.await?)) }
+        let answer = router.call(request.map(Body::new));
+        async { Ok::<_, Infallible>(under_way.until_handed_over(answer.await?)) }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -176,6 +178,8 @@ mod tests {
     use crate::sharing::ConnectionUse;
 
     const PATIENCE: Duration = Duration::from_secs(30);
+    /// More than the system takes for a client that does not read.
+    static LARGE: [u8; 16 << 20] = [0; 16 << 20];
 
     /// Keeps the connection as another protocol's.
     async fn switch(request: Request) -> (StatusCode, [(&'static str, &'static str); 2]) {
@@ -198,14 +202,17 @@ mod tests {
     /// A server with four places, to which each address of this machine is another network.
     async fn serve_four() -> SocketAddr {
         let any = ([127, 0, 0, 1], 0).into();
-        let mut listener = HttpListener::bind(any, WebTransport::Loopback, 4, PATIENCE).await.unwrap();
-        listener.origin = |address, _| match address {
+        let listener = HttpListener::bind(any, WebTransport::Loopback, 4, PATIENCE).await.unwrap();
+        let origin = |address, _| match address {
             IpAddr::V4(address) => Some(Network(address.to_bits().into())),
             IpAddr::V6(_) => None,
         };
         let address = listener.address();
-        let paths = Router::new().route("/", get(async || "here")).route("/switch", get(switch));
-        tokio::spawn(listener.serve(paths.route("/signed-on", get(sign_on))));
+        let paths = Router::new()
+            .route("/", get(async || "here"))
+            .route("/switch", get(switch))
+            .route("/large", get(async || &LARGE[..]));
+        tokio::spawn(listener.serve_by(origin, paths.route("/signed-on", get(sign_on))));
         address
     }
 
@@ -216,6 +223,7 @@ mod tests {
         let mut stream = socket.connect(server).await.unwrap();
         let (wanted, end) = match path {
             "/" => ("keep-alive", &b"here"[..]),
+            "/large" => ("keep-alive", &b"\r\n\r\n"[..]),
             _ => ("upgrade\r\nUpgrade: other", &b"\r\n\r\n"[..]),
         };
         let asked = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: {wanted}\r\n\r\n");
@@ -270,6 +278,19 @@ mod tests {
         assert_eq!(are_open(), [true, false, false, false], "the one on which nobody has signed on");
         assert!(ask(server, 5, "/switch").await.is_none(), "each network has one, and none is idle");
         assert_eq!(are_open(), [true, false, false, false]);
+    }
+
+    #[tokio::test]
+    async fn connection_whose_answer_is_unread_is_in_use() {
+        let server = serve_four().await;
+        let mut held = ask_all(server, [(1, "/switch"), (1, "/switch"), (1, "/switch"), (1, "/large")]).await;
+        let mut large = TcpStream::from_std(held.pop().unwrap()).unwrap();
+        let _second = ask(server, 2, "/switch").await.expect("room is made");
+        assert_eq!(held.iter().map(is_open).collect::<Vec<_>>(), [false, true, true]);
+        large.read_exact(&mut vec![0; LARGE.len()]).await.expect("all of the answer comes");
+        let _third = ask(server, 3, "/switch").await.expect("room is made");
+        assert_eq!(large.read(&mut [0]).await.unwrap(), 0, "it is idle, once all has gone");
+        assert_eq!(held.iter().map(is_open).collect::<Vec<_>>(), [false, true, true]);
     }
 
     #[tokio::test]

@@ -1,8 +1,9 @@
 //! The connections of a server, by where they come from, and which of them makes room for another one.
 //!
 //! If each network may have a part of the places, a few networks bar all others; if the oldest connection makes room, a client that connects fast enough has all places.
-//! So the network with most makes room for one that has fewer, at once: first by a connection on which nothing is asked, then by one on which nobody has signed on, of equal
-//! ones by the oldest. A network that has as many as any makes room for itself, by a connection that has been idle for a second; so do all for one that has none, if none has more than one.
+//! So the network with most makes room for one that has at least two fewer, at once: first by the connection that has been idle longest, then by the oldest on which nobody has
+//! signed on, then by its oldest. Another network that has some makes room for itself, by the connection that has been idle longest, if it was that for a second; so do all for one
+//! that has none, if none has more than one. A connection is idle if all is answered that was asked on it, and the answers have gone.
 
 use std::collections::BTreeMap;
 use std::net::Shutdown;
@@ -24,6 +25,8 @@ use tokio::net::TcpStream;
 const GRACE_NS: u64 = 1_000_000_000;
 /// A request is under way.
 const BUSY: u64 = u64::MAX;
+/// All of its answer is handed over, and not all has gone to the system yet: who reads slowly would lose the rest.
+const UNSENT: u64 = BUSY - 1;
 
 /// What a connection is used for: an extension of each request.
 #[derive(Clone, Debug)]
@@ -38,7 +41,7 @@ struct Used {
 }
 
 impl ConnectionUse {
-    fn new(begun: Instant) -> Self {
+    pub(crate) fn new(begun: Instant) -> Self {
         let idle_since_ns = AtomicU64::new(since_ns(begun));
         Self(Arc::new(Used { begun, idle_since_ns, is_signed_on: AtomicBool::new(false) }))
     }
@@ -54,8 +57,16 @@ impl ConnectionUse {
         UnderWay { of: self.clone(), is_kept: false }
     }
 
+    /// All that was handed over has gone.
+    pub(crate) fn note_sent(&self) {
+        let Used { begun, idle_since_ns, .. } = &*self.0;
+        // Another state stays.
+        let _ =
+            idle_since_ns.compare_exchange(UNSENT, since_ns(*begun), Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     fn idle_since_ns(&self) -> Option<u64> {
-        Some(self.0.idle_since_ns.load(Ordering::Relaxed)).filter(|since_ns| *since_ns != BUSY)
+        Some(self.0.idle_since_ns.load(Ordering::Relaxed)).filter(|since_ns| *since_ns < UNSENT)
     }
 
     /// The lowest makes room.
@@ -68,10 +79,10 @@ impl ConnectionUse {
 }
 
 fn since_ns(begun: Instant) -> u64 {
-    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(BUSY - 1)
+    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(UNSENT - 1)
 }
 
-/// A request, from its head to the end of its answer.
+/// A request, from its head until all of its answer is handed over.
 pub(crate) struct UnderWay {
     of: ConnectionUse,
     /// It became another protocol's: the connection is in use until it ends.
@@ -79,8 +90,8 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    /// The answer, with which the request ends once it is sent.
-    pub(crate) fn until_sent(mut self, answer: Response) -> Response<Answer> {
+    /// The answer, with which the request ends once all of it is handed over.
+    pub(crate) fn until_handed_over(mut self, answer: Response) -> Response<Answer> {
         self.is_kept = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
         answer.map(|body| Answer { body, _request: self })
     }
@@ -89,8 +100,7 @@ impl UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         if !self.is_kept {
-            let Used { begun, idle_since_ns, .. } = &*self.of.0;
-            idle_since_ns.store(since_ns(*begun), Ordering::Relaxed);
+            self.of.0.idle_since_ns.store(UNSENT, Ordering::Relaxed);
         }
     }
 }

@@ -8,10 +8,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
 use pares_broker::PersonRight;
 use pares_web::{Allowance, WebServer, WebSettings, WebTransport, add_person, service};
 use serde_json::{Value, json};
-use tower::ServiceExt as _;
 
 use crate::stand_in::MemoryBroker;
 
@@ -123,7 +124,7 @@ impl Web {
     /// A request that names no host asks for this one.
     pub(crate) async fn send(&self, mut request: Request<Body>) -> Answer {
         request.headers_mut().entry(header::HOST).or_insert(HeaderValue::from_static("here"));
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let response = TowerToHyperService::new(self.router.clone()).call(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
