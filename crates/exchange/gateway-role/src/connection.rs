@@ -9,7 +9,7 @@ mod translating;
 use pares_port::TapDoor;
 use std::io::{ErrorKind, Read, Write};
 
-use pares_roles::origins::Origin;
+use pares_table::Origin;
 use pares_wire::WireError;
 use pares_wire::frame;
 

@@ -30,8 +30,9 @@ use std::time::Duration;
 
 use pares_gateway::SessionId;
 use pares_port::DoorTime;
-use pares_roles::origins::{ConnectionsByOrigin, Network, Origin};
+use pares_roles::origins::ConnectionsByOrigin;
 use pares_roles::world::{MarketFeed, Ready, RejectedConnections, Sockets};
+use pares_table::{Network, Origin};
 use pares_types::{ClientOrderId, Reason, Refuser, Reply};
 use pares_wire::frame;
 

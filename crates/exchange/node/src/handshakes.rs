@@ -23,8 +23,9 @@ use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
-use pares_roles::origins::{self, ConnectionsByOrigin, Origin};
+use pares_roles::origins::ConnectionsByOrigin;
 use pares_roles::world::RejectedConnections;
+use pares_table::{Origin, origin};
 use pares_tls::{ServerConfig, ServerConnection, Stream, TlsStream};
 
 use crate::sockets::Handshaking;
@@ -205,7 +206,7 @@ impl Hall {
     fn admit(&mut self, port: usize, mut stream: TcpStream, peer: SocketAddr) {
         // A socket that cannot say where it came to has broken meanwhile.
         let Ok(own) = stream.local_addr() else { return };
-        let origin = origins::origin(peer.ip(), own.ip());
+        let origin = origin(peer.ip(), own.ip());
         if !self.has_room(origin) {
             self.shared.crowded.fetch_add(1, Ordering::Relaxed);
             return;

@@ -1,10 +1,9 @@
 //! Connections that share a number of places, by the network that each comes from.
 //!
 //! Where the oldest connection makes room, a client that connects fast enough has all places; where no one does, a client that stays has them.
-//! So the network that has most makes room for one that has fewer, at once. Among equals the oldest connection does once it had its time.
+//! So the network that has most makes room for one that has at least two fewer, at once. Otherwise the oldest connection of its own network does once it had its time, or the oldest of all for one that has none.
 
-use pares_table::SharedPlaces;
-pub use pares_table::{Network, Origin, origin};
+use pares_table::{Origin, SharedPlaces};
 use std::collections::BTreeSet;
 
 /// The connections, each by its origin, since when it is there, and its slot.
@@ -48,7 +47,7 @@ impl ConnectionsByOrigin {
         was_there
     }
 
-    /// The slot of the connection that makes room for one more of that origin: the oldest of the origin with most, if that has more; else the
+    /// The slot of the connection that makes room for one more of that origin: the oldest of the origin with most, if that has at least two more; else the
     /// oldest of the same origin, or of all if that has none, if it came before `before_ns`.
     #[must_use]
     pub fn giver(&self, origin: Origin, before_ns: u64) -> Option<usize> {
@@ -67,6 +66,8 @@ impl ConnectionsByOrigin {
 
 #[cfg(test)]
 mod tests {
+    use pares_table::origin;
+
     use super::*;
 
     fn of(text: &str) -> Origin {

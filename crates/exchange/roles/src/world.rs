@@ -26,9 +26,8 @@ use pares_config::NodeId;
 use pares_log::{Config, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError};
 use pares_port::{DoorPort, MarketView};
 use pares_sequencer::Sequencer;
+use pares_table::{Network, Origin, origin};
 use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
-
-use crate::origins::{self, Network, Origin};
 
 /// All that a role touches. Clones are further handles on the same world, for the tasks of a process. What returns an
 /// [`io::Result`], here and in the traits below, fails as the system says; a method says where there is more to it.
@@ -277,7 +276,7 @@ pub trait Sockets: Send + 'static {
 
     /// The network that a connection comes from.
     fn origin(&self, stream: &mut Self::Stream) -> Origin {
-        self.ends(stream).map_or(Some(Network::UNKNOWN), |[peer, own]| origins::origin(peer.ip(), own.ip()))
+        self.ends(stream).map_or(Some(Network::UNKNOWN), |[peer, own]| origin(peer.ip(), own.ip()))
     }
 
     /// Tells of the stream's readiness from now on, once each time it becomes ready, under the name `slot`.

@@ -26,7 +26,8 @@ use pares_log::{LogReader, Offset, ReadError};
 use pares_roles::duty::{Duty, SLEEP_MAX};
 use pares_roles::tail::Tail;
 use pares_roles::world::{Counters, Sockets};
-use pares_roles::{NodeError, World, origins, repair_asked};
+use pares_roles::{NodeError, World, repair_asked};
+use pares_table::{Origin, origin};
 use pares_types::{PublisherId, ReplayerId, ShardId};
 
 use crate::lines::no_feed;
@@ -73,7 +74,7 @@ pub struct ReplayerNode<W: World, S: Sockets, D> {
     seed: u64,
     log: PublisherLog<W>,
     datagrams: D,
-    resending: Resending<origins::Origin, SocketAddr>,
+    resending: Resending<Origin, SocketAddr>,
     clients: Clients<S>,
     counters: W::Counters,
     /// When the publisher was looked at last, and whether it was there.
@@ -204,7 +205,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
                 // None came, or an earlier answer failed on its way, which shows here: the next turn continues.
                 Err(_) => return taken,
             };
-            let asker = (origins::origin(from.ip(), Ipv4Addr::UNSPECIFIED.into()), from);
+            let asker = (origin(from.ip(), Ipv4Addr::UNSPECIFIED.into()), from);
             let request = &bytes[..length.min(REQUEST_BYTES_MAX)];
             let session = resending::session_of(request);
             let found = session.and_then(|session| session.shard()).filter(|at| self.shards.contains_key(at));

@@ -2,8 +2,8 @@
 
 use std::io::{self, ErrorKind};
 
-use pares_roles::origins::Origin;
 use pares_roles::world::Sockets;
+use pares_table::Origin;
 use pares_types::Reason;
 
 use super::{ACCEPTS_MAX, CROWDED_PATIENCE_NS, Close, Connection, Connections, strangers_max, write_refusal};

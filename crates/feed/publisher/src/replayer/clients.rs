@@ -8,8 +8,9 @@
 use std::io::{ErrorKind, Read, Write};
 
 use pares_feed::serving::{LoginAsked, Serving, ServingEnded, TURN_BYTES_MAX};
-use pares_roles::origins::{ConnectionsByOrigin, Origin};
+use pares_roles::origins::ConnectionsByOrigin;
 use pares_roles::world::{Ready, RejectedConnections, Sockets};
+use pares_table::Origin;
 
 /// Connections at a time, if there are descriptors for as many.
 pub const CLIENTS_MAX: usize = 1_024;
@@ -266,7 +267,7 @@ mod tests {
     use super::*;
     use crate::replayer::tests::{EndlessSockets, Full};
     use pares_feed::soup::{self, LoginRequest};
-    use pares_roles::origins::Network;
+    use pares_table::Network;
     use zerocopy::IntoBytes;
 
     const OPEN_MAX: usize = 100;

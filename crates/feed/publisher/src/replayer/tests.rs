@@ -7,8 +7,8 @@ use pares_config::{FeedConfig, Layout};
 use pares_feed::mold::Header;
 use pares_feed::publication::Session;
 use pares_node::HostWorld;
-use pares_roles::origins::Origin;
 use pares_roles::world::Ready;
+use pares_table::Origin;
 use pares_types::Position;
 use zerocopy::IntoBytes;
 
