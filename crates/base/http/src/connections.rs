@@ -130,7 +130,7 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     // What waits here for a slow reader grows old: who writes is to notice early, and tell the newest.
     let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
-    let socket = Socket::new(stream, place.used.clone());
+    let socket = Socket { stream, used: place.used.clone() };
     match tls {
         None => serve((socket, place), router, patience).await,
         Some(tls) => {

@@ -13,15 +13,11 @@ use tokio::net::TcpStream;
 use crate::sharing::ConnectionUse;
 
 pub(crate) struct Socket {
-    stream: Arc<TcpStream>,
-    used: ConnectionUse,
+    pub(crate) stream: Arc<TcpStream>,
+    pub(crate) used: ConnectionUse,
 }
 
 impl Socket {
-    pub(crate) fn new(stream: Arc<TcpStream>, used: ConnectionUse) -> Self {
-        Self { stream, used }
-    }
-
     fn poll_written(
         &self,
         context: &mut Context<'_>,
@@ -68,7 +64,7 @@ impl AsyncWrite for Socket {
     fn is_write_vectored(&self) -> bool {
         true
     }
-    /// Whoever writes asks for this behind the last of its bytes.
+    /// A writer asks for this behind the last of its bytes.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.used.note_sent();
         Poll::Ready(Ok(()))
@@ -91,7 +87,7 @@ mod tests {
     async fn many_parts_are_written_at_once() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let mut socket = Socket::new(Arc::new(stream), ConnectionUse::new(Instant::now()));
+        let mut socket = Socket { stream: Arc::new(stream), used: ConnectionUse::new(Instant::now()) };
         assert!(socket.is_write_vectored());
         let parts = [IoSlice::new(b"head"), IoSlice::new(b"body")];
         assert_eq!(socket.write_vectored(&parts).await.unwrap(), 8);

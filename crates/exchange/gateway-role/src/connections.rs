@@ -50,8 +50,7 @@ const CROWDED_BYTES: usize = 256 << 20;
 const CROWDED_PATIENCE_NS: u64 = 1_000_000_000;
 /// Strangers are at most this part of all connections, or this many if that is more.
 const STRANGERS: (usize, usize) = (4, 16);
-/// Connections accepted, and strangers read, before those that are signed on are looked after: to sign one on takes some ten
-/// microseconds, most of it in the kernel.
+/// Connections accepted, and strangers read, before those that are signed on are looked after: to sign one on takes some ten microseconds, most of it in the kernel.
 const ACCEPTS_MAX: usize = 64;
 const KNOCKS_MAX: usize = 64;
 /// Connections read, or ended because of their silence, before answers are looked after.

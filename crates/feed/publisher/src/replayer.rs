@@ -24,9 +24,8 @@ use pares_feed::serving::{LoginAsked, Serving, TURN_BYTES_MAX};
 use pares_feed::store::SessionStore;
 use pares_log::{LogReader, Offset, ReadError};
 use pares_roles::duty::{Duty, SLEEP_MAX};
-use pares_roles::tail::Tail;
 use pares_roles::world::{Counters, Sockets};
-use pares_roles::{NodeError, World, repair_asked};
+use pares_roles::{NodeError, World, repair_asked, tail::Tail};
 use pares_table::{Origin, origin};
 use pares_types::{PublisherId, ReplayerId, ShardId};
 
