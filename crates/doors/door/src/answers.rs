@@ -59,7 +59,10 @@ impl Changed<'_> {
 impl Desk {
     /// The answer to a request, and what happened at its position before.
     pub(crate) fn on_answer(&mut self, answer: &Answer, is_new: bool, held: &[Heard]) {
-        if self.may_be_earlier_mass(answer) {
+        let asked = self.asked.get(&answer.client_order_id);
+        let is_mass = asked.is_some_and(|asked| matches!(asked.what, What::Mass(_)));
+        if is_mass && answer.number > 0 && !is_new {
+            // The stream is sent again. What is asked for now is answered besides.
             return self.tell_answer(answer, None, is_new, held);
         }
         let asked = self.asked.remove(&answer.client_order_id);
@@ -80,13 +83,6 @@ impl Desk {
         }
     }
 
-    /// Whether the stream, which is sent again, tells of a mass cancel under the name of one that waits. That may have been another one.
-    fn may_be_earlier_mass(&self, answer: &Answer) -> bool {
-        let asked = self.asked.get(&answer.client_order_id);
-        let is_mass = matches!(asked, Some(Asked { what: What::Mass(_), .. }));
-        is_mass && answer.number > 0 && self.streams.is_told_again(answer.shard)
-    }
-
     /// Remembers a mass cancel that this connection has asked for and that used its name.
     fn keep_if_mass(&mut self, answer: &Answer, asked: Option<Asked>) {
         let Some(Asked { what: What::Mass(_), request, .. }) = asked else { return };
@@ -102,16 +98,18 @@ impl Desk {
     fn tell_answer(&mut self, answer: &Answer, asked: Option<Asked>, is_new: bool, held: &[Heard]) {
         match asked.map(|asked| asked.what) {
             // The stream does not tell how many a mass cancel of everything has cancelled.
-            Some(What::Mass(mass)) => self.on_mass_answer(answer, mass),
+            Some(What::Mass(mass)) => self.on_mass_answer(answer, mass, is_repeat(answer)),
             _ if is_repeat(answer) && asked.is_some_and(|asked| asked.is_duplicate) => {
                 self.forget_unanswered(answer.client_order_id);
             }
             _ if answer.instrument.0 == 0 => {}
-            // FIX 4.2 has no such report.
-            _ if answer.status == Status::MassCancelled && self.version == Version::Fix42 => {}
             _ if answer.status == Status::MassCancelled => {
-                let instrument = Some(answer.instrument);
-                self.on_mass_answer(answer, Mass { asked: b'1', instrument, side: None });
+                // FIX 4.2 has no such report; and who asked for a repeat has heard by now that the name is used.
+                if self.version == Version::Fix44 && !is_repeat(answer) {
+                    let instrument = Some(answer.instrument);
+                    let mass = Mass { asked: b'1', instrument, side: None };
+                    self.on_mass_answer(answer, mass, self.is_possible_resend(answer));
+                }
             }
             _ if answer.status == Status::Accepted => {}
             // A change that is refused before its order is looked for is answered as its own.
@@ -135,7 +133,8 @@ impl Desk {
         let is_about = match asked.what {
             What::Enter => true,
             // The answer does not say whose orders were to go: of another connection's request nobody knows.
-            What::Mass(_) => !is_repeat(answer) || self.mass_cancels.contains(&asked.request),
+            What::Mass(_) if is_repeat(answer) => self.mass_cancels.contains(&asked.request),
+            What::Mass(_) => self.may_be_own(answer),
             What::Change(change) => {
                 let standing = self.orders.standing(OrderKey::Name(change.entry));
                 let id = standing.and_then(|standing| standing.order);
@@ -145,6 +144,13 @@ impl Desk {
             }
         };
         is_about && answer.can_be_of(&asked.request)
+    }
+
+    /// Whether this connection may have asked for what is answered. Nothing that was asked for elsewhere or before has such a number, but what the member's
+    /// other sessions ask of this gateway meanwhile.
+    fn may_be_own(&self, answer: &Answer) -> bool {
+        let (gateway, last) = self.asked_behind;
+        answer.request.gateway() == gateway && answer.request > last
     }
 
     fn is_possible_resend(&self, answer: &Answer) -> bool {
@@ -323,13 +329,13 @@ impl Desk {
         self.tell_held(held, then, |reply| !is_reduced(reply));
     }
 
-    fn on_mass_answer(&mut self, answer: &Answer, mass: Mass) {
+    fn on_mass_answer(&mut self, answer: &Answer, mass: Mass, is_possible_resend: bool) {
         let is_refused = answer.status == Status::Refused;
         let result = if is_refused { Err(MASS_OTHER) } else { Ok(answer.executed.0) };
         self.told.push(Told::MassReport(MassReport {
             order: Some(answer.order),
             text: codes::text(answer.reason),
-            is_possible_resend: self.is_possible_resend(answer),
+            is_possible_resend,
             ..MassReport::of(mass, Name::Of(answer.client_order_id), result)
         }));
     }

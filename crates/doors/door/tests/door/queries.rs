@@ -8,7 +8,7 @@ use pares_types::{
 };
 use pares_wire::frame::{ClientFrame, GatewayFrame};
 
-use crate::rig::{ACME, Rig, answer, request_id};
+use crate::rig::{ACME, Rig, answer, mass, request_id};
 
 fn status(name: u64, state: OrderState, remaining: u64) -> OrderStatus {
     OrderStatus { state, remaining: Quantity(remaining), executed: Quantity(30), ..order_status(name) }
@@ -153,16 +153,16 @@ fn a_mass_cancel_is_answered_when_all_shards_have() {
         ClientRequest::MassCancel { client_order_id, instrument: InstrumentId(0), side }
     );
     let all = InstrumentId(0);
-    let part = Answer { instrument: all, ..answer(9, 1, Status::MassCancelled, 3, 0) };
+    let part = Answer { instrument: all, ..mass(9, 1, 3) };
     rig.told(Reply::Answer(part));
     assert!(rig.sent().is_empty());
     rig.told(Reply::Answer(Answer { number: 0, ..part }));
-    assert_eq!(rig.sent(), ["r 37=1:9 11=9 530=7 531=7 533=3 54=2"]);
+    assert_eq!(rig.sent(), ["r 37=3:109 11=9 530=7 531=7 533=3 54=2"]);
     rig.asks("q", "11=10|530=1|55=ACME|");
     let client_order_id = ClientOrderId(10);
     assert_eq!(rig.request(), ClientRequest::MassCancel { client_order_id, instrument: ACME, side: None });
-    rig.told(Reply::Answer(answer(10, 2, Status::MassCancelled, 1, 0)));
-    assert_eq!(rig.sent(), ["r 37=1:10 11=10 530=1 531=1 533=1 55=ACME"]);
+    rig.told(Reply::Answer(mass(10, 2, 1)));
+    assert_eq!(rig.sent(), ["r 37=3:110 11=10 530=1 531=1 533=1 55=ACME"]);
     rig.asks("q", "11=11|530=1|55=NONE|");
     rig.asks("q", "11=12|530=3|");
     rig.sends(&["531=0 532=1", "531=0 532=0"]);

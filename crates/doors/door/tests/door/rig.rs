@@ -11,17 +11,20 @@ use pares_fix::parser::FixParser;
 use pares_fix::writer;
 use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, ProtocolDoor, SessionMark, Sink};
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientRequest, GatewayId, InstrumentId, ListEnd, MemberId, Position,
-    Price, Quantity, Reason, Reply, RequestId, Role, Status, Symbol, Trade, TradeBusted,
+    Answer, CancelCause, Cancelled, ClientRequest, GatewayId, InstrumentId, ListEnd, MemberId, OrderId,
+    Position, Price, Quantity, Reason, Reply, RequestId, Role, Status, Symbol, Trade, TradeBusted,
 };
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn, SignedOn};
 
 pub(crate) const NOON_NS: u64 = 1_790_000_000_000_000_000;
+/// The door's gateway, and the number of its last request before the session is the connection's.
+const GATEWAY: GatewayId = GatewayId(3);
+const LAST: u64 = 100;
 
 pub(crate) fn config() -> Arc<DoorConfig> {
     Arc::new(DoorConfig {
         comp_id: "PARES".into(),
-        gateway: GatewayId(3),
+        gateway: GATEWAY,
         instruments: vec![(ACME, Symbol::new("ACME").expect("a symbol"))],
         shards: vec![SHARD],
         has_market: false,
@@ -101,8 +104,8 @@ impl Rig {
     }
 
     fn claims(&mut self, mark: Option<&SessionMark>) {
-        let at = self.at;
-        self.acts(|door, sink| door.on_claimed(at, mark, sink));
+        let (at, last) = (self.at, RequestId::new(GATEWAY, LAST));
+        self.acts(|door, sink| door.on_claimed(at, mark, last, sink));
     }
 
     pub(crate) fn ends_list(&mut self) {
@@ -267,6 +270,13 @@ pub(crate) fn request_id(sequence: u64) -> RequestId {
 pub(crate) fn answer(name: u64, number: u64, status: Status, executed: u64, remaining: u64) -> Answer {
     let (executed, remaining) = (Quantity(executed), Quantity(remaining));
     Answer { status, executed, remaining, ..replies::answer(name, number) }
+}
+
+/// The answer to a mass cancel of this connection.
+pub(crate) fn mass(name: u64, number: u64, executed: u64) -> Answer {
+    let request = RequestId::new(GATEWAY, LAST + name);
+    let order = OrderId(request);
+    Answer { request, order, ..answer(name, number, Status::MassCancelled, executed, 0) }
 }
 
 /// The answer to a change of an order.
