@@ -23,7 +23,7 @@ use zerocopy::IntoBytes;
 
 use crate::GatewayNode;
 use crate::counters::Counter;
-use crate::types::{Asked, Close};
+use crate::types::{Asked, Close, Who};
 
 /// For sessions that are not there: the base point, whose secret nobody has.
 const NOBODYS: Key = Key::Ed25519({
@@ -79,16 +79,33 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             };
         }
         let is_proven = |key| proof.is_some_and(|proof| proves(proof, key, asked.who()));
-        let checked = self.check(now, session, asked, is_proven);
-        let checked = checked.and_then(|asked| match signed_ns {
-            Some(time_ns) => self.use_up(now, session, asked, time_ns),
-            None => Ok(asked),
-        });
+        let checked = match (self.check(now, session, asked, is_proven), signed_ns) {
+            (Ok(asked), Some(time_ns)) => self.use_up(now, session, asked, time_ns),
+            (Err(Reason::TooManyAttempts), Some(time_ns)) => {
+                Err(self.refuse_for_address(now, asked.who(), time_ns, is_proven))
+            }
+            (checked, _) => checked,
+        };
         self.admit_if(session, checked);
     }
 
+    /// Uses up a Logon that is refused for its address, if its proof is right: who shares that address and has heard the Logon could send it from another
+    /// one. Only one in a turn is looked at, so that a turn takes no longer for many.
+    fn refuse_for_address(
+        &mut self,
+        now: Timestamp,
+        who: Who,
+        time_ns: u64,
+        proves: impl FnOnce(Key) -> bool,
+    ) -> Reason {
+        let key = self.rules.register().key(who.0, who.1);
+        let is_right = self.spent_logons.may_look(now.0) && proves(key.unwrap_or(NOBODYS)) && key.is_some();
+        let spent = if is_right { self.spend(now, who, time_ns) } else { Ok(false) };
+        spent.err().unwrap_or(Reason::TooManyAttempts)
+    }
+
     /// Whether a Logon whose proof is right may be used: if no other of that time was, in its time, and behind the session's last accepted one. It is used
-    /// up by that, whatever comes of it, and the log has it before the answer is sent.
+    /// up by that, whatever comes of it.
     fn use_up(
         &mut self,
         now: Timestamp,
@@ -96,19 +113,22 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         asked: Asked,
         time_ns: u64,
     ) -> Result<Asked, Reason> {
-        let spent = self.spent_logons.spend(asked.who(), time_ns, now.0);
-        if let Some(record) = &spent {
-            let offset = self.edge.write_note(record.as_bytes()).ok_or(Reason::StorageUnavailable)?;
-            self.edge.writer.publish();
-            self.spent_logons.on_written(offset);
-        }
-        let may = spent.is_some() && is_in_time(time_ns, now);
+        let may = self.spend(now, asked.who(), time_ns)? && is_in_time(time_ns, now);
         if may && self.marks.note_logon(session, asked.who(), time_ns) {
             return Ok(asked);
         }
         // Verifying it costs as much as a wrong proof, and an eavesdropper can send it as often: it counts as one.
         self.rules.on_wrong_key(self.edge.connections.origin(session), now);
         Err(Reason::WrongClock)
+    }
+
+    /// Uses up the session's Logons of that time, of which the log knows before anything is answered. Whether none was.
+    fn spend(&mut self, now: Timestamp, who: Who, time_ns: u64) -> Result<bool, Reason> {
+        let Some(record) = self.spent_logons.spend(who, time_ns, now.0) else { return Ok(false) };
+        let offset = self.edge.write_note(record.as_bytes()).ok_or(Reason::StorageUnavailable)?;
+        self.edge.writer.publish();
+        self.spent_logons.on_written(offset);
+        Ok(true)
     }
 
     /// Whether who asks knows the secret of the session's key.

@@ -61,6 +61,8 @@ pub(crate) struct SpentLogons {
     spans: usize,
     /// From where on the log has all of them.
     begins: Option<u64>,
+    /// The turn in which one was last looked at that is refused anyway.
+    looked_ns: u64,
 }
 
 impl SpentLogons {
@@ -81,6 +83,11 @@ impl SpentLogons {
         let who = self.add(who, Span { first_ns: time_ns, last_ns: time_ns, until_ns }, now_ns);
         assert!(self.is_spent(who, time_ns), "what is used is spent");
         Some(SpentLogonRecord::new(who, (time_ns, time_ns), until_ns))
+    }
+
+    /// Whether one that is refused anyway may be looked at in the turn of that time, once.
+    pub(crate) fn may_look(&mut self, now_ns: u64) -> bool {
+        std::mem::replace(&mut self.looked_ns, now_ns) != now_ns
     }
 
     /// A record lies there in the log, behind those before.

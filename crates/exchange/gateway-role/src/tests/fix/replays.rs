@@ -107,6 +107,28 @@ fn wrong_proof_ahead_is_attempt_and_uses_nothing_up() {
     rig.takes(&logon);
 }
 
+/// Who shares the address of a member can have its Logon refused, to send it later from elsewhere.
+#[test]
+fn logon_refused_for_its_address_is_worthless_again() {
+    let (right, wrong) = (Secret::generate(), Secret::generate());
+    let mut rig = with_proof(&right);
+    let logon = rig.logon((1, rig.world.now_ns()), FIELDS, Some(&right));
+    let by_wrong = rig.logon((1, rig.world.now_ns()), FIELDS, Some(&wrong));
+    (0..10).for_each(|_| rig.refuses(&by_wrong, &["|58=wrong_key: "]));
+    rig.world.pass(1);
+    rig.refuses(&logon, &["|58=too_many_attempts: "]);
+    rig.world.pass(60 * SECOND_NS);
+    rig.refuses(&logon, REFUSED);
+    let next = rig.log_on_by(1, Some(&right));
+    assert!(rig.net.is_open(next));
+    // One a turn is looked at, or many would cost as much as wrong ones. The copy was one, too.
+    (0..9).for_each(|_| rig.refuses(&by_wrong, &["|58=wrong_key: "]));
+    let logon = rig.logon((2, rig.world.now_ns() + SECOND_NS), FIELDS, Some(&right));
+    rig.refuses(&by_wrong, &["|58=too_many_attempts: "]);
+    rig.refuses(&logon, &["|58=too_many_attempts: "]);
+    assert_eq!(rig.spent().len(), 2);
+}
+
 #[test]
 fn proven_logon_has_right_clock_with_open_sign_on_too() {
     let secret = Secret::generate();
