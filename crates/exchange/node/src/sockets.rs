@@ -187,16 +187,16 @@ impl RealSockets {
         let tls = keys::server(layout, id, config)?;
         let tls = tls.map(|tls| Handshaking { tls, count_max, refusal });
         let ports = [
-            (None, &config.gateways, layout.gateway_address(id)),
-            (Some(DoorPort::Fix), &config.fix, layout.fix_address(id)),
-            (Some(DoorPort::Ouch), &config.ouch, layout.ouch_address(id)),
+            ("gateways", None, &config.gateways, layout.gateway_address(id)),
+            ("fix", Some(DoorPort::Fix), &config.fix, layout.fix_address(id)),
+            ("ouch", Some(DoorPort::Ouch), &config.ouch, layout.ouch_address(id)),
         ];
         let (mut listeners, mut paths) = (Vec::new(), Vec::new());
-        for (protocol, configured, path) in ports {
+        for (setting, protocol, configured, path) in ports {
             let Some(&configured) = configured.get(usize::from(id.0)) else { continue };
             let address = address_again(&path, configured);
-            let listening = listener(address).map_err(|source| NodeError::Listen { address, source })?;
-            listeners.push((protocol, listening));
+            let bound = listener(address).map_err(|source| NodeError::Listen { setting, address, source })?;
+            listeners.push((protocol, bound));
             paths.push(path);
         }
         let sockets = Self::listen_at(listeners, bell, tls).map_err(NodeError::io("listening"))?;

@@ -33,10 +33,10 @@ pub enum NodeError {
     #[error("shard {0} has no window, because the system is not started: start it with `pares up`")]
     NotStarted(ShardId),
     /// A gateway cannot listen.
-    #[error(
-        "cannot listen at {address}: {source}. Change the address: `gateways` in pares.toml, or `servers` in member.toml for a member's server"
-    )]
+    #[error("cannot listen at {address}: {source}. Change the address: `{setting}` in pares.toml")]
     Listen {
+        /// The setting that has the address.
+        setting: &'static str,
         /// Where.
         address: SocketAddr,
         /// Why.

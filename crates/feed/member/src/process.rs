@@ -54,7 +54,7 @@ pub fn open(server: u16, layout: &Layout) -> Result<(HostServer, Bell), NodeErro
 /// Says which setting of a member's system chooses the address.
 fn cannot_listen(error: NodeError) -> NodeError {
     match error {
-        NodeError::Listen { address, source } => NodeError::Refused(format!(
+        NodeError::Listen { address, source, .. } => NodeError::Refused(format!(
             "cannot listen at {address} ({source}): change `servers` in member.toml, or `pares member up --port` at the first start"
         )),
         error => error,

@@ -112,14 +112,18 @@ fn a_taken_address_is_named_with_the_setting_that_chooses_it() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let config = pares_node::SystemConfig { gateways: vec![address], ..small(1) };
     let layout = pares_node::Layout::new(dir.path());
-    pares_node::config::save(&config, &layout.config()).unwrap();
-    let up = pares(dir.path(), "up");
-    assert_eq!(up.status, Some(1));
     let taken = format!("gateway-0: cannot listen at {address}: Address already in use");
-    for why in [&taken, "Change the address: `gateways` in pares.toml"] {
-        assert!(up.complaint.contains(why), "{up:?}");
+    for (setting, config) in [
+        ("gateways", pares_node::SystemConfig { gateways: vec![address], ..small(1) }),
+        ("ouch", pares_node::SystemConfig { ouch: vec![address], ..small(1) }),
+    ] {
+        pares_node::config::save(&config, &layout.config()).unwrap();
+        let up = pares(dir.path(), "up");
+        assert_eq!(up.status, Some(1));
+        for why in [&taken, &format!("Change the address: `{setting}` in pares.toml")] {
+            assert!(up.complaint.contains(why), "{up:?}");
+        }
     }
 }
 
