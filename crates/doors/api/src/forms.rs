@@ -81,7 +81,7 @@ impl OrderForm {
     }
 }
 
-/// New terms of an order. What is left out stays as it is.
+/// New terms of an order. Price and quantity are always required; other terms left out stay as they are.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TermsForm {

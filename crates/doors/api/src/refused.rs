@@ -77,7 +77,7 @@ pub(crate) fn full(what: &str) -> Problem {
 
 /// There is no such order, as far as the gateway knows.
 pub(crate) fn no_order() -> Problem {
-    Problem::of(StatusCode::NOT_FOUND, Reason::UnknownOrder.meaning())
+    Problem::of(StatusCode::NOT_FOUND, "this gateway knows no such order: never entered, or ended long ago")
         .reason(Reason::UnknownOrder.word())
         .code(Reason::UnknownOrder as u8)
 }

@@ -86,7 +86,9 @@ fn a_token_is_of_one_session_and_nothing_less_is_one() {
     let (_exchange, web) = serving(&small(1));
     let (mut seller, mut other) = (Asker::open(&web.address, 7), Asker::open(&web.address, 8));
     assert_eq!(seller.limit(1, "sell", 10, "5").status, 201);
-    assert_eq!(other.ask("GET", "/v1/orders/by-name/1", "").reason(), "unknown_order");
+    let unknown = other.ask("GET", "/v1/orders/by-name/1", "");
+    assert_eq!(unknown.reason(), "unknown_order");
+    assert!(unknown.json()["detail"].as_str().unwrap().contains("knows no such order"));
     let place = seller.ask("GET", "/v1/orders/by-name/1", "").json()["order_id"].as_str().unwrap().to_owned();
     assert_eq!(
         other.ask("DELETE", &format!("/v1/orders/{place}?client_order_id=1"), "").reason(),
