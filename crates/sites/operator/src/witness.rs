@@ -105,13 +105,10 @@ pub(crate) fn told(report: &WitnessReport) -> String {
         (None, Some(floor)) => {
             format!("it has granted no takeover since its register began after {}", takeovers(floor))
         }
-        (Some((count, by, lost)), _) => {
+        (Some((_, by, lost)), _) => {
+            let clusters = if lost.len() == 1 { "cluster" } else { "clusters" };
             let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
-            format!(
-                "it has granted cluster {by} to continue without {}, after {}",
-                lost.join(" and "),
-                takeovers(*count)
-            )
+            format!("cluster {by} has its grant to continue without {clusters} {}", lost.join(" and "))
         }
     }
 }
@@ -303,6 +300,6 @@ mod tests {
         let never = WitnessReport { floor: Some(0), ..WitnessReport::default() };
         assert_eq!(told(&never), "it has granted no takeover yet");
         let granted = WitnessReport { granted: Some((2, 1, vec![0, 2])), ..begun };
-        assert_eq!(told(&granted), "it has granted cluster 1 to continue without 0 and 2, after 2 takeovers");
+        assert_eq!(told(&granted), "cluster 1 has its grant to continue without clusters 0 and 2");
     }
 }

@@ -1,10 +1,8 @@
 //! A client: executes a request once, at whichever site answers.
 //!
-//! It has one number for each request, for ever, and repeats a request under its number until it has an answer: at the same site, or, if that
-//! does not answer, at the next. Sites see to it that it happens once.
+//! It has one number for each request, for ever, and repeats a request under its number until it has an answer: at the same site, or at the next. Sites see to it that it happens once.
 //!
-//! Sites are not equally far, so a client that moves could read less than it was answered, and so could one that stays, at a site that has come back. So each answer
-//! says on which version it rests; the client remembers the highest, its [`Horizon`], and asks for no less with everything that it asks.
+//! Sites are not equally far, so a client that moves could read less than it was answered, and so could one that stays, at a site that has come back. So each answer says on which version it rests; the client remembers the highest, its [`Horizon`], and asks for no less with everything that it asks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,13 +35,18 @@ pub enum CallError {
         why: String,
     },
     /// No site lets this client in; it was asked nothing.
-    #[error(
-        "every site refuses this client: {0}. `pares site issue` makes certificates; every site needs the same ca.pem"
-    )]
+    #[error("every site refuses this client: {why}. {then}", why = .0, then = way_in(.0))]
     Shut(String),
     /// No site has answered in time, or none could say what became of it. Whether it was done is not known: call again with the same number to find out.
     #[error("no answer in {0:?}")]
     Silence(Duration),
+}
+
+fn way_in(why: &str) -> &'static str {
+    match why.contains("CertificateRevoked") {
+        true => "This certificate was revoked: ask for another (`pares site issue`)",
+        false => "`pares site issue` makes certificates; every site needs the same ca.pem",
+    }
 }
 
 fn said(code: Code, why: &str) -> String {
@@ -76,8 +79,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that begins with the first of `sites`. `number`, below 2^63, must be one that no other client of the system has used, or the same client's, with
-    /// `sequence` beyond all it has used.
+    /// A client that begins with the first of `sites`. `number`, below 2^63, must be unused by other clients of the system; `sequence` is beyond all it has used.
     ///
     /// # Panics
     /// If there are no sites.
@@ -310,11 +312,9 @@ fn is_late(error: &io::Error) -> bool {
 
 /// Bytes that a site takes.
 fn checked(bytes: Vec<u8>) -> Result<Vec<u8>, CallError> {
-    if bytes.len() <= FRAME_MAX {
-        return Ok(bytes);
-    }
-    let why = "the request is too long for one frame: split it".into();
-    Err(CallError::No { code: Code::Impossible, why })
+    let why = || "the request is too long for one frame: split it".into();
+    let no = || CallError::No { code: Code::Impossible, why: why() };
+    if bytes.len() <= FRAME_MAX { Ok(bytes) } else { Err(no()) }
 }
 
 /// What became of a call's connections.

@@ -181,7 +181,9 @@ pub fn run(args: &Args) -> CommandResult {
             let answer = operator()?.ask(instrument, command)?;
             text::print(&told(&answer, args));
             check(&answer, command)?;
-            if let Command::Block { member } = command {
+            if let Command::Block { member } = command
+                && answer.executed.0 == 0
+            {
                 warn_of_nobody(member, &config, &layout);
             }
             if is_due {
@@ -194,12 +196,14 @@ pub fn run(args: &Args) -> CommandResult {
     }
 }
 
-/// A mistyped kill switch stops nobody.
+/// A mistyped kill switch stops nobody. One that was removed may have left orders, which shows that it was meant.
 fn warn_of_nobody(member: MemberId, config: &SystemConfig, layout: &Layout) {
     let Ok(standing) = Standing::read(config, layout) else { return };
     let is_there = standing.register().members().any(|(one, _)| one == member);
     if config.sign_on == SignOnSetting::Required && !is_there {
-        pares_text::aside!("pares: the register has no member {member}: check the number");
+        pares_text::aside!(
+            "pares: the register has no member {member} (never added, or revoked): check the number"
+        );
     }
 }
 

@@ -18,6 +18,9 @@ use serde_json::json;
 
 use crate::error::{CommandError, CommandResult};
 
+/// Why encryption may be off.
+const ALL_HERE: &str = "every port is on this machine: nothing passes a network";
+
 /// Arguments of `pares check-config`.
 #[derive(clap::Args)]
 pub struct Args {
@@ -44,6 +47,12 @@ struct Point {
 impl Point {
     fn new(setting: &'static str, in_force: impl Display, is_safe: bool, why: &'static str) -> Self {
         Self { setting, in_force: in_force.to_string(), is_safe, why }
+    }
+
+    fn tls(setting: &'static str, tls: TlsSetting, is_local: bool, risk: &'static str) -> Self {
+        let is_on = tls == TlsSetting::On;
+        let why = if is_local && !is_on { ALL_HERE } else { risk };
+        Self::new(setting, if is_on { "on" } else { "off" }, is_on || is_local, why)
     }
 }
 
@@ -159,8 +168,14 @@ fn doors(config: &SystemConfig) -> Vec<Point> {
     let ports = config.gateways.len() + config.fix.len() + config.ouch.len();
     let exposed = config.exposed_ports().count();
     let is_local = exposed == 0;
-    let (tls, certificates) =
-        (config.tls == TlsSetting::On, config.client_certificates == ClientCertificates::Required);
+    let risk = "without it, anyone on the network path can read and change the traffic";
+    let (certificates, who_connects) = match config.client_certificates {
+        ClientCertificates::Required => ("required", "only their holders connect; none is bound to a member"),
+        ClientCertificates::None => (
+            "none",
+            "none is asked for; with `required` only holders of one connect (none is bound to a member)",
+        ),
+    };
     let is_required = config.sign_on == SignOnSetting::Required;
     vec![
         Point::new(
@@ -175,18 +190,8 @@ fn doors(config: &SystemConfig) -> Vec<Point> {
             is_local || !config.gateways_exposed,
             "`gateways_exposed` disables the checks for gateways that other machines can reach",
         ),
-        Point::new(
-            "tls",
-            if tls { "on" } else { "off" },
-            tls || is_local,
-            "without it, anyone on the network path can read and change the traffic",
-        ),
-        Point::new(
-            "client_certificates",
-            if certificates { "required" } else { "none" },
-            certificates || is_local,
-            "only holders of a certificate can connect; its member name is not checked",
-        ),
+        Point::tls("tls", config.tls, is_local, risk),
+        Point::new("client_certificates", certificates, certificates == "required" || is_local, who_connects),
         Point::new(
             "tap",
             match config.tap {
@@ -203,13 +208,8 @@ fn doors(config: &SystemConfig) -> Vec<Point> {
 fn market_data(config: &SystemConfig) -> Vec<Point> {
     let point = |feed: &FeedConfig| {
         let is_local = feed.replayers.iter().all(|address| address.ip().is_loopback());
-        let is_on = feed.tls == TlsSetting::On;
-        Point::new(
-            "[feed] tls",
-            if is_on { "on" } else { "off" },
-            is_on || is_local,
-            "without it, anyone on the network path can forge snapshots and replays; multicast lines are never authenticated",
-        )
+        let risk = "without it, anyone on the network path can forge snapshots and replays; multicast lines are never authenticated";
+        Point::tls("[feed] tls", feed.tls, is_local, risk)
     };
     config.feed.iter().map(point).collect()
 }

@@ -328,7 +328,16 @@ fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
     assert!(said.contains("denied: that takes the certificate of a client"), "{said}");
     let said = site(&format!("migrate {} 1", shown("client-app")), &dir).unwrap_err();
     assert!(said.contains("the certificate of an operator"), "{said}");
+    let holder = scratch.path().join("holder");
+    std::fs::create_dir(&holder).unwrap();
+    for file in ["reader-auditor.pem", "reader-auditor.key.pem", "ca.pem"] {
+        std::fs::copy(dir.join("tls").join(file), holder.join(file)).unwrap();
+    }
     site("revoke --reader auditor", &dir).unwrap();
+    let copy = format!("read --identity {} get a", holder.join("reader-auditor.pem").display());
+    eventually("who holds a copy is told what is wrong with it", || {
+        site(&copy, &dir).is_err_and(|said| said.contains("This certificate was revoked: ask for another"))
+    });
     assert!(site(&format!("read {reader} get a"), &dir).unwrap_err().contains("reader-auditor.pem"));
     site("issue --reader auditor", &dir).unwrap();
     eventually("the new one is believed", || site(&format!("read {reader} get a"), &dir).is_ok());

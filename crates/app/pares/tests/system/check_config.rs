@@ -29,6 +29,7 @@ fn a_sites_toml_is_known_for_what_it_describes_and_checked() {
     assert!(told["what"].as_str().unwrap().ends_with("1 site in 1 cluster"), "{told}");
     let looks = |setting: &str| of(setting)["safe"] == false;
     assert!(looks("[[site]]") && looks("clusters") && !looks("durability") && !looks("witness"), "{told}");
+    assert!(of("tls")["why"].as_str().unwrap().contains("on this machine"), "{told}");
     assert!(check(&system).is_ok(), "the directory of it will do");
     let renamed = dir.path().join("other.toml");
     let text = std::fs::read_to_string(&file).unwrap();
@@ -50,12 +51,17 @@ fn legal_config_is_reviewed_illegal_one_names_setting() {
     assert!(check(&file).out.contains("LOOK  quorum = 1 of 2 recorders"));
 
     assert_eq!(of("tap")["safe"], false);
+    // Both are fine, and the words say why, and not what the other setting would do.
+    let why = |setting: &str| of(setting)["why"].as_str().unwrap().to_owned();
+    assert!(why("tls").contains("every port is on this machine"), "{}", why("tls"));
+    assert!(why("client_certificates").starts_with("none is asked for"));
 
     let exposed = "gateways = [\"127.0.0.1:0\"]\nfix = [\"0.0.0.0:0\"]\ngateways_exposed = true\ntap = true";
     std::fs::write(&file, exposed).unwrap();
     let told = check(&file).out;
     assert!(told.contains("LOOK  gateways, fix, ouch = 1 of 2 ports beyond this machine"), "{told}");
     assert!(told.contains("ok    tap = on, "), "{told}");
+    assert!(told.contains("LOOK  tls = off\n      without it, anyone"), "{told}");
 
     assert!(check(dir.path()).is_ok(), "the directory of it will do");
     std::fs::write(&file, "quorum = 3").unwrap();

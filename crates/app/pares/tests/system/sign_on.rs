@@ -286,6 +286,13 @@ fn operator_without_key_or_unknown_member_gets_warning() {
     done(&exchange, "member add 77");
     let said = done(&exchange, "block 77");
     assert!(!said.contains("no member"), "{said}");
+    // Its orders show that one that was removed is meant.
+    done(&exchange, "unblock 77");
+    let mut client = known(&exchange, 0, &self::key(&exchange, 77, 1));
+    assert_eq!(order(&mut client, 1, Side::Buy, 5), None);
+    done(&exchange, "member revoke 77");
+    let said = done(&exchange, "block 77");
+    assert!(said.contains("1 orders cancelled") && !said.contains("no member"), "{said}");
 }
 
 /// What operators asked for, as the record of the lowest shard has it.

@@ -82,9 +82,12 @@ impl Lives {
     pub(super) fn told(&self, part: BrokerPart, how: ExitStatus, pause: Duration, last: &str) -> String {
         let is_damaged = self.0.get(&part).is_some_and(|life| life.is_damaged);
         let repaired = if is_damaged { ", and needs repair" } else { "" };
-        let seconds = pause.as_secs_f64();
+        let when = match pause.as_secs_f64().round() as u64 {
+            0 => "at once".to_owned(),
+            seconds => format!("in {seconds} s"),
+        };
         let last = if last.is_empty() { String::new() } else { format!(". Its last output: {last}") };
-        format!("{part} ended ({how}){repaired}; restarting it in {seconds:.0} s{last}")
+        format!("{part} ended ({how}){repaired}; restarting it {when}{last}")
     }
 }
 
@@ -132,6 +135,14 @@ mod tests {
         assert_eq!(life.died(short, true), PAUSE_MAX);
         assert_eq!(life.died(LIFE_GOOD, false), Duration::ZERO);
         assert_eq!(life.died(short, false), LIFE_MIN);
+    }
+
+    #[test]
+    fn a_death_after_a_long_life_is_repaired_at_once() {
+        let lives = Lives::default();
+        let told = |pause| lives.told(BrokerPart::Front(0), ExitStatus::from_raw(9), pause, "");
+        assert!(told(Duration::ZERO).ends_with("; restarting it at once"));
+        assert!(told(Duration::from_millis(1_900)).ends_with("; restarting it in 2 s"));
     }
 
     #[test]

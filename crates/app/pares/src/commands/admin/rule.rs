@@ -113,7 +113,7 @@ pub enum NewRule {
         #[arg(value_parser = price, default_value = "0")]
         least: Price,
     },
-    /// Length of a volatility call
+    /// Length of a volatility call. While its auction would trade outside a band, `extension` prolongs it: set both
     Call {
         /// Milliseconds; 0 for none
         ms: u64,

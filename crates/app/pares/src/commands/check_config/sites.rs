@@ -71,10 +71,11 @@ fn doors(config: &SitesConfig) -> Point {
         Some(dir) => dir.display().to_string(),
         None => "none".into(),
     };
+    let risk = "without TLS, anyone who reaches a port can act as any site, client or operator";
     Point::new(
         "tls",
         in_force,
         config.tls.is_some() || is_local,
-        "without TLS, anyone who reaches a port can act as any site, client or operator",
+        if is_local && config.tls.is_none() { super::ALL_HERE } else { risk },
     )
 }
