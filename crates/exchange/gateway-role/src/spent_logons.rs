@@ -5,17 +5,17 @@
 //! clock is ahead: its time is yet to come. The session's mark cannot say so, or that clock would lock out the right one until then.
 //!
 //! Spent times lie in the gateway's log before anything is answered, so that no restart forgets them. They count until a Logon of that time is refused for
-//! its clock anyway. One that counts and has fallen far behind is written again with all others, so that the log is released at last.
+//! its clock anyway. Those of a session that count and have fallen far behind are written again, so that the log is released at last.
 //!
-//! Room is bounded and never lost: of a session with too many times the two that are nearest become one, with all that lies between; and sessions without
-//! a place of their own share one. Both refuse more than was used, never less.
+//! Room is bounded and never lost: of a session with too many times the two that are nearest become one, with all that lies between; and a session for
+//! which there is no place is refused. Both refuse more than was used, never less.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use pares_log::LogWriter;
+use pares_log::{LogWriter, record};
 use pares_port::LOGON_CLOCK_NS;
+use pares_register::ENTRIES_MAX;
 use pares_roles::world::{Sockets, World};
-use pares_types::MemberId;
 use pares_wire::record::SpentLogonRecord;
 use zerocopy::IntoBytes;
 
@@ -23,12 +23,12 @@ use crate::edge::GatewayIo;
 use crate::marks::BEHIND_MIN;
 use crate::types::Who;
 
-/// Sessions with a place of their own.
-const SESSIONS_MAX: usize = 65_536;
+/// Sessions that have a place: no register has more.
+const SESSIONS_MAX: usize = ENTRIES_MAX;
 /// Spans of times of each.
 const SPANS_MAX: usize = 64;
-/// Who stands for all sessions without one; no session is called so.
-const OTHERS: Who = (MemberId(0), 0);
+/// What a record takes in the log.
+const RECORD_BYTES: u64 = record::size(size_of::<SpentLogonRecord>()) as u64;
 
 /// Times from `first_ns` to `last_ns`, until which time of this gateway's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +53,22 @@ impl Span {
     }
 }
 
+/// Those of a session.
+#[derive(Debug, Default)]
+struct Spent {
+    /// The earliest first; apart from each other.
+    spans: Vec<Span>,
+    /// From where on the log has them, if it took them.
+    begins: Option<u64>,
+}
+
 /// The times that are spent.
 #[derive(Debug, Default)]
 pub(crate) struct SpentLogons {
-    /// Of each session, the earliest first; apart from each other.
-    sessions: BTreeMap<Who, Vec<Span>>,
-    spans: usize,
-    /// From where on the log has all of them.
-    begins: Option<u64>,
+    sessions: BTreeMap<Who, Spent>,
+    /// From where on the log has those of each.
+    places: BTreeSet<(u64, Who)>,
+    spans: u64,
     /// The turn in which one was last looked at that is refused anyway.
     looked_ns: u64,
 }
@@ -71,16 +79,16 @@ impl SpentLogons {
         let (first_ns, last_ns) = (record.first_ns.get(), record.last_ns.get());
         let span = Span { first_ns, last_ns, until_ns: record.until_ns.get() };
         self.add(record.who(), span, now_ns);
-        self.on_written(offset);
+        self.on_written(record.who(), offset);
     }
 
-    /// A Logon of that time is used: what the log is to have before it is answered. `None` if that time is spent already.
+    /// A Logon of that time is used: what the log is to have before it is answered. `None` if that time is spent already, or there is no room.
     pub(crate) fn spend(&mut self, who: Who, time_ns: u64, now_ns: u64) -> Option<SpentLogonRecord> {
-        if self.is_spent(who, time_ns) {
+        if self.is_spent(who, time_ns) || !self.has_room(who, now_ns) {
             return None;
         }
         let until_ns = time_ns.max(now_ns).saturating_add(LOGON_CLOCK_NS);
-        let who = self.add(who, Span { first_ns: time_ns, last_ns: time_ns, until_ns }, now_ns);
+        self.add(who, Span { first_ns: time_ns, last_ns: time_ns, until_ns }, now_ns);
         assert!(self.is_spent(who, time_ns), "what is used is spent");
         Some(SpentLogonRecord::new(who, (time_ns, time_ns), until_ns))
     }
@@ -90,68 +98,80 @@ impl SpentLogons {
         std::mem::replace(&mut self.looked_ns, now_ns) != now_ns
     }
 
-    /// A record lies there in the log, behind those before.
-    pub(crate) fn on_written(&mut self, offset: u64) {
-        assert!(self.begins.is_none_or(|begins| begins < offset), "a record lies behind those before");
-        self.begins.get_or_insert(offset);
+    /// A record of a session lies there in the log, behind those before.
+    pub(crate) fn on_written(&mut self, who: Who, offset: u64) {
+        let last = self.places.last();
+        assert!(last.is_none_or(|(last, _)| *last < offset), "a record lies behind those before");
+        if self.sessions.get(&who).is_some_and(|spent| spent.begins.is_none()) {
+            self.place(who, Some(offset));
+        }
     }
 
     fn is_spent(&self, who: Who, time_ns: u64) -> bool {
-        let spans = [who, OTHERS].into_iter().filter_map(|who| self.sessions.get(&who)).flatten();
-        spans.into_iter().any(|span| span.has(time_ns))
+        self.sessions.get(&who).is_some_and(|spent| spent.spans.iter().any(|span| span.has(time_ns)))
     }
 
-    /// Adds it to what is spent of a session, or of those without a place. Says of which.
-    fn add(&mut self, who: Who, span: Span, now_ns: u64) -> Who {
+    fn has_room(&mut self, who: Who, now_ns: u64) -> bool {
         if self.sessions.len() >= SESSIONS_MAX && !self.sessions.contains_key(&who) {
-            self.drop_expired(now_ns);
+            let all: Vec<Who> = self.sessions.keys().copied().collect();
+            all.into_iter().for_each(|who| self.drop_expired(who, now_ns));
         }
-        let has_place = self.sessions.len() < SESSIONS_MAX || self.sessions.contains_key(&who);
-        let who = if has_place { who } else { OTHERS };
-        let spans = self.sessions.entry(who).or_default();
-        self.spans -= spans.len();
+        self.sessions.len() < SESSIONS_MAX || self.sessions.contains_key(&who)
+    }
+
+    fn add(&mut self, who: Who, span: Span, now_ns: u64) {
+        let spans = &mut self.sessions.entry(who).or_default().spans;
+        self.spans -= spans.len() as u64;
         insert(spans, span, now_ns);
-        self.spans += spans.len();
-        who
+        self.spans += spans.len() as u64;
     }
 
-    /// Forgets what does not count any more.
-    fn drop_expired(&mut self, now_ns: u64) {
-        self.sessions.retain(|_, spans| {
-            spans.retain(|span| span.until_ns >= now_ns);
-            !spans.is_empty()
-        });
-        self.spans = self.sessions.values().map(Vec::len).sum();
+    /// Forgets what does not count any more of a session.
+    fn drop_expired(&mut self, who: Who, now_ns: u64) {
+        let Some(Spent { spans, .. }) = self.sessions.get_mut(&who) else { return };
+        self.spans -= spans.len() as u64;
+        spans.retain(|span| span.until_ns >= now_ns);
+        self.spans += spans.len() as u64;
+        if spans.is_empty() {
+            self.place(who, None);
+            self.sessions.remove(&who);
+        }
     }
 
-    /// Up to where the log may be released, if all else allows it up to `answered`. If the oldest lies far behind, all are written again.
+    fn place(&mut self, who: Who, begins: Option<u64>) {
+        let Some(spent) = self.sessions.get_mut(&who) else { return };
+        if let Some(before) = std::mem::replace(&mut spent.begins, begins) {
+            self.places.remove(&(before, who));
+        }
+        self.places.extend(begins.map(|begins| (begins, who)));
+    }
+
+    /// Up to where the log may be released, if all else allows it up to `answered`. The session whose times lie farthest behind has them written again,
+    /// if that is far.
     pub(crate) fn keep_behind<W: World, S: Sockets>(
         &mut self,
         answered: u64,
         edge: &mut GatewayIo<W, S>,
     ) -> u64 {
         // In every turn: nothing is looked at while nothing is to be done.
-        let Some(begins) = self.begins else { return answered };
-        let all = (self.spans * size_of::<SpentLogonRecord>()) as u64;
-        if answered.saturating_sub(begins) > BEHIND_MIN.max(2 * all) {
-            self.write_again(edge);
+        let Some(&(begins, who)) = self.places.first() else { return answered };
+        if answered.saturating_sub(begins) > BEHIND_MIN.max(2 * self.spans * RECORD_BYTES) {
+            self.write_again(who, edge);
         }
-        self.begins.map_or(answered, |begins| begins.min(answered))
+        self.places.first().map_or(answered, |(begins, _)| answered.min(*begins))
     }
 
-    /// Writes all that count again. If the log does not take them, they lie where they lay.
-    fn write_again<W: World, S: Sockets>(&mut self, edge: &mut GatewayIo<W, S>) {
-        self.drop_expired(edge.world.now_ns());
+    /// Writes those of a session that count again. If the log does not take them, they lie where they lay.
+    fn write_again<W: World, S: Sockets>(&mut self, who: Who, edge: &mut GatewayIo<W, S>) {
+        self.drop_expired(who, edge.world.now_ns());
         let mut begins = None;
-        for (&who, spans) in &self.sessions {
-            for &Span { first_ns, last_ns, until_ns } in spans {
-                let record = SpentLogonRecord::new(who, (first_ns, last_ns), until_ns);
-                let Some(offset) = edge.write_note(record.as_bytes()) else { return };
-                begins.get_or_insert(offset);
-            }
+        for span in self.sessions.get(&who).into_iter().flat_map(|spent| &spent.spans) {
+            let record = SpentLogonRecord::new(who, (span.first_ns, span.last_ns), span.until_ns);
+            let Some(offset) = edge.write_note(record.as_bytes()) else { return };
+            begins.get_or_insert(offset);
         }
         edge.writer.publish();
-        self.begins = begins;
+        self.place(who, begins);
     }
 }
 
@@ -177,6 +197,8 @@ fn insert(spans: &mut Vec<Span>, span: Span, now_ns: u64) {
 
 #[cfg(test)]
 mod tests {
+    use pares_types::MemberId;
+
     use super::*;
 
     const WHO: Who = (MemberId(7), 1);
@@ -202,7 +224,7 @@ mod tests {
         let far_ns = 1 << 62;
         assert!(spend(&mut spent, WHO, far_ns));
         assert!(times.iter().all(|&time_ns| spend(&mut spent, WHO, time_ns)));
-        assert_eq!((spent.spans, spent.sessions[&WHO].len()), (SPANS_MAX, SPANS_MAX));
+        assert_eq!((spent.spans, spent.sessions[&WHO].spans.len()), (64, SPANS_MAX));
         assert!(times.iter().all(|&time_ns| !spend(&mut spent, WHO, time_ns)));
         assert!(!spend(&mut spent, WHO, far_ns) && spend(&mut spent, WHO, far_ns - SECOND_NS), "it is apart");
     }
@@ -217,20 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn sessions_without_place_share_one() {
+    fn session_without_place_is_refused_until_others_expire() {
         let mut spent = SpentLogons::default();
         let who = |at: usize| (MemberId(1 + at as u32), 1);
         assert!((0..SESSIONS_MAX).all(|at| spend(&mut spent, who(at), 5)));
-        let [late, later] = [who(SESSIONS_MAX), who(SESSIONS_MAX + 1)];
-        assert_eq!(spent.spend(late, 6, 0).map(|record| record.who()), Some(OTHERS));
-        assert!(!spend(&mut spent, late, 6) && !spend(&mut spent, later, 6), "of whom it was is not known");
-        assert!(spend(&mut spent, later, 7) && !spend(&mut spent, late, 7));
-        assert!(spent.sessions.len() <= SESSIONS_MAX + 1);
-        // Once others have expired there is a place again.
+        assert!(!spend(&mut spent, who(SESSIONS_MAX), 6) && spend(&mut spent, who(0), 6));
         let now_ns = 2 * LOGON_CLOCK_NS;
-        assert!(spend(&mut spent, who(0), now_ns + 1));
-        assert_eq!(spent.spend(late, now_ns, now_ns).map(|record| record.who()), Some(late));
-        assert_eq!(spent.sessions.len(), 2);
+        assert!(spent.spend(who(SESSIONS_MAX), now_ns, now_ns).is_some());
+        assert_eq!(spent.sessions.len(), 1);
     }
 
     #[test]
@@ -240,7 +256,7 @@ mod tests {
             (0..200).filter_map(|at| before.spend(WHO, at * at * SECOND_NS, 0)).collect();
         let mut after = SpentLogons::default();
         (1..).zip(&written).for_each(|(offset, record)| after.recover(record, offset, 0));
-        assert_eq!(after.begins, Some(1));
+        assert_eq!(after.places.first(), Some(&(1, WHO)));
         assert!((0..200).all(|at| !spend(&mut after, WHO, at * at * SECOND_NS)));
     }
 }

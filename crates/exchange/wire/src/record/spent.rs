@@ -17,7 +17,7 @@ layout! {
         schema: u8,
         /// [`VERSION`].
         version: u8,
-        /// The number of the member's session; 0, with member 0: of every session.
+        /// The number of the member's session.
         session: U16,
         /// The member.
         member: U32,

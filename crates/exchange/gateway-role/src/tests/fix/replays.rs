@@ -1,9 +1,11 @@
 //! Logons that someone has heard and sends again: whatever became of the first, the second is nothing.
 
+use pares_types::{Reason, Timestamp};
 use pares_wire::record::SpentLogonRecord;
 use zerocopy::IntoBytes;
 
 use super::*;
+use crate::types::session;
 
 const FIELDS: &str = "57=0|98=0|108=30|";
 const REFUSED: &[&str] = &["|58=wrong_clock: "];
@@ -156,6 +158,27 @@ fn log_is_released_behind_logons_that_count() {
     rig.refuses(&logon, REFUSED);
     rig.world.pass(AHEAD_NS);
     assert_eq!(rig.keep_spent_behind(far), far, "nothing counts any more");
+}
+
+#[test]
+fn spent_logons_are_written_again_session_by_session() {
+    let (mut rig, _) = refused_ahead(&Secret::generate());
+    let (now, far) = (Timestamp(rig.world.now_ns()), u64::MAX >> 1);
+    (1..=2).for_each(|at| assert_eq!(rig.gateway.spend(now, (MemberId(8), 1), at), Ok(true)));
+    let released = [0; 3].map(|_| rig.keep_spent_behind(far));
+    assert_eq!(rig.spent().len(), 3 + 1 + 2 + 1, "each turn those of one");
+    assert!(released.is_sorted() && released[2] < far, "{released:?}");
+    let mut rig = rig.restart(|_| ()).unwrap();
+    assert_eq!(rig.gateway.spend(now, (MemberId(8), 1), 2), Ok(false));
+}
+
+#[test]
+fn full_log_makes_no_wrong_key() {
+    let mut rig = with_proof(&Secret::generate());
+    rig.net.connect_fix();
+    rig.settle();
+    rig.gateway.admit_if(session(0, 1), Err(Reason::StorageUnavailable));
+    assert_eq!(rig.counter("wrong_keys"), 0);
 }
 
 #[test]
