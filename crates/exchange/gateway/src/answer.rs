@@ -8,7 +8,7 @@ use pares_types::{
 
 use crate::fan_out::Whole;
 use crate::look_up::LookUp;
-use crate::names::{Kind, NameIndex, State};
+use crate::names::{Asked, Kind, NameIndex, State};
 use crate::sessions::Listener;
 use crate::streams::Follow;
 use crate::{Gateway, GatewaySink, Place, SessionId, clock};
@@ -39,6 +39,7 @@ impl Gateway {
         if !self.follow(request, outcome, position) {
             return;
         }
+        self.refuse_other(request, sink);
         let number = self.report(&Told { position, request, outcome, events }, sink);
         let answer = Answer { number, ..answer(position, request, outcome, events.len()) };
         let settled = self.settle(answer, request, place);
@@ -148,6 +149,26 @@ impl Gateway {
         self.fan_outs.remove(&name);
         let Whole::Answer(spoken, place, cancelled) = whole else { return Some((answer, None)) };
         Some((Answer { executed: Quantity(cancelled), number: 0, ..spoken }, Some(place)))
+    }
+
+    /// Another gateway's request came first under a name, under which a session here asked for something else: that is refused before the session reads of
+    /// the first one, which it would take for its own.
+    fn refuse_other(&mut self, request: &Request, sink: &mut impl GatewaySink) {
+        if request.id.gateway() == self.config.id {
+            return;
+        }
+        let Some(name) = self.names.find(request.member, request.client_order_id) else { return };
+        let entry = self.names.get(name);
+        let State::Pending(Some(asker)) = entry.state() else { return };
+        // Another shard executes what it was asked under the same name.
+        let is_refused = entry.kind == Kind::FanOut || !self.is_of_another_shard(name, request);
+        if is_refused && entry.asks_otherwise(|| Some(Asked::of(request.instrument, &request.command))) {
+            self.names.set_state(name, State::Pending(None));
+            if self.sessions.end(asker) {
+                let (client_order_id, reason) = (request.client_order_id, Reason::DuplicateRequest);
+                sink.reply(asker, Reply::Rejected { client_order_id, reason });
+            }
+        }
     }
 
     /// To the session that asked last; if it is gone, or this gateway's request has nobody waiting since a

@@ -7,7 +7,7 @@ use pares_types::{
 
 use crate::flights::{Undurable, Weight};
 use crate::look_up::LookUp;
-use crate::names::{Kind, NameIndex, State};
+use crate::names::{Asked, Kind, NameIndex, State};
 use crate::route::Route;
 use crate::{Gateway, GatewaySink, SessionId, clock, days};
 
@@ -189,6 +189,7 @@ impl Gateway {
     ) -> Result<(), Reason> {
         match known {
             Some(name) if self.is_lost(name) => self.take_new(asking, Some(name), request, sink),
+            Some(name) if self.asks_otherwise(name, asking.member, request) => Err(Reason::DuplicateRequest),
             Some(name) => self.repeat(asking, name, sink),
             None => self.take_new(asking, None, request, sink),
         }
@@ -219,6 +220,13 @@ impl Gateway {
                 Ok(())
             }
         }
+    }
+
+    /// Whether another request than this one waits for its answer under the name: only one of them will be executed.
+    fn asks_otherwise(&self, name: NameIndex, member: MemberId, request: ClientRequest) -> bool {
+        let route = || self.route(member, request).ok();
+        let asked = || route().map(|route| Asked::of(route.instrument, &route.command));
+        self.names.get(name).asks_otherwise(asked)
     }
 
     /// Whether the request of that name will not be committed, or late: a later one of its gateway was, so that venues could
@@ -266,6 +274,7 @@ impl Gateway {
         }
         self.check_room((asking.session, asking.member), &request, &route)?;
         let (name, id, offset) = self.journal_new(asking.stamp(), &route, lost, sink)?;
+        self.names.set_asked(name, Asked::of(route.instrument, &route.command));
         self.await_answer(name, asking.session);
         self.await_durable(asking, id, offset);
         if guards {

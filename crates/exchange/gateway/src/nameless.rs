@@ -52,7 +52,7 @@ impl Gateway {
         }
     }
 
-    fn is_of_another_shard(&self, name: NameIndex, request: &Request) -> bool {
+    pub(crate) fn is_of_another_shard(&self, name: NameIndex, request: &Request) -> bool {
         self.shard_of(self.names.get(name).instrument) != self.shard_index(request.shard)
     }
 }

@@ -19,6 +19,7 @@
 //! ```
 
 mod amends;
+mod asked;
 mod at_work;
 mod floors;
 mod kind;
@@ -35,6 +36,7 @@ use crate::Place;
 use crate::index::Index;
 
 use amends::Amends;
+pub(crate) use asked::Asked;
 use at_work::AtWork;
 use floors::Floors;
 pub(crate) use kind::Kind;
@@ -125,6 +127,11 @@ impl Names {
 
     pub(crate) fn get(&self, index: NameIndex) -> &Name {
         &self.entries[index.0 as usize]
+    }
+
+    /// A session asked for that under the name.
+    pub(crate) fn set_asked(&mut self, index: NameIndex, asked: Asked) {
+        self.entries[index.0 as usize].set_asked(asked);
     }
 
     /// So many orders were cancelled by the fan-out.

@@ -5,6 +5,7 @@ use pares_types::{
     RequestId, Side,
 };
 
+use super::asked::Asked;
 use super::kind::Kind;
 use crate::{Place, SessionId};
 
@@ -43,6 +44,8 @@ pub(crate) struct Name {
     recorder: RecorderId,
     tag: Tag,
     pub(crate) kind: Kind,
+    /// What a session of this gateway asked, until that is answered.
+    asked: Asked,
 }
 /// What a name takes, its places in two indexes aside, bytes.
 pub const NAME_BYTES: usize = size_of::<Name>();
@@ -65,6 +68,7 @@ impl Name {
             recorder: RecorderId(0),
             tag: Tag::Pending,
             kind: Kind::of(request),
+            asked: Asked::UNKNOWN,
         }
     }
 
@@ -81,6 +85,7 @@ impl Name {
             recorder: RecorderId(0),
             tag: Tag::AnsweredBefore,
             kind: Kind::Enter { side: order.side, at_market: order.at_market },
+            asked: Asked::UNKNOWN,
         }
     }
 
@@ -95,6 +100,17 @@ impl Name {
 
     pub(crate) fn is_answered(&self) -> bool {
         matches!(self.tag, Tag::Answered | Tag::AnsweredBefore)
+    }
+
+    /// A session asked for that under the name.
+    pub(super) fn set_asked(&mut self, asked: Asked) {
+        self.asked = asked;
+    }
+
+    /// Whether something else than `asked` was asked under the name here, and is not answered.
+    pub(crate) fn asks_otherwise(&self, asked: impl FnOnce() -> Option<Asked>) -> bool {
+        let is_known = !self.is_answered() && self.asked != Asked::UNKNOWN;
+        is_known && asked().is_some_and(|other| other != self.asked)
     }
 
     /// It is an amend, which adds so many shares to an order of that side that is known here.

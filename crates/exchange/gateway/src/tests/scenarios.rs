@@ -8,7 +8,7 @@ use pares_types::{
     TradeBusted,
 };
 
-use super::world::{World, amend, cancel, enter};
+use super::world::{World, amend, cancel, enter, mass_cancel};
 
 /// What the gateways said since the last call, one line each.
 fn told(world: &mut World) -> String {
@@ -70,6 +70,38 @@ fn market() -> World {
     world.sign_on(1, 2, 7);
     world.sign_on(1, 3, 8);
     world
+}
+
+/// Sessions 1 and 4 at one gateway, 2 at another, all of member 7.
+#[test]
+fn another_request_under_an_unanswered_name_is_refused() {
+    let mut world = market();
+    world.sign_on(0, 4, 7);
+    world.ask(0, 1, enter(1, 1, Side::Sell, 100, 50));
+    world.ask(0, 4, enter(1, 1, Side::Buy, 7, 45));
+    world.ask(0, 4, mass_cancel(1, 1));
+    world.ask(1, 2, enter(1, 1, Side::Sell, 99, 50));
+    expect![[r#"
+        g1 s4 rejected c1 duplicate_request
+        g1 s4 rejected c1 duplicate_request
+    "#]]
+    .assert_eq(&told(&mut world));
+    world.settle();
+    expect![[r#"
+        g1 s1 answer c1 (1:1 at 0/0) Resting None: order 1:1 executed 0 remaining 100 events 0
+        g2 s2 rejected c1 duplicate_request
+    "#]]
+    .assert_eq(&told(&mut world));
+    // The same request is a repeat wherever it comes from.
+    world.ask(0, 1, enter(2, 1, Side::Sell, 5, 50));
+    world.ask(0, 4, enter(2, 1, Side::Sell, 5, 50));
+    world.ask(1, 2, enter(2, 1, Side::Sell, 5, 50));
+    world.settle();
+    expect![[r#"
+        g1 s4 answer c2 (1:2 at 0/2) Resting None: order 1:2 executed 0 remaining 5 events 0
+        g2 s2 answer c2 (1:2 at 0/2) Resting None: order 1:2 executed 0 remaining 5 events 0
+    "#]]
+    .assert_eq(&told(&mut world));
 }
 
 #[test]
