@@ -3,7 +3,7 @@
 //! One decoder for every kind of log: a record says by its first byte what it is (docs/protocols/records.md), and what
 //! this build does not understand is shown as such instead of ending the listing.
 
-use pares_types::{Event, Request};
+use pares_types::{Event, Request, Timestamp};
 use pares_wire::WireError;
 use pares_wire::record::{
     self, CheckpointChunk, CheckpointStored, RequestRecord, ResultRecord, SessionMarkRecord, SpentLogonRecord,
@@ -11,6 +11,7 @@ use pares_wire::record::{
 use serde_json::{Map, Value, json};
 
 use super::{event, request};
+use crate::utc;
 
 /// A record, decoded for showing.
 pub struct Shown {
@@ -71,7 +72,10 @@ fn show_mark(record: &SessionMarkRecord) -> Shown {
 
 fn show_spent(record: &SpentLogonRecord) -> Shown {
     let (member, session) = record.who();
-    let line = format!("FIX session {session} of member {member}: its Logons sent then are used up");
+    let [first, last] = [record.first_ns, record.last_ns].map(|ns| utc::format(Timestamp(ns.get())));
+    let line = format!(
+        "FIX session {session} of member {member}: its Logons sent from {first} to {last} are used up"
+    );
     let fields = json!({
         "member": member.0, "session": session, "first_ns": record.first_ns.get(),
         "last_ns": record.last_ns.get(), "until_ns": record.until_ns.get(),
@@ -147,10 +151,10 @@ mod tests {
     use pares_types::{
         Amendment, BustedTrade, CancelCause, ClientOrderId, Command, Epoch, GatewayId, IncomingCause,
         InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase, Position, Price, Quantity,
-        Reason, RequestId, RestCause, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
-        VenueId,
+        Reason, RequestId, RestCause, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, VenueId,
     };
     use pares_wire::record::{ResultPlace, result_bytes, write_result};
+    use zerocopy::IntoBytes;
 
     fn order(sequence: u64) -> OrderId {
         OrderId(RequestId::new(GatewayId(2), sequence))
@@ -312,6 +316,16 @@ mod tests {
             assert_eq!(super::event::line(&event), says);
             assert!(super::event::fields(&event)["event"].is_string());
         }
+    }
+
+    #[test]
+    fn spent_logons_are_shown_with_their_times() {
+        let spent = SpentLogonRecord::new((MemberId(7), 1), (1_000_000_000, 2_000_000_000), 0);
+        assert_eq!(
+            show(spent.as_bytes()).line,
+            "FIX session 1 of member 7: its Logons sent from 1970-01-01T00:00:01.000000000Z to \
+             1970-01-01T00:00:02.000000000Z are used up"
+        );
     }
 
     #[test]
