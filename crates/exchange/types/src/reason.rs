@@ -31,7 +31,7 @@ coded! {
         CannotFillWhole = 12 "cannot_fill_whole",
         /// The member asked for it.
         Requested = 13 "requested",
-        /// This member used that client order id before; the first answer stands.
+    /// This member used that client order id before, or another request of the member waits under it; the first answer stands.
         DuplicateRequest = 14 "duplicate_request",
         /// The book is full.
         BookFull = 15 "book_full",
