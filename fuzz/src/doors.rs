@@ -28,6 +28,9 @@ fn converse<'a>(next_in: u64, lines: impl Iterator<Item = &'a [u8]>) {
     let mark = SessionMark { member: MemberId(7), session: 1, next_in, out_max: 9, copied: None, told };
     for line in lines {
         conversation.says(line);
+        while std::mem::take(&mut conversation.is_proven) {
+            conversation.step(|door, at, sink| door.on_proven(at, sink));
+        }
         if std::mem::take(&mut conversation.is_claimed) {
             conversation.step(|door, at, sink| door.on_claimed(at, Some(&mark), RequestId::NONE, sink));
         }
@@ -55,6 +58,8 @@ struct Conversation {
     sent: Vec<u8>,
     /// Names of requests.
     asked: Vec<u64>,
+    /// It is to be said that a Logon is used up; of the first one nobody waits for that.
+    is_proven: bool,
     is_claimed: bool,
     is_closed: bool,
     tape: Taped,
@@ -69,6 +74,7 @@ impl Conversation {
             left: Vec::new(),
             sent: Vec::new(),
             asked: Vec::new(),
+            is_proven: false,
             is_claimed: false,
             is_closed: false,
             tape: Taped::new(),
@@ -102,11 +108,12 @@ impl Conversation {
     }
 
     fn step(&mut self, act: impl FnOnce(&mut FixDoor, DoorTime, Sink<'_>)) {
-        let Self { door, at, sent, asked, is_claimed, is_closed, tape, .. } = self;
+        let Self { door, at, sent, asked, is_proven, is_claimed, is_closed, tape, .. } = self;
         let begun = sent.len();
         act(door, *at, &mut |action| match action {
             DoorAction::Send(bytes) => sent.extend_from_slice(bytes),
             DoorAction::Ask(ClientFrame::Request(request)) => asked.push(request.client_order_id().0),
+            DoorAction::LogOn { .. } => *is_proven = true,
             DoorAction::Claim { .. } => *is_claimed = true,
             DoorAction::Close => *is_closed = true,
             _ => {}

@@ -7,6 +7,9 @@
 //! ```
 //! The Logon is answered last, so a member that is logged on can do everything and misses nothing. What it sends before waits. Nobody
 //! claims a session who has not signed on as its member: a claim ends the connection that had it.
+//!
+//! A Logon that is sent within a session, whatever the session layer makes of it, would be good for another connection, and who listens has it. So the
+//! gateway uses up each one first, and what follows waits for that.
 
 use std::sync::Arc;
 
@@ -31,8 +34,10 @@ pub struct FixDoor {
     config: Arc<DoorConfig>,
     parser: FixParser,
     stage: Stage,
-    /// What came before the Logon was answered, from its first byte on that is not taken.
+    /// What came before a Logon was answered, from its first byte on that is not taken.
     early: Vec<u8>,
+    /// A Logon of the session in use, of which the gateway has not said that it is used up.
+    later: Option<Box<Caller>>,
     last: DoorTime,
 }
 
@@ -51,7 +56,7 @@ impl FixDoor {
     #[must_use]
     pub fn new(config: Arc<DoorConfig>) -> Self {
         let (parser, stage) = (FixParser::default(), Stage::Calling);
-        Self { config, parser, stage, early: Vec::new(), last: DoorTime::default() }
+        Self { config, parser, stage, early: Vec::new(), later: None, last: DoorTime::default() }
     }
 
     fn wait(&mut self, bytes: &[u8], sink: Sink<'_>) -> usize {
@@ -64,7 +69,7 @@ impl FixDoor {
     }
 
     fn take_early(&mut self, at: DoorTime, sink: Sink<'_>) {
-        if !self.is_joining() {
+        if !self.is_waiting() {
             let early = std::mem::take(&mut self.early);
             let used = self.take(at, &early, sink);
             self.early = early[used.min(early.len())..].to_vec();
@@ -74,7 +79,7 @@ impl FixDoor {
     /// Takes whole messages, as long as they are taken.
     fn take(&mut self, at: DoorTime, bytes: &[u8], sink: Sink<'_>) -> usize {
         let mut used = 0;
-        while !self.is_joining() {
+        while !self.is_waiting() {
             if matches!(self.stage, Stage::Closed) {
                 return bytes.len();
             }
@@ -102,18 +107,25 @@ impl FixDoor {
                     self.close(sink);
                 }
                 Some(caller) => {
-                    sink(DoorAction::LogOn { sign_on: caller.sign_on(), proof: caller.proof.as_ref() });
+                    caller.log_on(sink);
                     self.stage = Stage::SigningOn(Box::new(caller));
                 }
                 None => self.close(sink),
             },
-            Stage::On(line) => {
-                line.on_message(at, &mut self.parser, frame);
-                if line.is_over() {
+            Stage::On(line) => match Caller::of(&self.config, &mut self.parser, frame) {
+                Some(caller) => {
+                    // What came before is asked for before: behind a Logon that is refused nothing is.
                     line.flush(at, sink);
-                    self.end_if_over();
+                    caller.log_on(sink);
+                    self.later = Some(Box::new(caller));
                 }
-            }
+                None => {
+                    line.on_message(at, &mut self.parser, frame);
+                    if line.is_over() {
+                        self.flush(at, sink);
+                    }
+                }
+            },
             Stage::SigningOn(_) | Stage::Claiming(_) | Stage::Joining(_) | Stage::Closed => {}
         }
     }
@@ -154,9 +166,7 @@ impl FixDoor {
     fn log_on(&mut self, at: DoorTime, sink: Sink<'_>) {
         let Stage::Joining(joining) = std::mem::replace(&mut self.stage, Stage::Closed) else { return };
         let Joining { mut line, logon, waiting, .. } = *joining;
-        if let (Cut::Whole(frame), _) = cut(&logon) {
-            line.on_message(at, &mut self.parser, &frame);
-        }
+        line.on_logon(at, &mut self.parser, &logon);
         if line.is_over() {
             return self.refuse(at, &logon, &line, sink);
         }
@@ -208,28 +218,30 @@ impl FixDoor {
 
     fn end_if_over(&mut self) {
         if matches!(&self.stage, Stage::On(line) if line.is_over()) {
-            self.stage = Stage::Closed;
+            (self.stage, self.later) = (Stage::Closed, None);
         }
     }
 
     fn close(&mut self, sink: Sink<'_>) {
-        self.stage = Stage::Closed;
+        (self.stage, self.later) = (Stage::Closed, None);
         self.early.clear();
         sink(DoorAction::Close);
     }
 
-    fn is_joining(&self) -> bool {
-        matches!(self.stage, Stage::SigningOn(_) | Stage::Claiming(_) | Stage::Joining(_))
+    /// Whether what comes has to wait for what the gateway says of a Logon.
+    fn is_waiting(&self) -> bool {
+        let is_joining = matches!(self.stage, Stage::SigningOn(_) | Stage::Claiming(_) | Stage::Joining(_));
+        is_joining || self.later.is_some()
     }
 }
 
 impl ProtocolDoor for FixDoor {
     fn on_bytes(&mut self, at: DoorTime, bytes: &[u8], sink: Sink<'_>) -> usize {
         self.last = at;
-        if self.early.is_empty() && !self.is_joining() {
+        if self.early.is_empty() && !self.is_waiting() {
             let used = self.take(at, bytes, sink);
             // What follows a Logon waits here for its answer, since more bytes may never come.
-            return if self.is_joining() { used + self.wait(&bytes[used..], sink) } else { used };
+            return if self.is_waiting() { used + self.wait(&bytes[used..], sink) } else { used };
         }
         self.wait(bytes, sink);
         self.take_early(at, sink);
@@ -256,11 +268,27 @@ impl ProtocolDoor for FixDoor {
                     self.log_on(at, sink);
                 }
             }
-            Stage::On(line) => line.on_frame(at, frame),
+            Stage::On(line) => match (&self.later, frame) {
+                (Some(caller), GatewayFrame::Reply(Reply::Rejected { client_order_id, reason }))
+                    if client_order_id.0 == 0 =>
+                {
+                    line.end(at, &caller.explained(at, *reason));
+                }
+                _ => line.on_frame(at, frame),
+            },
             Stage::SigningOn(_) => self.on_answer(at, frame, sink),
             Stage::Calling | Stage::Claiming(_) | Stage::Closed => {}
         }
         self.flush(at, sink);
+    }
+
+    fn on_proven(&mut self, at: DoorTime, sink: Sink<'_>) {
+        self.last = at;
+        if let (Some(caller), Stage::On(line)) = (self.later.take(), &mut self.stage) {
+            line.on_logon(at, &mut self.parser, &caller.logon);
+        }
+        self.flush(at, sink);
+        self.take_early(at, sink);
     }
 
     fn on_time(&mut self, at: DoorTime, sink: Sink<'_>) {

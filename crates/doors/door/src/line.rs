@@ -4,7 +4,7 @@
 //! that the last mark does not cover.
 
 use pares_fix::dictionary::tag;
-use pares_fix::framing::{FixFrame, TRAILER_BYTES};
+use pares_fix::framing::{Cut, FixFrame, TRAILER_BYTES, cut};
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixAction, FixSession};
 use pares_port::{DoorAction, DoorTime, MarketView, SessionMark, Sink};
@@ -62,6 +62,13 @@ impl Line {
     pub(crate) fn new(owner: Owner, session: FixSession, desk: Desk) -> Self {
         let (kept, output) = (Keeping::default(), Output::default());
         Self { owner, session, desk, kept, output, out_max: 0, has_told: false }
+    }
+
+    /// A Logon of the peer, whole as it came.
+    pub(crate) fn on_logon(&mut self, at: DoorTime, parser: &mut FixParser, logon: &[u8]) {
+        if let (Cut::Whole(frame), _) = cut(logon) {
+            self.on_message(at, parser, &frame);
+        }
     }
 
     /// A message of the peer.

@@ -23,6 +23,8 @@ use crate::types::{Owner, Version};
 
 /// Replies that wait for the Logon's answer.
 const WAITING_MAX: usize = 1 << 14;
+/// What a Logon begins with.
+const LOGON: &[u8] = b"35=A\x01";
 const TYPES_42: &[&str] = &["D", "F", "G", "H", "e", "V"];
 const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AD", "AF", "x", "e", "V"];
 
@@ -34,16 +36,19 @@ pub(crate) struct Caller {
     /// Numbers begin again at 1.
     is_anew: bool,
     /// That it is the member, if it says so to this gateway.
-    pub(crate) proof: Option<LogonProof>,
+    proof: Option<LogonProof>,
     /// SendingTime, nanoseconds since 1970.
     sent_ns: u64,
     gateway: GatewayId,
-    logon: Vec<u8>,
+    pub(crate) logon: Vec<u8>,
 }
 
 impl Caller {
-    /// The caller by his first message; `None` if that is no Logon of a member to this exchange.
+    /// Who sends a Logon; `None` if the message is none of a member to this exchange.
     pub(crate) fn of(config: &DoorConfig, parser: &mut FixParser, frame: &FixFrame<'_>) -> Option<Self> {
+        if !frame.body.starts_with(LOGON) {
+            return None;
+        }
         let (message, settings) = read_logon(parser, frame)?;
         let owner = owner(&settings.peer_comp_id).filter(|_| settings.own_comp_id == config.comp_id)?;
         let (gateway, sent_ns) = (config.gateway, message.time_ns(tag::SENDING_TIME)?);
@@ -56,8 +61,13 @@ impl Caller {
         self.proof.is_none() && self.sent_ns.abs_diff(at.utc_ns) > LOGON_CLOCK_NS
     }
 
-    /// Tells why the gateway does not sign it on, and what to look at.
+    /// Tells why the gateway does not sign it on.
     pub(crate) fn refuse_for(&self, at: DoorTime, reason: Reason, sink: Sink<'_>) {
+        self.refuse(at, &self.explained(at, reason), sink);
+    }
+
+    /// Why the gateway refuses its Logon, and what to look at.
+    pub(crate) fn explained(&self, at: DoorTime, reason: Reason) -> String {
         let text = codes::explained(reason);
         let hint = match reason {
             Reason::WrongClock => {
@@ -72,16 +82,18 @@ impl Caller {
             ),
             _ => String::new(),
         };
-        self.refuse(at, &format!("{text}{hint}"), sink);
+        format!("{text}{hint}")
     }
 
-    pub(crate) fn sign_on(&self) -> SignOn {
-        SignOn {
+    /// Has the gateway look at its Logon.
+    pub(crate) fn log_on(&self, sink: Sink<'_>) {
+        let sign_on = SignOn {
             member: self.owner.member.0.into(),
             flags: SIGN_ON_RESUMES.into(),
             session: self.owner.session.into(),
             ..SignOn::default()
-        }
+        };
+        sink(DoorAction::LogOn { sign_on, proof: self.proof.as_ref() });
     }
 
     /// Tells why it is not signed on, in a Logout with the number 1: only its member receives the session's own numbers.

@@ -226,7 +226,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                     self.rules.on_unreadable(Timestamp(now_ns), session, name, &mut self.edge);
                 }
                 Incoming::LogOn(sign_on, proof) => {
-                    self.on_log_on(Timestamp(now_ns), session, &sign_on, proof.as_deref());
+                    self.on_log_on(at, session, &sign_on, proof.as_deref());
                 }
                 Incoming::Find(symbol) => {
                     self.edge.connections.found(session, at, self.rules.instrument_of(symbol));

@@ -5,8 +5,8 @@
 //!  stranger --SignOn------------------------> signed on           sign-on open
 //! ```
 //! A client that comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of all that the Logon says, this gateway's
-//! number and its time included. Each is good for one use, accepted or not, and once one is accepted no gateway takes one that is not later. A client
-//! that comes by OUCH, whose passwords are short, sends a token, from which the key was made: who has heard that has the key.
+//! number and its time included. Each is good for one use, accepted or not, also if it is sent within a session; and once one is accepted no gateway takes
+//! one that is not later. A client that comes by OUCH, whose passwords are short, sends a token, from which the key was made: who has heard that has the key.
 //!
 //! Every other client is challenged, also who names a session that does not exist, and a wrong proof is answered like that. A challenge is made
 //! up for one connection and used once, so a proof that was written down fits no other sign-on.
@@ -14,7 +14,7 @@
 use pares_gateway::SessionId;
 use pares_keys::{PROOF_BYTES, Secret, Verifier};
 use pares_log::LogWriter;
-use pares_port::{LOGON_CLOCK_NS, LogonProof};
+use pares_port::{DoorTime, LOGON_CLOCK_NS, LogonProof};
 use pares_roles::world::{Counters, Sockets, World};
 use pares_types::{Key, MemberId, Reason, Timestamp};
 use pares_wire::frame::{self, Challenge, Proof, SignOn, SignedOn};
@@ -57,36 +57,45 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         self.admit_if(session, checked);
     }
 
-    /// A Logon by another protocol.
+    /// A Logon by another protocol: the first message of a connection, or one within its session, where its door waits to say what becomes of it.
     pub(crate) fn on_log_on(
         &mut self,
-        now: Timestamp,
+        at: DoorTime,
         session: SessionId,
         sign_on: &SignOn,
         proof: Option<&LogonProof>,
     ) {
         let asked = Asked::new(self.id, [0; 32], sign_on);
+        match self.check_logon(Timestamp(at.utc_ns), session, asked, proof) {
+            Ok(_) if self.rules.is_signed_on(session) => self.edge.connections.proven(session, at),
+            checked => self.admit_if(session, checked),
+        }
+    }
+
+    fn check_logon(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        asked: Asked,
+        proof: Option<&LogonProof>,
+    ) -> Result<Asked, Reason> {
         let signed_ns = match proof {
             Some(LogonProof::Signed { time_ns, .. }) => Some(*time_ns),
             Some(LogonProof::Token(_)) | None => None,
         };
         if !self.rules.is_sign_on_required() {
-            return match signed_ns {
-                Some(time_ns) if !is_in_time(time_ns, now) => {
-                    self.edge.connections.refuse(session, Reason::WrongClock, Close::Refused);
-                }
-                _ => self.admit(session, &asked),
-            };
+            let is_in_time = signed_ns.is_none_or(|time_ns| is_in_time(time_ns, now));
+            let may = is_in_time || self.rules.is_signed_on(session);
+            return if may { Ok(asked) } else { Err(Reason::WrongClock) };
         }
         let is_proven = |key| proof.is_some_and(|proof| proves(proof, key, asked.who()));
-        let checked = match (self.check(now, session, asked, is_proven), signed_ns) {
+        match (self.check(now, session, asked, is_proven), signed_ns) {
             (Ok(asked), Some(time_ns)) => self.use_up(now, session, asked, time_ns),
             (Err(Reason::TooManyAttempts), Some(time_ns)) => {
                 Err(self.refuse_for_address(now, asked.who(), time_ns, is_proven))
             }
             (checked, _) => checked,
-        };
-        self.admit_if(session, checked);
+        }
     }
 
     /// Uses up a Logon that is refused for its address, if its proof is right: who shares that address and has heard the Logon could send it from another
@@ -104,8 +113,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         spent.err().unwrap_or(Reason::TooManyAttempts)
     }
 
-    /// Whether a Logon whose proof is right may be used: if no other of that time was, in its time, and behind the session's last accepted one. It is used
-    /// up by that, whatever comes of it.
+    /// Whether a Logon whose proof is right may be used: if no other of that time was, in its time, and behind the session's last accepted one; within a
+    /// session the door judges its time. It is used up by that, whatever comes of it.
     fn use_up(
         &mut self,
         now: Timestamp,
@@ -113,8 +122,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         asked: Asked,
         time_ns: u64,
     ) -> Result<Asked, Reason> {
-        let may = self.spend(now, asked.who(), time_ns)? && is_in_time(time_ns, now);
-        if may && self.marks.note_logon(session, asked.who(), time_ns) {
+        let (is_new, is_later) = (self.spend(now, asked.who(), time_ns)?, self.rules.is_signed_on(session));
+        let may = is_new && (is_later || is_in_time(time_ns, now));
+        if may && (is_later || self.marks.note_logon(session, asked.who(), time_ns)) {
             return Ok(asked);
         }
         // Verifying it costs as much as a wrong proof, and an eavesdropper can send it as often: it counts as one.

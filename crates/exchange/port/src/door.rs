@@ -51,6 +51,9 @@ pub trait ProtocolDoor: Debug + Send {
     /// request so far: those of this connection come behind it.
     fn on_claimed(&mut self, _at: DoorTime, _mark: Option<&SessionMark>, _last: RequestId, _sink: Sink<'_>) {}
 
+    /// Its later Logon proves what it says and is used up: the answer to a further [`DoorAction::LogOn`].
+    fn on_proven(&mut self, _at: DoorTime, _sink: Sink<'_>) {}
+
     /// Which instrument has the symbol that was to be found: the answer to [`DoorAction::Find`].
     fn on_found(&mut self, _at: DoorTime, _instrument: Option<InstrumentId>, _sink: Sink<'_>) {}
 
@@ -146,7 +149,8 @@ pub enum DoorAction<'a> {
     Send(&'a [u8]),
     /// Take this in, as if a client of the binary protocol had sent it.
     Ask(ClientFrame),
-    /// Sign this member on, who has proven that much; it is answered as a client of the binary protocol is, but never by a challenge.
+    /// Sign this member on, who has proven that much; it is answered as a client of the binary protocol is, but never by a challenge. A connection
+    /// that is signed on only has its proof used up, which may be another member's: answer by [`ProtocolDoor::on_proven`], or end the connection.
     LogOn {
         /// Who.
         sign_on: SignOn,

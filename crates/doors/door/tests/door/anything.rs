@@ -133,6 +133,15 @@ fn whatever_comes_no_door_panics_and_what_it_says_is_right() {
                 1..4 => speak(&mut rig, &mut draw),
                 _ => rig.hears(frame(&mut draw)),
             }
+            // Within a session. Of the first of a connection one that is right is no answer.
+            match rig.logon.take().map(|_| draw.below(4)) {
+                None => {}
+                Some(0) => rig.hears(GatewayFrame::Reply(Reply::Rejected {
+                    client_order_id: ClientOrderId(0),
+                    reason: Reason::WrongClock,
+                })),
+                Some(_) => rig.proves(),
+            }
         }
         rig.sent();
     }

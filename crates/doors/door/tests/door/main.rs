@@ -3,6 +3,7 @@
 mod anything;
 mod copies;
 mod entering;
+mod logons;
 mod market;
 mod names;
 mod queries;

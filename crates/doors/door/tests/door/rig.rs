@@ -82,6 +82,7 @@ impl Rig {
         let mut rig = Self::new(dictionary);
         rig.logs_on(None, Some(1));
         assert_eq!(rig.sent(), ["A 98=0 108=30"]);
+        rig.logon = None;
         rig
     }
 
@@ -106,6 +107,12 @@ impl Rig {
     fn claims(&mut self, mark: Option<&SessionMark>) {
         let (at, last) = (self.at, RequestId::new(GATEWAY, LAST));
         self.acts(|door, sink| door.on_claimed(at, mark, last, sink));
+    }
+
+    /// The gateway has used up a Logon that was sent within the session.
+    pub(crate) fn proves(&mut self) {
+        let at = self.at;
+        self.acts(|door, sink| door.on_proven(at, sink));
     }
 
     pub(crate) fn ends_list(&mut self) {

@@ -240,6 +240,7 @@ fn peer_sequence_reset_loses_no_stream_messages() {
     rig.number = 1;
     rig.sent();
     rig.says("A", "98=0|108=30|141=Y|");
+    rig.proves();
     assert_eq!(rig.sent_with(&WITH_NUMBERS)[0], "A 34=1 98=0 108=30 141=Y");
     assert_eq!(rig.marks.last(), Some(&mark(2, 1_025, 7)), "also while logged on");
 }

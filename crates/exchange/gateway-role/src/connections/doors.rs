@@ -1,7 +1,7 @@
 //! Connections at the ports of other protocols: their doors' time has come, their frames become messages.
 
 use pares_gateway::SessionId;
-use pares_port::DoorTime;
+use pares_port::{DoorTime, ProtocolDoor, Sink};
 use pares_roles::world::Sockets;
 use pares_types::{InstrumentId, RequestId};
 use pares_wire::record::SessionMark;
@@ -37,13 +37,26 @@ impl<S: Sockets> Connections<S> {
 
     /// Which instrument has the symbol that the session's door sought.
     pub(crate) fn found(&mut self, session: SessionId, at: DoorTime, instrument: Option<InstrumentId>) {
-        if self.connection(session).is_none() {
-            return;
+        self.tell_door(session, at, |door, sink| door.on_found(at, instrument, sink));
+    }
+
+    /// A Logon within the session is used up.
+    pub(crate) fn proven(&mut self, session: SessionId, at: DoorTime) {
+        self.tell_door(session, at, |door, sink| door.on_proven(at, sink));
+    }
+
+    fn tell_door(
+        &mut self,
+        session: SessionId,
+        at: DoorTime,
+        tell: impl FnOnce(&mut dyn ProtocolDoor, Sink<'_>),
+    ) {
+        if self.connection(session).is_some() {
+            self.step(slot(session), at, |connection, session, heard| {
+                connection.with_door(session, heard, tell);
+                false
+            });
         }
-        self.step(slot(session), at, |connection, session, heard| {
-            connection.with_door(session, heard, |door, sink| door.on_found(at, instrument, sink));
-            false
-        });
     }
 
     pub(crate) fn has_doors(&self) -> bool {

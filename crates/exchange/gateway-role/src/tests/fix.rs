@@ -4,7 +4,7 @@ use pares_config::{NodeId, SignOnSetting, SystemConfig};
 use pares_fix::dictionary::tag;
 use pares_fix::framing::{Cut, cut};
 use pares_fix::time::stamp;
-use pares_fix::writer::FixWriter;
+use pares_fix::writer::{self, FixWriter};
 use pares_keys::{Secret, Verifier};
 use pares_roles::duty::{Duty, SLEEP_MAX};
 use pares_roles::world::World;
@@ -31,12 +31,14 @@ impl Rig {
 
     /// What a client sends: the type, its number, and further fields.
     fn say(&mut self, client: usize, kind: &str, number: u64, fields: &str) {
-        let now = self.now();
-        let body = format!("35={kind}|34={number}|49=M7-1|52={now}|56=PARES|{fields}").replace('|', "\x01");
-        let framed = format!("8=FIX.4.4\x019={}\x01{body}", body.len());
-        let sum = framed.bytes().fold(0_u8, u8::wrapping_add);
-        self.net.send(client, format!("{framed}10={sum:03}\x01").as_bytes());
+        let message = self.message(kind, number, fields);
+        self.net.send(client, &message);
         self.settle();
+    }
+
+    fn message(&self, kind: &str, number: u64, fields: &str) -> Vec<u8> {
+        let head = (number, "M7-1", self.world.now_ns(), "PARES");
+        writer::message("FIX.4.4", kind.as_bytes(), head, fields.as_bytes())
     }
 
     fn log_on(&mut self, number: u64) -> usize {
@@ -84,11 +86,21 @@ impl Rig {
     }
 
     /// A Logon with these fields, sent then by the words of its sender.
-    fn logon(&self, (number, sent_ns): (u64, u64), fields: &str, secret: Option<&Secret>) -> Vec<u8> {
+    fn logon(&self, head: (u64, u64), fields: &str, secret: Option<&Secret>) -> Vec<u8> {
+        self.logon_of("M7-1", head, fields, secret)
+    }
+
+    fn logon_of(
+        &self,
+        sender: &str,
+        (number, sent_ns): (u64, u64),
+        fields: &str,
+        secret: Option<&Secret>,
+    ) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = FixWriter::begin(&mut bytes, "FIX.4.4", b"A");
         writer.number(tag::MSG_SEQ_NUM, number);
-        writer.text(tag::SENDER_COMP_ID, b"M7-1");
+        writer.text(tag::SENDER_COMP_ID, sender.as_bytes());
         writer.time(tag::SENDING_TIME, sent_ns);
         writer.text(tag::TARGET_COMP_ID, b"PARES");
         writer.fields(fields.replace('|', "\x01").as_bytes());
@@ -227,20 +239,6 @@ fn accepted_logon_is_worthless_after_restart_and_elsewhere() {
     let client = rig.log_on_by(2, Some(&secret));
     assert!(rig.net.is_open(client));
     assert_eq!(rig.marks().last().map(|mark| mark.reign), Some(10));
-}
-
-#[test]
-fn of_one_logon_sent_twice_at_once_one_is_accepted() {
-    let secret = Secret::generate();
-    let mut rig = with_proof(&secret);
-    let now_ns = rig.world.now_ns();
-    let logon = rig.logon((1, now_ns), "57=0|98=0|108=30|141=Y|", Some(&secret));
-    let both = [rig.net.connect_fix(), rig.net.connect_fix()];
-    both.iter().for_each(|client| rig.net.send(*client, &logon));
-    rig.settle();
-    let logged_on = both.iter().filter(|client| rig.heard(**client).0.contains(&head("A", 1))).count();
-    assert_eq!((logged_on, rig.marks().len()), (1, 1));
-    assert_eq!(both.map(|client| rig.net.is_open(client)), [true, false]);
 }
 
 #[test]

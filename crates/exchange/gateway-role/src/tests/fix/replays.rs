@@ -7,6 +7,8 @@ use zerocopy::IntoBytes;
 use super::*;
 use crate::types::session;
 
+mod within;
+
 const FIELDS: &str = "57=0|98=0|108=30|";
 const REFUSED: &[&str] = &["|58=wrong_clock: "];
 /// Farther ahead than a Logon may be.
@@ -129,6 +131,20 @@ fn logon_refused_for_its_address_is_worthless_again() {
     rig.refuses(&by_wrong, &["|58=too_many_attempts: "]);
     rig.refuses(&logon, &["|58=too_many_attempts: "]);
     assert_eq!(rig.spent().len(), 2);
+}
+
+#[test]
+fn of_one_logon_sent_twice_at_once_one_is_accepted() {
+    let secret = Secret::generate();
+    let mut rig = with_proof(&secret);
+    let now_ns = rig.world.now_ns();
+    let logon = rig.logon((1, now_ns), "57=0|98=0|108=30|141=Y|", Some(&secret));
+    let both = [rig.net.connect_fix(), rig.net.connect_fix()];
+    both.iter().for_each(|client| rig.net.send(*client, &logon));
+    rig.settle();
+    let logged_on = both.iter().filter(|client| rig.heard(**client).0.contains(&head("A", 1))).count();
+    assert_eq!((logged_on, rig.marks().len()), (1, 1));
+    assert_eq!(both.map(|client| rig.net.is_open(client)), [true, false]);
 }
 
 #[test]
