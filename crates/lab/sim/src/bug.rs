@@ -84,6 +84,8 @@ pub enum Bug {
     AnswerAnother,
     /// A server over HTTP answers a repeat of what was done with a refusal.
     RefuseWhatWasDone,
+    /// A server over HTTP forgets which mass cancels it has answered, and refuses their repeats for their names.
+    ForgetMassCancels,
     /// A server over HTTP leaves questions unanswered.
     LeaveQuestions,
     /// A server over HTTP tells nobody the first report that comes after it has lost a gateway.

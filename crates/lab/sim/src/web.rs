@@ -7,7 +7,7 @@ mod client_requests;
 mod follower;
 mod guest;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_flow::Random;
 use pares_resources::{Effect, Line, LineTold, Question};
@@ -73,6 +73,8 @@ pub(crate) struct WebClient {
     /// All that was asked under a name.
     asked: BTreeMap<u64, Vec<ClientRequest>>,
     answered: BTreeMap<u64, Answer>,
+    /// Those that this server has passed on.
+    answered_here: BTreeSet<u64>,
     skips: bool,
     counts: WebSeen,
 }
@@ -100,6 +102,7 @@ impl WebClient {
             open: BTreeMap::new(),
             asked: BTreeMap::new(),
             answered: BTreeMap::new(),
+            answered_here: BTreeSet::new(),
             skips: false,
             counts: WebSeen::default(),
         };
@@ -130,6 +133,7 @@ impl WebClient {
     fn die(&mut self) {
         self.counts.deaths += 1;
         (self.line, self.is_doomed) = (Line::new(|_| false), false);
+        self.answered_here.clear();
         for waiting in std::mem::take(&mut self.waiting).into_values() {
             if let Waiting::Question(question) = waiting {
                 self.questions.push(question);
@@ -219,7 +223,8 @@ impl WebClient {
             (Waiting::Request(name), LineTold::Rejected(reason)) => {
                 // Nothing was done: for good, or the same again makes sense later.
                 if pares_resources::status::retry_s(*reason).is_none() {
-                    let may_be_other = *reason == Reason::DuplicateRequest && self.is_mass_cancel(name);
+                    let is_used = *reason == Reason::DuplicateRequest && self.is_mass_cancel(name);
+                    let may_be_other = is_used && !self.answered_here.contains(&name);
                     if let Some(before) = self.answered.get(&name).filter(|_| !may_be_other) {
                         return self.unlike(name, before, &told);
                     }
@@ -258,6 +263,7 @@ impl WebClient {
             Some(before) if same(before) != same(&answer) => self.unlike(name, before, &answer),
             _ => {
                 self.answered.insert(name, answer);
+                self.answered_here.insert(name);
                 Ok(())
             }
         }
@@ -273,6 +279,11 @@ impl WebClient {
         match told {
             LineTold::Answer(answer) if answer.repeat && self.bug == Some(Bug::RefuseWhatWasDone) => {
                 LineTold::Answer(Answer { status: Status::Refused, ..answer })
+            }
+            LineTold::Answer(Answer { repeat: true, status: Status::MassCancelled, .. })
+                if self.bug == Some(Bug::ForgetMassCancels) =>
+            {
+                LineTold::Rejected(Reason::DuplicateRequest)
             }
             told => told,
         }

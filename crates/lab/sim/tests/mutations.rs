@@ -92,6 +92,7 @@ fn defects_of_servers_over_http_are_found() {
         (Bug::RepeatUnderNewName, &["Z2 an order once"], "", 5),
         (Bug::AnswerAnother, &[OWN_ANSWER], "", 5),
         (Bug::RefuseWhatWasDone, &[OWN_ANSWER], "", 5),
+        (Bug::ForgetMassCancels, &[OWN_ANSWER], "DuplicateRequest", 20),
         (Bug::LeaveQuestions, &[ANSWERED], "", 5),
         (Bug::SkipAfterLoss, &["Z3 all is told"], "", 5),
     ]);
