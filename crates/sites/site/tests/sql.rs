@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)] // helpers are test code, too
 
 mod common;
+#[path = "sql/control.rs"]
+mod control;
 #[path = "sql/copy.rs"]
 mod copy;
 #[path = "sql/deltas.rs"]

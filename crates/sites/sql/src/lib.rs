@@ -21,6 +21,7 @@
 //! | `session` | a client's session: statements, transactions, the simple protocol; what its client is answered |
 //! | `extended` | prepared statements and portals |
 //! | `transaction` | where transactions begin and end |
+//! | `boundary` | statements that begin and end transactions |
 //! | `changes` | changes of the schema, tried until they are ordered |
 //! | `commit` | what a transaction wrote |
 //! | `settings` | what a transaction set |
@@ -29,6 +30,7 @@
 //! | `statement` | what statements are |
 //! | `wire` | messages |
 
+mod boundary;
 mod changes;
 mod client;
 mod commit;

@@ -22,6 +22,8 @@ const OWN: &str = "pares session";
 pub(crate) const CANCELLED: &str = "57014";
 /// What the server refuses, and its log shows.
 pub(crate) const NO_STATEMENT: &str = "refused by the site";
+/// The part of the server that refuses a text of several statements as one, when it has read it.
+const NOT_ONE: &str = "postgres.c";
 /// The server warns that a portal is left which was made in what had failed: that of the client's own end of it.
 const SKIPPED_PORTAL: &str = "01000";
 /// How often a rollback is tried, which its client may cancel.
@@ -79,16 +81,13 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn over(stream: TcpStream, reads_only: bool) -> io::Result<Self> {
-        let reader = BufReader::new(stream.try_clone()?);
-        let writer = BufWriter::new(stream);
-        let level = Isolation::Snapshot;
         Ok(Self {
-            reader,
-            writer,
+            reader: BufReader::new(stream.try_clone()?),
+            writer: BufWriter::new(stream),
             open: false,
             current: Arc::default(),
             lost: false,
-            level,
+            level: Isolation::Snapshot,
             reads_only,
             counts: false,
             counted: NOTHING_COUNTED.into(),
@@ -199,12 +198,13 @@ impl Link {
         if self.unsynced { self.synced() } else { Ok(()) }
     }
 
-    /// Whether the server takes a text for one statement as its session does. A text with no semicolon in it is one; else the server is asked, which
-    /// prepares one and refuses more.
+    /// Whether the server takes a text for one statement as its session does. A text with no semicolon in it is one; else the server prepares one and refuses more.
     pub(crate) fn must_be_one(&mut self, statement: &str) -> Result<(), Trouble> {
-        if !statement.contains(';') {
-            return Ok(());
-        }
+        if statement.contains(';') { self.must_be_read(statement) } else { Ok(()) }
+    }
+
+    /// Whether the server reads a text, which it does not execute.
+    pub(crate) fn must_be_read(&mut self, statement: &str) -> Result<(), Trouble> {
         self.say(&[
             (b'C', own(b'S')),
             (b'P', [text(OWN), text(statement), vec![0, 0]].concat()),
@@ -212,6 +212,21 @@ impl Link {
             (b'S', Vec::new()),
         ])?;
         self.rows(&mut drop)
+    }
+
+    /// Whether the server reads all of a text of several statements. It prepares none, but reads them first. What is open stays as it is, unless it does not.
+    pub(crate) fn must_all_be_read(&mut self, text: &str, is_open: bool) -> Result<(), Trouble> {
+        if is_open {
+            self.ask(&format!("SAVEPOINT \"{OWN}\""), &[])?;
+        }
+        match self.must_be_read(text) {
+            Err(Trouble::Refused(why)) if why.field(b'F') == NOT_ONE => {}
+            other => other?,
+        }
+        for end in ["ROLLBACK TO", "RELEASE"].into_iter().filter(|_| is_open) {
+            self.ask(&format!("{end} \"{OWN}\""), &[])?;
+        }
+        Ok(())
     }
 
     /// Whether the server has by that name what its client has sent, by the protocol and not by PREPARE.
@@ -241,12 +256,9 @@ impl Link {
 
     /// Begins a transaction, with a savepoint to go back to.
     pub(crate) fn begin(&mut self, mode: Mode) -> Result<(), Trouble> {
-        let level = match mode.level.unwrap_or(self.level) {
-            Isolation::Snapshot => "REPEATABLE READ",
-            Isolation::Serialisable => "SERIALIZABLE",
-        };
-        let access = if mode.read_only || self.reads_only { " READ ONLY" } else { "" };
-        self.ask(&format!("BEGIN ISOLATION LEVEL {level}{access}"), &[])?;
+        let read_only = if self.reads_only { Some(true) } else { mode.read_only };
+        let mode = Mode { read_only, level: mode.level.or(Some(self.level)) };
+        self.ask(&format!("BEGIN {}", mode.words()), &[])?;
         self.open = true;
         self.current.begin();
         if self.reads_only {
@@ -255,8 +267,8 @@ impl Link {
         }
         if self.counts {
             let rows = self.ask(COUNTS, &[])?;
-            self.counted =
-                rows.first().and_then(|row| row[0].clone()).unwrap_or_else(|| NOTHING_COUNTED.into());
+            let counted = rows.first().and_then(|row| row[0].clone());
+            self.counted = counted.unwrap_or_else(|| NOTHING_COUNTED.into());
             self.counts = self.counted != NOTHING_COUNTED;
         } else if self.counted != NOTHING_COUNTED {
             self.counted = NOTHING_COUNTED.into();

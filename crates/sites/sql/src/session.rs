@@ -23,7 +23,7 @@ use crate::front::{Front, LOST};
 use crate::link::{Link, Shared, Trouble};
 use crate::settings::Settings;
 use crate::startup::{self, Begun};
-use crate::statement::{Kind, Mode, Prepared, SCHEMA_ALONE, about, kind};
+use crate::statement::{Kind, Mode, Prepared, kind};
 use crate::wire::{Message, text};
 
 /// Time for a client to take what is left when the server has ended its session.
@@ -47,6 +47,17 @@ pub(crate) enum State {
     },
 }
 
+/// Where a statement can stand: the server gives all of a text, or of a pipeline, one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A text of its own.
+    Alone,
+    /// A text of several.
+    Text,
+    /// Messages of the extended protocol.
+    Pipeline,
+}
+
 pub(crate) struct Session {
     pub(crate) front: Arc<Front>,
     pub(crate) shared: Arc<Shared>,
@@ -58,6 +69,8 @@ pub(crate) struct Session {
     pub(crate) mode: Mode,
     /// Nothing has been executed in it.
     pub(crate) fresh: bool,
+    /// Where the statement stands that is being done.
+    pub(crate) place: Place,
     /// Whether the transaction locks rows that it reads.
     pub(crate) locks: bool,
     /// A statement that locks rows was prepared: whether it is executed is not seen.
@@ -115,6 +128,7 @@ impl Session {
             untold: None,
             mode: Mode::default(),
             fresh: false,
+            place: Place::Pipeline,
             locks: false,
             locks_prepared: false,
             settings: Settings::default(),
@@ -210,22 +224,27 @@ impl Session {
         if statements.is_empty() {
             self.write(&Message::new(b'I', []))?;
         }
-        let alone = statements.len() == 1;
-        for statement in &statements {
-            let kind = kind(statement);
-            let done = match kind {
-                Kind::Schema { .. } if !alone => {
-                    self.refuse(link, "0A000", &about(statement.text, SCHEMA_ALONE))?
-                }
-                kind => self.step(link, statement, &kind)?,
-            };
-            if !done {
-                break;
-            }
+        let kinds: Vec<_> = statements.iter().map(kind).collect();
+        self.place = if statements.len() > 1 { Place::Text } else { Place::Alone };
+        let mut done = self.is_read(link, &texts, &kinds)?;
+        for (statement, kind) in statements.iter().zip(&kinds) {
+            done = done && self.step(link, statement, kind)?;
         }
+        self.place = Place::Pipeline;
         self.end_implicit(link)?;
         self.beside(link)?;
         self.ready()
+    }
+
+    /// Whether the server reads a text to its end, if a part of it could last without the rest.
+    fn is_read(&mut self, link: &mut Link, texts: &str, kinds: &[Kind]) -> io::Result<bool> {
+        if self.place != Place::Text || !kinds.iter().any(Kind::is_boundary) {
+            return Ok(true);
+        }
+        match link.must_all_be_read(texts, link.open && self.state != State::Failed) {
+            Ok(()) => Ok(true),
+            Err(why) => self.refused(link, why),
+        }
     }
 
     /// Commits what was begun for these statements only.
@@ -252,12 +271,7 @@ impl Session {
                 link.pass(&Message::new(b'Q', text(statement.text)), false)?;
                 self.relay(link)?
             }
-            Err(Trouble::Refused(why)) => {
-                let why = self.meant(why);
-                self.write(&why)?;
-                false
-            }
-            Err(Trouble::Gone(error)) => return Err(error),
+            Err(why) => return self.refused(link, why),
         };
         self.after(link, kind, statement.text, done)
     }
@@ -269,8 +283,22 @@ impl Session {
         kind: &Kind,
         statement: &Statement<'_>,
     ) -> io::Result<bool> {
+        // Alone these do nothing, as the server says.
+        let is_inside = |word| statement.tokens.first().is_some_and(|first| first.is(word));
+        let needs_one = match kind {
+            Kind::Ordinary { .. } => {
+                self.place != Place::Alone || !["SET", "DECLARE"].into_iter().any(is_inside)
+            }
+            Kind::Execute(_) => true,
+            Kind::Setting => self.place != Place::Alone,
+            Kind::Discard => self.place == Place::Text,
+            _ => false,
+        };
+        if self.state == State::Idle && !needs_one {
+            return Ok(true);
+        }
         self.note(kind, statement);
-        if self.state != State::Idle || !matches!(kind, Kind::Ordinary { .. }) {
+        if self.state != State::Idle {
             return Ok(true);
         }
         self.begin_as(link, Mode::default(), State::Implicit)
@@ -304,22 +332,27 @@ impl Session {
 
     /// What has to be known of a statement when its transaction ends.
     fn note(&mut self, kind: &Kind, statement: &Statement<'_>) {
-        let Kind::Ordinary { locks } = kind else { return };
-        let begins = |word| statement.tokens.first().is_some_and(|token| token.is(word));
-        // What was prepared by a statement or a function is not seen.
-        self.locks |= *locks || self.locks_prepared && begins("EXECUTE");
-        self.locks_prepared |= *locks && begins("PREPARE");
+        match kind {
+            Kind::Ordinary { locks } => {
+                self.locks |= locks;
+                let prepares = statement.tokens.first().is_some_and(|token| token.is("PREPARE"));
+                self.locks_prepared |= *locks && prepares;
+            }
+            // What was prepared by a statement or a function is not seen.
+            Kind::Execute(_) => self.locks |= self.locks_prepared,
+            _ => {}
+        }
     }
 
     /// After the server has done a statement, or refused it.
     pub(crate) fn after(&mut self, link: &mut Link, kind: &Kind, text: &str, done: bool) -> io::Result<bool> {
-        self.fresh = false;
+        self.fresh &= done && *kind == Kind::Setting;
         if done && self.state != State::Idle {
             self.settings.note(kind, text);
         }
         match (self.state, done) {
-            (State::Idle, true) if *kind == Kind::Setting => {
-                // A setting by the extended protocol lasts from here on, whatever becomes of the question.
+            (State::Idle, true) if matches!(kind, Kind::Setting | Kind::Discard) => {
+                // DISCARD by the extended protocol lasts from here on, whatever becomes of the question.
                 link.sync()?;
                 link.learn_level()?;
             }

@@ -29,7 +29,11 @@ fn bytes<T>(text: &str) -> usize {
 }
 
 /// A name as the server keeps it.
-fn cut(mut name: String) -> String {
+pub(crate) fn kept(token: &Token) -> String {
+    let mut name = match token {
+        Token::Word(word) => word.to_ascii_lowercase(),
+        other => other.name().unwrap_or_default().to_owned(),
+    };
     name.truncate(name.floor_char_boundary(NAME_MAX_BYTES));
     name
 }
@@ -57,10 +61,7 @@ impl Settings {
         let Some([first, .., last]) = statements.first().map(|statement| &statement.tokens[..]) else {
             return;
         };
-        let name = cut(match last {
-            Token::Word(word) => word.to_ascii_lowercase(),
-            other => other.name().unwrap_or_default().to_owned(),
-        });
+        let name = kept(last);
         if first.is("SAVEPOINT") {
             self.bytes += bytes::<(String, usize)>(&name);
             return self.savepoints.push((name, self.done.len()));

@@ -6,24 +6,45 @@ use std::sync::Arc;
 use pares_store::postgres::{SqlStatement as Statement, SqlToken as Token};
 use pares_wice::Isolation;
 
+use crate::boundary;
+use crate::settings::kept;
+
 /// What a transaction is held against, by the server's name: what asks for less than REPEATABLE READ gets that.
 pub(crate) fn isolation_named(name: &str) -> Isolation {
     if name == "serializable" { Isolation::Serialisable } else { Isolation::Snapshot }
 }
 
 /// How a transaction is to be.
+///
+/// None: as the session says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mode {
-    pub(crate) read_only: bool,
-    /// None: the session's.
+    pub(crate) read_only: Option<bool>,
     pub(crate) level: Option<Isolation>,
+}
+
+impl Mode {
+    /// With what another one leaves open.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self { read_only: self.read_only.or(other.read_only), level: self.level.or(other.level) }
+    }
+
+    /// As the server reads it behind BEGIN or SET TRANSACTION.
+    pub(crate) fn words(self) -> String {
+        let level = self.level.map(|level| match level {
+            Isolation::Snapshot => "ISOLATION LEVEL REPEATABLE READ",
+            Isolation::Serialisable => "ISOLATION LEVEL SERIALIZABLE",
+        });
+        let access = self.read_only.map(|read_only| if read_only { "READ ONLY" } else { "READ WRITE" });
+        level.into_iter().chain(access).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// What to do with a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Begins a transaction.
-    Begin(Mode),
+    Begin { mode: Mode, tag: &'static str },
     /// Says of one that has begun what it is held against.
     Mode(Mode),
     /// Ends it, and begins the next, if so.
@@ -34,10 +55,16 @@ pub(crate) enum Kind {
     BackTo,
     /// Makes or forgets a savepoint.
     Savepoint,
-    /// Of the session, not of a transaction: a setting that lasts.
+    /// A setting, which lasts if its transaction commits.
     Setting,
+    /// Of the session, not of a transaction: forgets what is set or prepared.
+    Discard,
     /// Of the session, and changes nothing.
     Session,
+    /// Executes what was prepared by that name.
+    Execute(String),
+    /// The server is to say what is wrong with it.
+    Unread,
     /// Changes the schema.
     Schema { tag: String },
     /// Cannot be replicated, and why.
@@ -52,9 +79,19 @@ impl Kind {
         matches!(self, Self::Commit { .. } | Self::Rollback { .. })
     }
 
+    /// Whether it begins or ends a transaction, or a part of one.
+    pub(crate) fn is_boundary(&self) -> bool {
+        matches!(self, Self::Begin { .. } | Self::BackTo | Self::Savepoint) || self.ends()
+    }
+
     /// Whether the server can do it outside of a transaction, and changes nothing by it.
     pub(crate) fn is_outside(&self) -> bool {
-        matches!(self, Self::BackTo | Self::Savepoint | Self::Setting | Self::Session)
+        matches!(self, Self::BackTo | Self::Savepoint | Self::Discard | Self::Session)
+    }
+
+    /// Whether it must be seen when it is executed.
+    pub(crate) fn is_seen(&self) -> bool {
+        !matches!(self, Self::Session | Self::Discard | Self::Execute(_) | Self::Ordinary { .. })
     }
 }
 
@@ -69,8 +106,7 @@ pub(crate) struct Known {
 impl Known {
     /// One that PREPARE has made, if there is any: it can be executed by its name in the protocol, too, and may do anything that EXECUTE can.
     pub(crate) fn elsewhere() -> Arc<Self> {
-        let first = Some(Token::Word("EXECUTE".into()));
-        Arc::new(Self { kind: Kind::Ordinary { locks: false }, text: String::new(), first })
+        Arc::new(Self { kind: Kind::Execute(String::new()), text: String::new(), first: None })
     }
 }
 
@@ -88,7 +124,7 @@ const NAMED_CHARS: usize = 60;
 pub(crate) const SCHEMA_ALONE: &str =
     "a schema change is ordered among all sites on its own: send it alone, outside a transaction";
 pub(crate) const READ_ONLY: &str = "a reader's certificate cannot change data";
-const TWO_PHASE: &str = "two-phase commit is not supported: COMMIT is certified by all sites";
+pub(crate) const TWO_PHASE: &str = "two-phase commit is not supported: COMMIT is certified by all sites";
 const NOTIFY: &str = "LISTEN and NOTIFY are not replicated: connect to the site's PostgreSQL server for them";
 const LOCK: &str = "a table lock would hold at one site only: use SELECT ... FOR UPDATE, which is certified";
 const UPKEEP: &str = "maintenance is not replicated: connect to the site's PostgreSQL server for it";
@@ -100,6 +136,10 @@ const UNALIKE: &str = "this statement cannot be replicated: only tables, indexes
                        row security, under names that do not begin with pares_";
 const OWN: &str = "this setting is reserved for the site";
 const SAVEPOINT: &str = "the savepoint pares is reserved for the site: use another name";
+const ESCAPED: &str = "the site does not read names in U&\"...\": write the name itself";
+pub(crate) const EXECUTED: &str = "the site must see the statement that was prepared by this name: send it itself, or execute it by the protocol's messages";
+pub(crate) const UNREAD: &str =
+    "the server takes this spelling, which the site does not read: write it in another way";
 const HOLD: &str = "a cursor WITH HOLD cannot outlive a certified transaction: fetch before COMMIT";
 
 /// What can be made, changed and dropped.
@@ -142,22 +182,26 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
         Some(Token::Word(word)) => word.as_str(),
         _ => "",
     };
-    let has = |word: &str| tokens.iter().any(|token| token.is(word));
-    let chain = has("CHAIN") && !has("NO");
+    // Blank to a later server only.
+    if tokens.contains(&Token::Sign('\u{b}')) {
+        return Kind::Unread;
+    }
+    match boundary::kind(tokens) {
+        Some(Kind::BackTo | Kind::Savepoint) if has_escaped_name(tokens) => return Kind::Refused(ESCAPED),
+        Some(Kind::BackTo | Kind::Savepoint) if is_own_savepoint(tokens) => return Kind::Refused(SAVEPOINT),
+        Some(kind) => return kind,
+        None => {}
+    }
+    if let Some(mode) = boundary::set_transaction(tokens) {
+        return Kind::Mode(mode);
+    }
     match (word(0), word(1)) {
-        ("COMMIT" | "ROLLBACK", "PREPARED") | ("PREPARE", "TRANSACTION") => Kind::Refused(TWO_PHASE),
-        ("BEGIN" | "START", _) => Kind::Begin(mode(tokens)),
-        ("SET", "TRANSACTION") if has("ISOLATION") => Kind::Mode(mode(tokens)),
-        ("COMMIT" | "END", _) => Kind::Commit { chain },
-        ("ROLLBACK" | "ABORT" | "SAVEPOINT" | "RELEASE", _) if is_own_savepoint(tokens) => {
-            Kind::Refused(SAVEPOINT)
-        }
-        ("ROLLBACK" | "ABORT", _) if has("TO") => Kind::BackTo,
-        ("ROLLBACK" | "ABORT", _) => Kind::Rollback { chain },
-        ("SAVEPOINT" | "RELEASE", _) => Kind::Savepoint,
+        ("SET" | "RESET", _) if has_escaped_name(tokens) => Kind::Refused(ESCAPED),
         ("SET" | "RESET", _) if is_own(tokens) => Kind::Refused(OWN),
         ("SET", "LOCAL" | "CONSTRAINTS" | "TRANSACTION") => Kind::Ordinary { locks: false },
-        ("SET" | "RESET" | "DISCARD", _) => Kind::Setting,
+        ("SET" | "RESET", _) => Kind::Setting,
+        ("DISCARD", _) => Kind::Discard,
+        ("EXECUTE", _) => Kind::Execute(tokens.get(1).map(kept).unwrap_or_default()),
         ("SHOW" | "DEALLOCATE" | "UNLISTEN", _) => Kind::Session,
         ("PREPARE", _) if !locks(tokens) => Kind::Session,
         ("LISTEN" | "NOTIFY", _) => Kind::Refused(NOTIFY),
@@ -173,16 +217,10 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
     }
 }
 
-fn mode(tokens: &[Token]) -> Mode {
-    let has = |word: &str| tokens.iter().any(|token| token.is(word));
-    let level = if has("SERIALIZABLE") { Isolation::Serialisable } else { Isolation::Snapshot };
-    Mode { read_only: has("ONLY"), level: has("ISOLATION").then_some(level) }
-}
-
-/// Whether the savepoint is that to which COMMIT goes back ([`pares_store::postgres::BACK`]), or could be.
+/// Whether the savepoint is that to which COMMIT goes back ([`pares_store::postgres::BACK`]).
 fn is_own_savepoint(tokens: &[Token]) -> bool {
     let is_own = |token: &Token| token.name().is_some_and(|name| name.eq_ignore_ascii_case("pares"));
-    tokens.iter().any(is_own) || has_escaped_name(tokens)
+    tokens.iter().any(is_own)
 }
 
 /// Settings by which statements are cut and captured.
@@ -193,7 +231,7 @@ fn is_own(tokens: &[Token]) -> bool {
         tokens.windows(2).any(is_pares) && !tokens.iter().any(|token| names(token, "commit_timeout_ms"));
     let single = ["standard_conforming_strings", "session_replication_role"];
     let is_own = |token: &Token| single.iter().any(|name| names(token, name)) || is_prefixed(token, "pares.");
-    of_pares || tokens.iter().any(is_own) || has_escaped_name(tokens)
+    of_pares || tokens.iter().any(is_own)
 }
 
 /// Names that begin as those of the store's own tables do.
@@ -272,30 +310,16 @@ mod tests {
     }
 
     #[test]
-    fn transaction_boundaries_seen_in_any_spelling() {
-        let mode = |read_only, level| Mode { read_only, level };
+    fn settings_and_queries_are_told_apart() {
         for (text, expected) in [
-            ("begin", Kind::Begin(mode(false, None))),
-            (
-                "/* a */ START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-                Kind::Begin(mode(true, Some(Isolation::Snapshot))),
-            ),
-            ("begin isolation level serializable", Kind::Begin(mode(false, Some(Isolation::Serialisable)))),
-            (
-                "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED",
-                Kind::Mode(mode(true, Some(Isolation::Snapshot))),
-            ),
-            ("SET TRANSACTION READ ONLY", Kind::Ordinary { locks: false }),
+            ("SET TRANSACTION SNAPSHOT 'a'", Kind::Ordinary { locks: false }),
             ("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE", Kind::Setting),
-            ("END WORK", Kind::Commit { chain: false }),
-            ("COMMIT AND CHAIN", Kind::Commit { chain: true }),
-            ("commit and no chain", Kind::Commit { chain: false }),
-            ("ABORT", Kind::Rollback { chain: false }),
-            ("ROLLBACK WORK TO SAVEPOINT a", Kind::BackTo),
-            ("RELEASE a", Kind::Savepoint),
             ("SET search_path = a", Kind::Setting),
             ("SET pares.commit_timeout_ms = 5", Kind::Setting),
             ("SET LOCAL search_path = a", Kind::Ordinary { locks: false }),
+            ("DISCARD ALL", Kind::Discard),
+            ("EXECUTE \"A\" (1)", Kind::Execute("A".into())),
+            ("execute A", Kind::Execute("a".into())),
             ("SELECT 'commit'", Kind::Ordinary { locks: false }),
             ("select * from a for no key update", Kind::Ordinary { locks: true }),
             ("PREPARE p AS SELECT 1", Kind::Session),

@@ -5,12 +5,13 @@ use std::io;
 use crate::commit::{self, Ended};
 use crate::front::LOST;
 use crate::link::{Link, Rows, Trouble};
-use crate::session::{Session, State};
-use crate::statement::{Kind, Mode, SCHEMA_ALONE, about, isolation_named};
+use crate::session::{Place, Session, State};
+use crate::statement::{EXECUTED, Kind, Mode, SCHEMA_ALONE, UNREAD, about, isolation_named};
 use crate::wire::Message;
 
 const CHAIN_ALONE: &str = "AND CHAIN can only be used in transaction blocks";
-const LEVEL_LATE: &str = "SET TRANSACTION must precede the first query";
+const MODE_ALONE: &str = "SET TRANSACTION can only be used in transaction blocks";
+const SAVEPOINT_ALONE: &str = "savepoints can only be used in transaction blocks";
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
 const SETTINGS_LARGE: &str = "the settings of the transaction are too large: set them outside of it";
 
@@ -39,12 +40,21 @@ impl Session {
             return self.refuse(link, "25P02", ABORTED).map(Some);
         }
         let done = match kind {
-            Kind::Begin(mode) => self.begin(link, *mode)?,
-            Kind::Mode(mode) if self.state == State::Idle || self.fresh => self.change_mode(link, *mode)?,
+            Kind::Begin { mode, tag } => self.begin(link, *mode, tag)?,
+            // Alone the server warns that it has no effect.
+            Kind::Mode(_) if self.state == State::Idle && self.place == Place::Alone => return Ok(None),
+            Kind::Mode(mode) => return self.change_mode(link, *mode),
             Kind::Commit { chain } => self.end(link, *chain)?,
             Kind::Rollback { chain } => self.back(link, *chain)?,
             Kind::Refused(why) => self.refuse(link, "0A000", &about(text, why))?,
-            Kind::Schema { .. } if self.state != State::Idle => {
+            Kind::Unread => self.unread(link, text)?,
+            Kind::Execute(name) if self.is_hidden(link, name)? => {
+                self.refuse(link, "0A000", &about(text, EXECUTED))?
+            }
+            Kind::Savepoint | Kind::BackTo if self.state == State::Implicit => {
+                self.refuse(link, "25P01", &about(text, SAVEPOINT_ALONE))?
+            }
+            Kind::Schema { .. } if self.state != State::Idle || self.place == Place::Text => {
                 self.refuse(link, "0A000", &about(text, SCHEMA_ALONE))?
             }
             Kind::Schema { tag } => self.change_schema(link, text, tag)?,
@@ -53,7 +63,35 @@ impl Session {
         Ok(Some(done))
     }
 
-    fn begin(&mut self, link: &mut Link, mode: Mode) -> io::Result<bool> {
+    /// The server says what is wrong with a statement, and does nothing.
+    fn unread(&mut self, link: &mut Link, text: &str) -> io::Result<bool> {
+        match link.must_be_read(text) {
+            Ok(()) => self.refuse(link, "0A000", &about(text, UNREAD)),
+            Err(why) => self.refused(link, why),
+        }
+    }
+
+    /// The server has refused what the session has asked for its client.
+    pub(crate) fn refused(&mut self, link: &mut Link, why: Trouble) -> io::Result<bool> {
+        match why {
+            Trouble::Refused(why) => {
+                let why = self.meant(why);
+                self.write(&why)?;
+                self.after(link, &Kind::Session, "", false)
+            }
+            Trouble::Gone(error) => Err(error),
+        }
+    }
+
+    /// Whether EXECUTE would do by that name what must be seen.
+    fn is_hidden(&mut self, link: &mut Link, name: &str) -> io::Result<bool> {
+        match self.prepared.statements.get(name).filter(|known| !name.is_empty() && known.kind.is_seen()) {
+            Some(known) => link.has_prepared(name, &known.text),
+            None => Ok(false),
+        }
+    }
+
+    fn begin(&mut self, link: &mut Link, mode: Mode, tag: &str) -> io::Result<bool> {
         match self.state {
             State::Idle => {
                 if !self.begin_as(link, mode, State::Explicit)? {
@@ -65,39 +103,69 @@ impl Session {
                 if state == State::Explicit {
                     self.write(&Message::warning("25001", "there is already a transaction in progress"))?;
                 }
-                match mode.level {
-                    Some(_) if !self.fresh => return self.refuse(link, "25001", LEVEL_LATE),
-                    Some(_) if !self.begin_anew(link, mode)? => return Ok(false),
-                    _ => {}
+                if mode != Mode::default() && !self.change_open(link, mode)? {
+                    return Ok(false);
                 }
             }
         }
         self.state = State::Explicit;
-        self.write(&Message::complete("BEGIN"))?;
+        self.write(&Message::complete(tag))?;
         Ok(true)
     }
 
-    fn change_mode(&mut self, link: &mut Link, mode: Mode) -> io::Result<bool> {
+    /// A second BEGIN says how the transaction is to be.
+    fn change_open(&mut self, link: &mut Link, mode: Mode) -> io::Result<bool> {
+        if self.fresh {
+            return self.begin_anew(link, mode);
+        }
+        match link.ask(&format!("SET TRANSACTION {}", mode.words()), &[]) {
+            Ok(_) => Ok(true),
+            Err(why) => self.refused(link, why),
+        }
+    }
+
+    /// None if the server is to do it.
+    fn change_mode(&mut self, link: &mut Link, mode: Mode) -> io::Result<Option<bool>> {
+        if matches!(self.state, State::Idle | State::Implicit) && self.place != Place::Text {
+            self.write(&Message::warning("25P01", MODE_ALONE))?;
+        }
+        if self.state != State::Idle && !self.fresh {
+            return Ok(None);
+        }
         let done = self.begin_anew(link, mode)?;
         if done {
             self.write(&Message::complete("SET"))?;
         }
-        Ok(done)
+        Ok(Some(done))
     }
 
-    /// Nothing has been done yet: what is open is begun again, in another way. (The server would refuse that behind the savepoint.)
+    /// Nothing but settings has been done yet: what is open is begun again, in another way, and they are made again. (The server would refuse that behind the
+    /// savepoint.)
     fn begin_anew(&mut self, link: &mut Link, mode: Mode) -> io::Result<bool> {
         let state = if self.state == State::Idle { State::Implicit } else { self.state };
+        let mode = if self.state == State::Idle { mode } else { mode.or(self.mode) };
+        let Some(settings) = self.settings.take() else {
+            return self.refuse(link, "54000", SETTINGS_LARGE);
+        };
         if link.open {
             link.roll_back()?;
         }
         self.state = State::Idle;
-        let mode = Mode { read_only: mode.read_only || self.mode.read_only, ..mode };
         let done = self.begin_as(link, mode, state)?;
         if !done && state == State::Explicit {
             self.state = State::Over { told: true };
         }
-        Ok(done)
+        if done { self.set_again(link, &settings) } else { Ok(false) }
+    }
+
+    fn set_again(&mut self, link: &mut Link, settings: &[String]) -> io::Result<bool> {
+        for setting in settings {
+            if let Err(why) = link.ask(setting, &[]) {
+                return self.refused(link, why);
+            }
+            self.settings.note(&Kind::Setting, setting);
+        }
+        Ok(true)
     }
 
     fn end(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
@@ -161,7 +229,7 @@ impl Session {
         ) {
             Ok(rows) => {
                 let level = rows.first().and_then(|row| row[1].as_deref()).map(isolation_named);
-                self.mode = Mode { read_only: says(&rows, "on"), level };
+                self.mode = Mode { read_only: Some(says(&rows, "on")), level };
                 Ok(())
             }
             // It has failed just now, and its end says so.

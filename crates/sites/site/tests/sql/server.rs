@@ -6,7 +6,7 @@ use super::*;
 const NOTE: &str = "CREATE TABLE note (key int PRIMARY KEY)";
 
 /// What is answered to all messages, and which rows there are then.
-fn heard(raw: &mut Raw, messages: &[Vec<u8>]) -> Vec<String> {
+pub(super) fn heard(raw: &mut Raw, messages: &[Vec<u8>]) -> Vec<String> {
     raw.ask("ROLLBACK; DELETE FROM note");
     raw.say(
         &[
@@ -23,20 +23,23 @@ fn heard(raw: &mut Raw, messages: &[Vec<u8>]) -> Vec<String> {
         raw.until('Z');
     }
     // Answers that wait for the outcome make way for an error.
-    said.retain(|word| word.starts_with(['C', 'D', 'E', 'N', 'Z', 'e']) && !word.starts_with("C INSERT"));
+    said.retain(|word| {
+        word.starts_with(['C', 'D', 'E', 'N', 'Z', 'e'])
+            && !["C INSERT", "C SET"].iter().any(|tag| word.starts_with(tag))
+    });
     said
 }
 
 /// Sessions at a site and at a server.
-struct Both {
+pub(super) struct Both {
     sites: Sites,
     database: String,
-    here: Raw,
-    server: Raw,
+    pub(super) here: Raw,
+    pub(super) server: Raw,
 }
 
 impl Both {
-    fn begun() -> Option<Self> {
+    pub(super) fn begun() -> Option<Self> {
         let sites = Sites::start_over(Engine::Postgres, 1, 1)?;
         sites.sql(A0).batch_execute(NOTE).unwrap();
         let database = pares_testbed::postgres::server()?.database();
@@ -51,7 +54,7 @@ impl Both {
     }
 
     /// These messages are answered at both as they are at the server.
-    fn same(&mut self, messages: &[Vec<u8>]) {
+    pub(super) fn same(&mut self, messages: &[Vec<u8>]) {
         self.alike(messages, messages, ["", ""]);
     }
 
@@ -64,7 +67,7 @@ impl Both {
 }
 
 /// Ways in which a transaction can be open when `message` comes.
-fn around(message: &[u8]) -> Vec<Vec<Vec<u8>>> {
+pub(super) fn around(message: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let message = || message.to_vec();
     let insert = |key: u8| format!("INSERT INTO note VALUES ({key})");
     let piped = |text: &str| [executed(text), sync()].concat();

@@ -227,7 +227,10 @@ fn a_second_begin_says_the_level_as_long_as_nothing_was_done() {
     assert_eq!(rig.session.mode.level, Some(Isolation::Serialisable));
     rig.is("TABLE account", "DONE", 'T');
     rig.is("BEGIN", "BEGIN", 'T');
-    rig.is("BEGIN ISOLATION LEVEL REPEATABLE READ", "25001", 'E');
+    rig.is("BEGIN READ WRITE", "BEGIN", 'T');
+    assert!(rig.asked.lock().unwrap().contains(&"SET TRANSACTION READ WRITE".to_owned()));
+    rig.cancels.lock().unwrap().push("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+    rig.is("BEGIN ISOLATION LEVEL REPEATABLE READ", CANCELLED, 'E');
 }
 
 #[test]
@@ -246,10 +249,10 @@ fn unknown_level_is_strictest_and_setting_lasts() {
     assert_eq!(rig.shared.lock().level, Isolation::Serialisable);
     rig.is("SET x = 1", "DONE", 'I');
     assert_eq!(rig.shared.lock().level, Isolation::Snapshot);
-    let set = [&text("")[..], &text("SET x = 1"), &[0, 0]].concat();
-    rig.take(&Message::new(b'P', set));
+    let discard = [&text("")[..], &text("DISCARD PLANS"), &[0, 0]].concat();
+    rig.take(&Message::new(b'P', discard));
     rig.take(&Message::new(b'B', [&text("")[..], &text(""), &[0; 6]].concat()));
     rig.asked.lock().unwrap().clear();
     rig.take(&Message::new(b'E', [&text("")[..], &[0; 4]].concat()));
-    assert_eq!(rig.asked.lock().unwrap()[..2], ["SET x = 1", "SYNC"]);
+    assert_eq!(rig.asked.lock().unwrap()[..2], ["DISCARD PLANS", "SYNC"]);
 }

@@ -42,6 +42,9 @@ pub struct SqlStatement<'a> {
     pub tokens: Vec<SqlToken>,
 }
 
+/// What stands between parts. A later server takes `\v` for one more; here it is a sign.
+const BLANKS: [char; 5] = [' ', '\t', '\n', '\r', '\x0c'];
+
 /// The statements of a text; empty ones are left out.
 pub fn split(text: &str) -> Vec<SqlStatement<'_>> {
     let mut statements = Vec::new();
@@ -64,7 +67,7 @@ pub fn split(text: &str) -> Vec<SqlStatement<'_>> {
 
 fn push<'a>(to: &mut Vec<SqlStatement<'a>>, text: &'a str, tokens: &mut Vec<SqlToken>) {
     if !tokens.is_empty() {
-        to.push(SqlStatement { text: text.trim(), tokens: std::mem::take(tokens) });
+        to.push(SqlStatement { text: text.trim_matches(BLANKS), tokens: std::mem::take(tokens) });
     }
 }
 
@@ -111,7 +114,7 @@ fn next(text: &str) -> (usize, Option<SqlToken>) {
             (length, Some(SqlToken::Name(inner.strip_suffix('"').unwrap_or(inner).to_owned())))
         }
         ('$', _) => dollar(text),
-        _ if first.is_whitespace() => (first.len_utf8(), None),
+        _ if BLANKS.contains(&first) => (first.len_utf8(), None),
         _ if is_name(first) && !first.is_ascii_digit() => {
             let length = text.find(|c| !is_name(c) && c != '$').unwrap_or(text.len());
             (length, Some(SqlToken::Word(text[..length].to_ascii_uppercase())))
@@ -128,11 +131,37 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()
 }
 
+/// A string, with all that continues it.
 fn string(text: &str, prefix: usize, escapes: bool) -> (usize, Option<SqlToken>) {
-    let length = prefix + quoted(&text[prefix..], '\'', escapes);
-    let inner = &text[prefix + 1..length];
-    // One that does not end has no quote there.
-    (length, Some(SqlToken::Text(inner.strip_suffix('\'').unwrap_or(inner).to_owned())))
+    let (mut start, mut inner) = (prefix, String::new());
+    loop {
+        let end = start + quoted(&text[start..], '\'', escapes);
+        let part = &text[start + 1..end];
+        // One that does not end has no quote there.
+        inner.push_str(part.strip_suffix('\'').unwrap_or(part));
+        match continued(&text[end..]).filter(|_| escapes) {
+            Some(length) => start = end + length,
+            None => return (end, Some(SqlToken::Text(inner))),
+        }
+    }
+}
+
+/// How far behind a string the next part of it begins: in another line, behind nothing but space and comments to the end of a line. It is read as the first
+/// part is.
+fn continued(text: &str) -> Option<usize> {
+    let (mut at, mut is_below) = (0, false);
+    loop {
+        let rest = &text[at..];
+        match rest.chars().next()? {
+            '\'' => return is_below.then_some(at),
+            '-' if rest.starts_with("--") => at += rest.find(['\n', '\r'])?,
+            c if BLANKS.contains(&c) => {
+                is_below |= matches!(c, '\n' | '\r');
+                at += 1;
+            }
+            _ => return None,
+        }
+    }
 }
 
 /// The length of what stands in quotes. A doubled quote does not end it.
@@ -208,6 +237,10 @@ mod tests {
                 "CREATE RULE r AS ON INSERT TO a DO (b; c); x",
                 &["CREATE RULE r AS ON INSERT TO a DO (b; c)", "x"],
             ),
+            ("SELECT E'a' -- b\n 'it\\'s;b'; x", &["SELECT E'a' -- b\n 'it\\'s;b'", "x"]),
+            ("SELECT E'a' 'it\\'; x", &["SELECT E'a' 'it\\'", "x"]),
+            ("SELECT 'a'\n'it\\'; x", &["SELECT 'a'\n'it\\'", "x"]),
+            ("\x0cCOMMIT\u{a0};\u{b}x", &["COMMIT\u{a0}", "\u{b}x"]),
             ("SELECT 'open; COMMIT", &["SELECT 'open; COMMIT"]),
             ("SELECT /* open; COMMIT", &["SELECT /* open; COMMIT"]),
             ("sélect 'ü;'; ö", &["sélect 'ü;'", "ö"]),
