@@ -36,7 +36,7 @@ pub struct FixDoor {
     stage: Stage,
     /// What came before a Logon was answered, from its first byte on that is not taken.
     early: Vec<u8>,
-    /// A Logon of the session in use, of which the gateway has not said that it is used up.
+    /// A Logon within the session that the gateway has not noted as used yet.
     later: Option<Box<Caller>>,
     last: DoorTime,
 }

@@ -56,7 +56,7 @@ impl Caller {
         Some(Self { owner, settings, is_anew, proof, sent_ns, gateway, logon: frame.bytes.to_vec() })
     }
 
-    /// Whether SendingTime differs too much from this clock. Of a Logon with a proof the gateway says so: it must know of each that it is used up.
+    /// Whether SendingTime differs too much from this clock. A Logon with a proof is judged by the gateway, which notes each as used.
     pub(crate) fn has_wrong_clock(&self, at: DoorTime) -> bool {
         self.proof.is_none() && self.sent_ns.abs_diff(at.utc_ns) > LOGON_CLOCK_NS
     }

@@ -131,7 +131,9 @@ impl Gateway {
             }
         };
         self.names.answer(name, place, (answer.executed, left_of(&answer, request)));
-        Some(Settled { asker, answer, is_elsewhere: place.is_none() })
+        // A session asked here, and was refused.
+        let is_refused = asker.is_none() && self.names.get(name).is_asked_here();
+        (!is_refused).then_some(Settled { asker, answer, is_elsewhere: place.is_none() })
     }
 
     /// Notes a part of a request to all shards; the whole answer if it was the last one.
@@ -162,8 +164,10 @@ impl Gateway {
         let State::Pending(Some(asker)) = entry.state() else { return };
         // Another shard executes what it was asked under the same name.
         let is_refused = entry.kind == Kind::FanOut || !self.is_of_another_shard(name, request);
-        if is_refused && entry.asks_otherwise(|| Some(Asked::of(request.instrument, &request.command))) {
+        let asked = Asked::of(request.instrument, &request.command);
+        if is_refused && entry.asks_otherwise(|| Some(asked)) {
             self.names.set_state(name, State::Pending(None));
+            self.names.set_asked(name, asked);
             if self.sessions.end(asker) {
                 let (client_order_id, reason) = (request.client_order_id, Reason::DuplicateRequest);
                 sink.reply(asker, Reply::Rejected { client_order_id, reason });

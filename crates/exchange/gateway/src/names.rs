@@ -131,7 +131,7 @@ impl Names {
 
     /// A session asked for that under the name.
     pub(crate) fn set_asked(&mut self, index: NameIndex, asked: Asked) {
-        self.entries[index.0 as usize].set_asked(asked);
+        self.entries[index.0 as usize].asked = asked;
     }
 
     /// So many orders were cancelled by the fan-out.
@@ -290,6 +290,7 @@ impl Names {
         let entry = &mut self.entries[index.0 as usize];
         let before = std::mem::replace(entry, new);
         entry.set_state(before.state());
+        entry.asked = before.asked;
         self.at_work.replace(before.work(), entry.work());
         self.amends.replace(&before, &mut self.at_work);
         self.index_order(index.0);

@@ -335,7 +335,7 @@ fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
     }
     site("revoke --reader auditor", &dir).unwrap();
     let copy = format!("read --identity {} get a", holder.join("reader-auditor.pem").display());
-    eventually("who holds a copy is told what is wrong with it", || {
+    eventually("the holder of a copy reads that it is revoked", || {
         site(&copy, &dir).is_err_and(|said| said.contains("This certificate was revoked: ask for another"))
     });
     assert!(site(&format!("read {reader} get a"), &dir).unwrap_err().contains("reader-auditor.pem"));

@@ -91,7 +91,7 @@ fn logon_by_wrong_clock_is_refused_with_both_times() {
     }
 }
 
-/// The gateway must know that it is used up, so it is the one to refuse it.
+/// The gateway refuses it, since it notes each proven Logon as used.
 #[test]
 fn gateway_judges_clock_of_proven_logon() {
     let mut rig = Rig::new(&FIX44);

@@ -1,8 +1,8 @@
 //! What was asked under a name, in three bytes.
 //!
 //! Until a request is answered, what it says is nowhere in a gateway but in its log. Two sessions of a member may ask for different things under one
-//! name, and then only one of them is answered: the other one's session would take that answer for its own. A digest of what was asked
-//! tells the two apart, and fits where a name had bytes to spare.
+//! name, and only one request is executed: the other session would take its answer for its own. A digest of what was asked tells
+//! the two apart, and fits where a name had bytes to spare.
 
 use std::hash::{Hash, Hasher};
 
@@ -16,47 +16,28 @@ impl Asked {
     /// Of a request that was read from a log.
     pub(crate) const UNKNOWN: Self = Self([0; 3]);
 
-    /// Of the request for that instrument.
     pub(crate) fn of(instrument: InstrumentId, command: &Command) -> Self {
         let mut digest = Digest(instrument.0.into());
-        match command {
-            // What is drawn is no part of what was asked.
-            Command::Time { .. } => {}
-            command => command.hash(&mut digest),
+        // What is drawn is no part of what was asked.
+        if !matches!(command, Command::Time { .. }) {
+            command.hash(&mut digest);
         }
         let [.., low, middle, high] = digest.finish().to_le_bytes();
         Self([low, middle, high])
     }
 }
 
-/// Multiplies and turns, a word at a time: nobody gains by two of his own requests that look alike.
+/// Not proof against collisions that a member looks for: they would confuse nothing but its own requests.
 struct Digest(u64);
-
-impl Digest {
-    fn add(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
 
 impl Hasher for Digest {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
-            self.add(u64::from_le_bytes(word));
+            let turned = self.0.rotate_left(23) ^ u64::from_le_bytes(word);
+            self.0 = turned.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
-    }
-    fn write_u8(&mut self, number: u8) {
-        self.add(number.into());
-    }
-    fn write_u32(&mut self, number: u32) {
-        self.add(number.into());
-    }
-    fn write_u64(&mut self, number: u64) {
-        self.add(number);
-    }
-    fn write_i64(&mut self, number: i64) {
-        self.add(number.cast_unsigned());
     }
     fn finish(&self) -> u64 {
         self.0

@@ -45,7 +45,7 @@ pub(crate) struct Name {
     tag: Tag,
     pub(crate) kind: Kind,
     /// What a session of this gateway asked, until that is answered.
-    asked: Asked,
+    pub(super) asked: Asked,
 }
 /// What a name takes, its places in two indexes aside, bytes.
 pub const NAME_BYTES: usize = size_of::<Name>();
@@ -102,14 +102,14 @@ impl Name {
         matches!(self.tag, Tag::Answered | Tag::AnsweredBefore)
     }
 
-    /// A session asked for that under the name.
-    pub(super) fn set_asked(&mut self, asked: Asked) {
-        self.asked = asked;
+    /// Whether a session asked for it since this gateway started.
+    pub(crate) fn is_asked_here(&self) -> bool {
+        self.asked != Asked::UNKNOWN
     }
 
     /// Whether something else than `asked` was asked under the name here, and is not answered.
     pub(crate) fn asks_otherwise(&self, asked: impl FnOnce() -> Option<Asked>) -> bool {
-        let is_known = !self.is_answered() && self.asked != Asked::UNKNOWN;
+        let is_known = !self.is_answered() && self.is_asked_here();
         is_known && asked().is_some_and(|other| other != self.asked)
     }
 

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use expect_test::expect;
 use pares_types::{
-    Answer, ClientOrderId, InstrumentId, OrderId, OrderNews, Position, Price, Reply, ShardId, Side, Trade,
-    TradeBusted,
+    Answer, ClientOrderId, ClientRequest, InstrumentId, OrderId, OrderNews, Position, Price, Reply, ShardId,
+    Side, Trade, TradeBusted,
 };
 
 use super::world::{World, amend, cancel, enter, mass_cancel};
@@ -100,6 +100,26 @@ fn another_request_under_an_unanswered_name_is_refused() {
     expect![[r#"
         g1 s4 answer c2 (1:2 at 0/2) Resting None: order 1:2 executed 0 remaining 5 events 0
         g2 s2 answer c2 (1:2 at 0/2) Resting None: order 1:2 executed 0 remaining 5 events 0
+    "#]]
+    .assert_eq(&told(&mut world));
+}
+
+/// Two requests to all shards under one name, each first in one shard: neither session gets the other's answer.
+#[test]
+fn parts_of_another_request_are_no_answer() {
+    let mut world = market();
+    let of_side = |side| ClientRequest::MassCancel {
+        client_order_id: ClientOrderId(1),
+        instrument: InstrumentId(0),
+        side: Some(side),
+    };
+    world.ask(0, 1, of_side(Side::Sell));
+    world.ask(1, 2, of_side(Side::Buy));
+    [0, 1].into_iter().for_each(|one| _ = world.commit(one, one));
+    world.settle();
+    expect![[r#"
+        g1 s1 rejected c1 duplicate_request
+        g2 s2 rejected c1 duplicate_request
     "#]]
     .assert_eq(&told(&mut world));
 }

@@ -6,7 +6,7 @@
 //!              quiet              quiet              quiet              quiet
 //! ```
 //! Quiet and attacked stretches take turns, so all have seen the same machine in the same minutes; each has a 99th percentile of its own,
-//! and their medians are compared. A guest that was turned away unread proves nothing, so each ill has an answer that only one who looked at it gives, and the drill
+//! and their medians are compared. A guest that was turned away unread proves nothing, so each attack has an answer that only one who looked at it gives, and the drill
 //! counts those. Guests are at the ports for the binary protocol, FIX, OUCH and HTTP at once.
 
 mod bytes;
@@ -35,7 +35,7 @@ const PORTS: u64 = 4;
 /// The attacks of hostile clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Ill {
+pub(super) enum Attack {
     /// Sign on with wrong keys
     WrongKeys,
     /// Send garbage
@@ -76,13 +76,13 @@ pub struct Args {
     connections: u32,
     /// Only this attack; repeatable
     #[arg(long)]
-    ill: Vec<Ill>,
+    attack: Vec<Attack>,
     /// The load and the system; see `pares bench end-to-end --help`
     #[command(flatten)]
     load: setup::Args,
 }
 
-/// What one ill did.
+/// What one attack did.
 #[derive(Clone, Debug, Serialize)]
 struct Harm {
     /// The others' 99th percentile meanwhile, microseconds: the median of the stretches.
@@ -105,7 +105,7 @@ struct Outcome {
     p99_us_quiet: f64,
     /// The highest of all faults.
     others_p99_ratio: f64,
-    faults: BTreeMap<Ill, Harm>,
+    faults: BTreeMap<Attack, Harm>,
     /// Requests of the others sent and never answered.
     lost: u64,
     /// Answers beyond the first.
@@ -133,11 +133,14 @@ impl Outcome {
             let why = "requests were lost, answered twice or rejected during the attacks";
             return Err(LabError::Failed(why.into()));
         }
-        let all = self.faults.iter().flat_map(|(ill, harm)| harm.answered.iter().map(move |one| (ill, one)));
+        let all =
+            self.faults.iter().flat_map(|(attack, harm)| harm.answered.iter().map(move |one| (attack, one)));
         match all.into_iter().find(|(_, (_, count))| **count == 0) {
-            Some((ill, (port, _))) => {
-                let why =
-                    format!("{} at the {port:?} port: no answer shows that the server read it", ill.name());
+            Some((attack, (port, _))) => {
+                let why = format!(
+                    "{} at the {port:?} port: no answer shows that the server read it",
+                    attack.name()
+                );
                 Err(LabError::Failed(why))
             }
             None => Ok(()),
@@ -145,13 +148,13 @@ impl Outcome {
     }
 }
 
-impl Ill {
+impl Attack {
     fn name(self) -> String {
         self.to_possible_value().expect("none is hidden").get_name().to_owned()
     }
 }
 
-/// What the stretches of an ill gave.
+/// What the stretches of an attack gave.
 #[derive(Default)]
 struct Seen {
     p99s_ns: Vec<u64>,
@@ -160,16 +163,16 @@ struct Seen {
 
 fn measure(args: &Args) -> Result<Outcome, LabError> {
     let mut stage = Stage::start(args)?;
-    let (mut quiet_ns, mut seen) = (Vec::new(), BTreeMap::<Ill, Seen>::new());
-    let ills = if args.ill.is_empty() { Ill::value_variants() } else { &args.ill };
+    let (mut quiet_ns, mut seen) = (Vec::new(), BTreeMap::<Attack, Seen>::new());
+    let ills = if args.attack.is_empty() { Attack::value_variants() } else { &args.attack };
     let bar = pares_text::progress::steps("drilling", args.count * ills.len() as u64);
     let stretch = Duration::from_millis(args.stretch_ms);
     for _ in 0..args.count {
-        for ill in ills {
+        for attack in ills {
             quiet_ns.push(stage.p99_ns(stretch)?);
-            let guests = Guests::send(args, *ill, &stage.ports()?)?;
-            stage.pass(if *ill == Ill::Connections { FILLING } else { Duration::ZERO })?;
-            let seen = seen.entry(*ill).or_default();
+            let guests = Guests::send(args, *attack, &stage.ports()?)?;
+            stage.pass(if *attack == Attack::Connections { FILLING } else { Duration::ZERO })?;
+            let seen = seen.entry(*attack).or_default();
             seen.p99s_ns.push(stage.p99_ns(stretch)?);
             seen.tally.add(guests.end()?);
             bar.inc(1);
@@ -181,9 +184,9 @@ fn measure(args: &Args) -> Result<Outcome, LabError> {
 }
 
 impl Outcome {
-    fn of(p99_us_quiet: f64, seen: BTreeMap<Ill, Seen>, others: &Observed) -> Self {
+    fn of(p99_us_quiet: f64, seen: BTreeMap<Attack, Seen>, others: &Observed) -> Self {
         let faults: BTreeMap<_, _> =
-            seen.into_iter().map(|(ill, seen)| (ill, seen.harm(p99_us_quiet))).collect();
+            seen.into_iter().map(|(attack, seen)| (attack, seen.harm(p99_us_quiet))).collect();
         Self {
             drill: "bad-input",
             p99_us_quiet,

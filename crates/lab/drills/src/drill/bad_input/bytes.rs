@@ -7,7 +7,7 @@ use pares_load::{fix_logon, ouch_login};
 use pares_types::MemberId;
 use pares_wire::frame::{self, SignOn};
 
-use super::{Ill, Port};
+use super::{Attack, Port};
 
 /// So much of a message that is called huge comes.
 const SOME_BYTES: usize = 4 << 10;
@@ -16,13 +16,13 @@ const GIGABYTES: &str = "99999999999";
 const ANSWER_BYTES: u64 = 4 << 10;
 
 /// What the `turn`th guest says, who calls himself that member where he says who he is.
-pub(super) fn opening(ill: Ill, port: Port, turn: u64, member: MemberId) -> Vec<u8> {
-    match ill {
-        Ill::Garbage => garbage(turn),
-        Ill::HugeLengths => [huge(port), vec![b'1'; SOME_BYTES]].concat(),
-        Ill::SlowLoris => beginning(port, member),
+pub(super) fn opening(attack: Attack, port: Port, turn: u64, member: MemberId) -> Vec<u8> {
+    match attack {
+        Attack::Garbage => garbage(turn),
+        Attack::HugeLengths => [huge(port), vec![b'1'; SOME_BYTES]].concat(),
+        Attack::SlowLoris => beginning(port, member),
         // Guesses are conversations.
-        Ill::Connections | Ill::WrongKeys => Vec::new(),
+        Attack::Connections | Attack::WrongKeys => Vec::new(),
     }
 }
 
@@ -52,21 +52,23 @@ impl Told {
     }
 }
 
-/// Whether that shows that the ill was looked at, and not turned away unread, or for want of room: the promise holds for such alone.
-pub(super) fn is_looked_at(ill: Ill, port: Port, told: &Told) -> bool {
+/// Whether that shows that the attack was looked at, and not turned away unread, or for want of room: the promise holds for such alone.
+pub(super) fn is_looked_at(attack: Attack, port: Port, told: &Told) -> bool {
     let has = |answer: &[u8], part: &[u8]| answer.windows(part.len()).any(|window| window == part);
-    match (ill, port, told) {
+    match (attack, port, told) {
         // They are waited for.
-        (Ill::SlowLoris | Ill::Connections, _, told) => *told == Told::Nothing,
-        (Ill::WrongKeys, Port::Fix, Told::Answer(answer)) => {
+        (Attack::SlowLoris | Attack::Connections, _, told) => *told == Told::Nothing,
+        (Attack::WrongKeys, Port::Fix, Told::Answer(answer)) => {
             has(answer, b"\x0135=5\x01") && has(answer, b"\x0158=wrong_key: ")
         }
-        (Ill::WrongKeys, Port::Ouch, Told::Answer(answer)) => answer == b"\0\x02JA",
-        (Ill::Garbage, Port::Http, Told::Answer(answer)) => answer.starts_with(b"HTTP/1.1 400 "),
-        (Ill::HugeLengths, Port::Http, Told::Answer(answer)) => answer.starts_with(b"HTTP/1.1 413 "),
+        (Attack::WrongKeys, Port::Ouch, Told::Answer(answer)) => answer == b"\0\x02JA",
+        (Attack::Garbage, Port::Http, Told::Answer(answer)) => answer.starts_with(b"HTTP/1.1 400 "),
+        (Attack::HugeLengths, Port::Http, Told::Answer(answer)) => answer.starts_with(b"HTTP/1.1 413 "),
         // Gateways have no word for it. At the binary port there is one for want of room, and no more is read than the head.
-        (Ill::Garbage | Ill::HugeLengths, Port::Binary, told) => matches!(told, Told::Closed | Told::Lost),
-        (Ill::Garbage | Ill::HugeLengths, Port::Fix | Port::Ouch, told) => *told == Told::Closed,
+        (Attack::Garbage | Attack::HugeLengths, Port::Binary, told) => {
+            matches!(told, Told::Closed | Told::Lost)
+        }
+        (Attack::Garbage | Attack::HugeLengths, Port::Fix | Port::Ouch, told) => *told == Told::Closed,
         _ => false,
     }
 }
@@ -128,8 +130,8 @@ fn but_the_last(mut bytes: Vec<u8>) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn is_looked_at(ill: Ill, port: Port, answer: &[u8]) -> bool {
-        super::is_looked_at(ill, port, &Told::Answer(answer.into()))
+    fn is_looked_at(attack: Attack, port: Port, answer: &[u8]) -> bool {
+        super::is_looked_at(attack, port, &Told::Answer(answer.into()))
     }
 
     #[test]
@@ -143,13 +145,13 @@ mod tests {
             (Port::Ouch, b"\0\x02JS", false),
         ];
         for (port, answer, is_proof) in guesses {
-            assert_eq!(is_looked_at(Ill::WrongKeys, port, answer), is_proof, "{}", answer.escape_ascii());
+            assert_eq!(is_looked_at(Attack::WrongKeys, port, answer), is_proof, "{}", answer.escape_ascii());
         }
         for status in [404, 413, 503] {
             let answer = format!("HTTP/1.1 {status} Reason\r\n");
-            assert_eq!(is_looked_at(Ill::HugeLengths, Port::Http, answer.as_bytes()), status == 413);
+            assert_eq!(is_looked_at(Attack::HugeLengths, Port::Http, answer.as_bytes()), status == 413);
         }
-        assert!(!is_looked_at(Ill::Garbage, Port::Binary, b"no room"));
-        assert!(!super::is_looked_at(Ill::Connections, Port::Fix, &Told::Closed));
+        assert!(!is_looked_at(Attack::Garbage, Port::Binary, b"no room"));
+        assert!(!super::is_looked_at(Attack::Connections, Port::Fix, &Told::Closed));
     }
 }

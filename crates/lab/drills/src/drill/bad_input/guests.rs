@@ -1,4 +1,4 @@
-//! Guests, a thread for each port: each opens connections at a pace, holds some, and says what the ill is.
+//! Guests, a thread for each port: each opens connections at a pace, holds some, and says what the attack is.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use rustix::thread::gettid;
 
 use super::bytes::{Told, is_let_in, is_looked_at, opening};
 use super::wrong_keys::guess;
-use super::{Args, Ill, MEMBERS, PORTS, Port};
+use super::{Args, Attack, MEMBERS, PORTS, Port};
 
 /// The nice value of guests.
 const LOWEST: i32 = 19;
@@ -57,15 +57,16 @@ pub(super) struct Guests {
 }
 
 impl Guests {
-    pub(super) fn send(args: &Args, ill: Ill, ports: &[(Port, SocketAddr)]) -> Result<Self, LabError> {
+    pub(super) fn send(args: &Args, attack: Attack, ports: &[(Port, SocketAddr)]) -> Result<Self, LabError> {
         let stop = Arc::new(AtomicBool::new(false));
         let count = u32::try_from(ports.len()).expect("a few");
-        let (held, every) = match ill {
-            Ill::Connections => (args.connections / count, Duration::from_secs(1) / OPENED_PER_S),
+        let (held, every) = match attack {
+            Attack::Connections => (args.connections / count, Duration::from_secs(1) / OPENED_PER_S),
             _ => (HELD, Duration::from_secs(1) * count / args.attempts),
         };
         let send = |&(port, address): &(Port, SocketAddr)| {
-            let (plan, stop) = (Plan { ill, port, address, held: held as usize, every }, Arc::clone(&stop));
+            let (plan, stop) =
+                (Plan { attack, port, address, held: held as usize, every }, Arc::clone(&stop));
             let builder = std::thread::Builder::new().name("guests".into());
             builder.spawn(move || plan.carry_out(&stop)).map_err(LabError::io("starting guests"))
         };
@@ -88,7 +89,7 @@ impl Guests {
 
 /// What the guests of one port do.
 struct Plan {
-    ill: Ill,
+    attack: Attack,
     port: Port,
     address: SocketAddr,
     /// So many connections stay open; the oldest makes room.
@@ -131,7 +132,7 @@ impl Plan {
 
     /// One more comes, and the oldest makes room.
     fn come(&self, guests: &mut VecDeque<Guest>, tally: &mut Tally) -> LabResult {
-        if self.ill == Ill::WrongKeys {
+        if self.attack == Attack::WrongKeys {
             tally.note(self.port, guess(self.port, self.address, member(self.port, tally.opened))?);
             (tally.opened, tally.held) = (tally.opened + 1, 1);
             return Ok(());
@@ -149,17 +150,17 @@ impl Plan {
 
     /// Forgets who was turned away. The others are held.
     fn look(&self, guests: &mut VecDeque<Guest>, tally: &mut Tally) {
-        guests.retain_mut(|guest| guest.stays(self.ill));
+        guests.retain_mut(|guest| guest.stays(self.attack));
         tally.held = tally.held.max(guests.len() as u64);
     }
 
     fn look_every(&self) -> Duration {
-        if self.ill == Ill::SlowLoris { LETTER } else { LOOK }
+        if self.attack == Attack::SlowLoris { LETTER } else { LOOK }
     }
 
     /// Those who hold many open let none go; who was turned away leaves room for another.
     fn is_full(&self, guests: &VecDeque<Guest>) -> bool {
-        self.ill == Ill::Connections && guests.len() >= self.held
+        self.attack == Attack::Connections && guests.len() >= self.held
     }
 
     /// One comes, if there is a way in.
@@ -168,9 +169,10 @@ impl Plan {
         if stream.set_nonblocking(true).is_err() {
             return Ok(None);
         }
-        let mut bytes = opening(self.ill, self.port, turn, member(self.port, turn));
+        let mut bytes = opening(self.attack, self.port, turn, member(self.port, turn));
         // Who is slow begins at once, so that each has said something.
-        let unsaid = if self.ill == Ill::SlowLoris { bytes.split_off(1).into() } else { VecDeque::new() };
+        let unsaid =
+            if self.attack == Attack::SlowLoris { bytes.split_off(1).into() } else { VecDeque::new() };
         // Who is cut off while he speaks has been heard enough.
         let _cut = stream.write_all(&bytes);
         Ok(Some(Guest { stream, unsaid }))
@@ -182,7 +184,7 @@ impl Plan {
             Told::Answer(answer) if is_let_in(self.port, &answer) => {
                 Err(let_in(self.address, &String::from_utf8_lossy(&answer)))
             }
-            told => Ok(is_looked_at(self.ill, self.port, &told)),
+            told => Ok(is_looked_at(self.attack, self.port, &told)),
         }
     }
 }
@@ -221,10 +223,10 @@ fn member(port: Port, turn: u64) -> MemberId {
 impl Guest {
     /// Whether the connection is still there; the next byte is sent on it. A guest that sends nothing, and receives something, was turned away with it. Answers to
     /// other guests stay unread until they leave.
-    fn stays(&mut self, ill: Ill) -> bool {
+    fn stays(&mut self, attack: Attack) -> bool {
         let said = match self.unsaid.pop_front() {
             Some(byte) => self.stream.write(&[byte]),
-            None if ill == Ill::Connections => match self.stream.peek(&mut [0]) {
+            None if attack == Attack::Connections => match self.stream.peek(&mut [0]) {
                 Ok(_) => return false,
                 waits => waits,
             },

@@ -10,7 +10,7 @@ use pares_types::{MemberId, Reason};
 
 use super::bytes::{Told, is_let_in, is_looked_at};
 use super::guests::{connect, is_there, let_in};
-use super::{Ill, Port};
+use super::{Attack, Port};
 
 /// The session of each member.
 const SESSION: u16 = 1;
@@ -60,7 +60,7 @@ fn by_door(port: Port, address: SocketAddr, logon: &[u8]) -> Result<bool, LabErr
         Told::Answer(answer) if is_let_in(port, answer) => {
             Err(let_in(address, &String::from_utf8_lossy(answer)))
         }
-        told => Ok(is_looked_at(Ill::WrongKeys, port, told)),
+        told => Ok(is_looked_at(Attack::WrongKeys, port, told)),
     }
 }
 
