@@ -227,20 +227,33 @@ mod tests {
         repair.lost().iter().map(Lost::to_string).collect()
     }
 
-    /// Writes the new log: `(source, position)`, 0 being the damaged log itself.
+    /// Writes the new log: `(source, position)`, 0 being the damaged log itself. The others are read until they bring nothing
+    /// more, as the caller does: one may need what comes later in the next.
     fn write(repair: &mut Repair, own: &[u64], others: &[&[u64]]) -> Vec<(usize, u64)> {
+        let mut new = written(repair, 0, own);
+        loop {
+            let before = new.len();
+            others
+                .iter()
+                .enumerate()
+                .for_each(|(index, positions)| new.extend(written(repair, index + 1, positions)));
+            if new.len() == before {
+                return new;
+            }
+        }
+    }
+
+    fn written(repair: &mut Repair, source: usize, positions: &[u64]) -> Vec<(usize, u64)> {
         let mut new = Vec::new();
-        for (source, positions) in std::iter::once(&own).chain(others).enumerate() {
-            for &position in *positions {
-                loop {
-                    let next = repair.next(S).0;
-                    match repair.turn(S, Position(position)) {
-                        Turn::Take => new.push((source, position)),
-                        Turn::Fill(place) => new.push((place.source, next)),
-                        Turn::Known | Turn::Apart => break,
-                    }
-                    repair.took(S);
+        for &position in positions {
+            loop {
+                let next = repair.next(S).0;
+                match repair.turn(S, Position(position)) {
+                    Turn::Take => new.push((source, position)),
+                    Turn::Fill(place) => new.push((place.source, next)),
+                    Turn::Known | Turn::Apart => break,
                 }
+                repair.took(S);
             }
         }
         new
@@ -349,9 +362,8 @@ mod tests {
             let last = own.iter().copied().filter(|&p| p < promised).max();
             let missing: Vec<u64> = (0..last.unwrap_or(0)).filter(|&p| !has(p)).collect();
             prop_assert_eq!(&lost, &missing);
-            // Twice through the others, as the caller does: one may need what comes later in the next.
-            let through: Vec<&[u64]> = others.iter().chain(&others).chain(&others).map(Vec::as_slice).collect();
-            let new = write(&mut repair, &own, &through);
+            let others: Vec<&[u64]> = others.iter().map(Vec::as_slice).collect();
+            let new = write(&mut repair, &own, &others);
             let positions: Vec<u64> = new.iter().map(|&(_, position)| position).collect();
             prop_assert_eq!(&positions, &(0..new.len() as u64).collect::<Vec<_>>());
             prop_assert!(new.iter().all(|&(source, p)| (source == 0) == own.contains(&p)));
