@@ -12,8 +12,6 @@
 
 mod message;
 
-pub use message::ItchMessage;
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -21,8 +19,8 @@ use std::path::Path;
 
 use pares_types::InstrumentId;
 
-use crate::recorded::{BookChange, OrderRef, RecordedEvent, RecordedEvents, SourceError};
-use message::{Head, StockLocate};
+use crate::recorded::{RecordedEvent, RecordedEvents, SourceError};
+use message::{ItchMessage, StockLocate};
 
 /// Which instruments of a file to replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,22 +141,16 @@ impl<R: Read> ItchSource<R> {
     }
 
     /// The event in a message; `None` if it changes no selected book.
-    fn event(&mut self, head: Head, message: ItchMessage) -> Option<RecordedEvent> {
-        let (ItchMessage::Add { symbol, .. } | ItchMessage::Directory { symbol }) = message else {
-            return self.recorded(head, message);
-        };
-        self.symbols.insert(head.locate, symbol);
-        self.recorded(head, message)
-    }
-
-    fn recorded(&mut self, head: Head, message: ItchMessage) -> Option<RecordedEvent> {
-        let change = to_change(message)?;
-        if !self.is_selected(head.locate) {
+    fn event(&mut self, message: ItchMessage) -> Option<RecordedEvent> {
+        let ItchMessage { locate, time_ns, symbol, change, .. } = message;
+        self.symbols.extend(symbol.map(|symbol| (locate, symbol)));
+        let change = change?;
+        if !self.is_selected(locate) {
             self.counts.not_selected += 1;
             return None;
         }
-        let instrument = self.instrument(head.locate);
-        Some(RecordedEvent { time_ns: head.time_ns, instrument, change, published: None })
+        let instrument = self.instrument(locate);
+        Some(RecordedEvent { time_ns, instrument, change, published: None })
     }
 
     fn error(&self, what: String) -> SourceError {
@@ -173,11 +165,11 @@ fn symbol_text(symbol: &[u8; 8]) -> String {
 impl<R: Read> RecordedEvents for ItchSource<R> {
     fn next_event(&mut self) -> Result<Option<RecordedEvent>, SourceError> {
         while self.read_message()? {
-            let (head, message) = message::parse(&self.buffer).map_err(|what| self.error(what))?;
+            let message = message::parse(&self.buffer).map_err(|what| self.error(what))?;
             self.offset += 2 + self.buffer.len() as u64;
             self.counts.messages += 1;
-            self.counts.unknown_types += u64::from(message == ItchMessage::Unknown);
-            if let Some(event) = self.event(head, message) {
+            self.counts.unknown_types += u64::from(message.is_unknown);
+            if let Some(event) = self.event(message) {
                 return Ok(Some(event));
             }
         }
@@ -189,27 +181,10 @@ impl<R: Read> RecordedEvents for ItchSource<R> {
     }
 }
 
-fn to_change(message: ItchMessage) -> Option<BookChange> {
-    let order = |id| OrderRef { id, at: None };
-    Some(match message {
-        ItchMessage::Add { id, side, quantity, price, .. } => {
-            BookChange::Submit { id, side, price, quantity }
-        }
-        ItchMessage::Execute { id, quantity } => BookChange::Execute { order: order(id), quantity },
-        ItchMessage::Cancel { id, quantity } => BookChange::Reduce { order: order(id), quantity },
-        ItchMessage::Delete { id } => BookChange::Delete { order: order(id), quantity: None },
-        ItchMessage::Replace { old, new, quantity, price } => {
-            BookChange::Replace { old: order(old), new, price, quantity }
-        }
-        ItchMessage::HiddenTrade => BookChange::HiddenExecution,
-        ItchMessage::Directory { .. } | ItchMessage::Other | ItchMessage::Unknown => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorded::RecordedId;
+    use crate::recorded::{BookChange, OrderRef, RecordedId};
 
     fn framed(message: &[u8]) -> Vec<u8> {
         let mut bytes = u16::try_from(message.len()).unwrap().to_be_bytes().to_vec();

@@ -36,7 +36,7 @@ mod translate;
 pub use actions::Actions;
 pub use check::{Checker, Discrepancy, Mismatch};
 pub use command::{Action, Expectation, FlowAction, FlowCommand, FlowStep, RowCheck};
-pub use itch::{ItchCounts, ItchMessage, ItchSelect, ItchSource};
+pub use itch::{ItchCounts, ItchSelect, ItchSource};
 pub use lobster::LobsterSource;
 pub use mirror::BookMirror;
 pub use paper::PaperFlow;

@@ -1,180 +1,112 @@
 //! The messages of ITCH 5.0 that change a displayed book (Nasdaq TotalView-ITCH 5.0 specification,
-//! sections 1.2 to 1.5), out of bytes nobody vouches for.
-//!
-//! ```text
-//!  0     1              3               5                11
-//!  +-----+--------------+---------------+----------------+------------ - -
-//!  |type | stock locate | tracking no.  | time, 6 bytes  | by type
-//!  +-----+--------------+---------------+----------------+------------ - -
-//!   all integers big-endian; prices in ten-thousandths; time in nanoseconds after midnight
-//! ```
+//! sections 1.2 to 1.5), out of bytes nobody vouches for. Their layouts are those in which `pares-feed` sends them.
 
-use pares_types::{Price, Quantity, Side};
+use pares_feed::itch::{
+    AddOrder, Cancelled, Deleted, Directory, Executed, ExecutedAt, Head, Replaced, Trade, side_of,
+};
+use pares_types::{Price, Quantity};
+use zerocopy::big_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-use crate::recorded::RecordedId;
+use crate::recorded::{BookChange, OrderRef, RecordedId};
 
 /// The day's number of an instrument in ITCH messages.
 pub(crate) type StockLocate = u16;
 
-/// What a message says of the book.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ItchMessage {
-    /// `R`: an instrument and its symbol (space padded).
-    Directory {
-        /// The symbol.
-        symbol: [u8; 8],
-    },
-    /// `A`, `F`: an order was added.
-    Add {
-        /// Its reference number.
-        id: RecordedId,
-        /// Buy or sell.
-        side: Side,
-        /// Shares.
-        quantity: Quantity,
-        /// The symbol (space padded).
-        symbol: [u8; 8],
-        /// Limit price.
-        price: Price,
-    },
-    /// `E`, `C`: an order was executed (`C`: printed at another price than its own).
-    Execute {
-        /// The order.
-        id: RecordedId,
-        /// Shares.
-        quantity: Quantity,
-    },
-    /// `X`: part of an order was cancelled.
-    Cancel {
-        /// The order.
-        id: RecordedId,
-        /// Shares.
-        quantity: Quantity,
-    },
-    /// `D`: an order was deleted.
-    Delete {
-        /// The order.
-        id: RecordedId,
-    },
-    /// `U`: an order was replaced by one that queues last.
-    Replace {
-        /// The order that is gone.
-        old: RecordedId,
-        /// The one in its place.
-        new: RecordedId,
-        /// Its shares.
-        quantity: Quantity,
-        /// Its limit price.
-        price: Price,
-    },
-    /// `P`: a hidden order was executed.
-    HiddenTrade,
-    /// A type of the specification that leaves the displayed book alone.
-    Other,
-    /// A type the specification does not have.
-    Unknown,
-}
-
-/// The head all messages share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+/// What a message says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ItchMessage {
+    /// The specification does not have its type.
+    pub(crate) is_unknown: bool,
     pub(crate) locate: StockLocate,
     pub(crate) time_ns: u64,
+    /// The instrument's symbol (space padded), where it is named.
+    pub(crate) symbol: Option<[u8; 8]>,
+    /// What changed on the displayed book, if anything.
+    pub(crate) change: Option<BookChange>,
 }
 
 /// Reads one message (without its length prefix). Bytes beyond the known fields are left alone.
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn parse(bytes: &[u8]) -> Result<(Head, ItchMessage), String> {
-    let mut fields = Fields { bytes, kind: char::from(bytes.first().copied().unwrap_or(b'?')) };
-    let kind = fields.u8()?;
-    if !is_specified(kind) {
-        return Ok((Head { locate: 0, time_ns: 0 }, ItchMessage::Unknown));
+pub(crate) fn parse(bytes: &[u8]) -> Result<ItchMessage, String> {
+    let kind = *bytes.first().ok_or("it is empty")?;
+    if !b"SRHYLVWKJhAFECXDUPQBINO".contains(&kind) {
+        return Ok(ItchMessage { is_unknown: true, ..ItchMessage::default() });
     }
-    let locate = fields.u16()?;
-    fields.u16()?; // tracking number
-    let time_ns = fields.u48()?;
-    let message = match kind {
-        b'R' => ItchMessage::Directory { symbol: fields.take()? },
-        b'A' | b'F' => add(&mut fields)?,
-        b'E' | b'C' => ItchMessage::Execute { id: fields.id()?, quantity: fields.quantity()? },
-        b'X' => ItchMessage::Cancel { id: fields.id()?, quantity: fields.quantity()? },
-        b'D' => ItchMessage::Delete { id: fields.id()? },
-        b'U' => ItchMessage::Replace {
-            old: fields.id()?,
-            new: fields.id()?,
-            quantity: fields.quantity()?,
-            price: fields.price()?,
-        },
-        b'P' => ItchMessage::HiddenTrade,
-        _ => ItchMessage::Other,
+    let head = read::<Head>(bytes)?;
+    let symbol = match kind {
+        Directory::KIND => Some(read::<Directory>(bytes)?.stock),
+        AddOrder::KIND | b'F' => Some(read::<AddOrder>(bytes)?.stock),
+        _ => None,
     };
-    Ok((Head { locate, time_ns }, message))
+    let (locate, time_ns) = (head.locate.get(), head.time_ns());
+    Ok(ItchMessage { is_unknown: false, locate, time_ns, symbol, change: change(kind, bytes)? })
 }
 
-fn add(fields: &mut Fields<'_>) -> Result<ItchMessage, String> {
-    let id = fields.id()?;
-    let side = match fields.u8()? {
-        b'B' => Side::Buy,
-        b'S' => Side::Sell,
-        other => return Err(format!("side byte {other:#04x} is neither B nor S")),
-    };
-    let quantity = fields.quantity()?;
-    let symbol = fields.take()?;
-    Ok(ItchMessage::Add { id, side, quantity, symbol, price: fields.price()? })
-}
-
-fn is_specified(kind: u8) -> bool {
-    b"SRHYLVWKJhAFECXDUPQBINO".contains(&kind)
-}
-
-/// The bytes of one message not read yet.
-struct Fields<'a> {
-    bytes: &'a [u8],
-    kind: char,
-}
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], String> {
-        let (head, rest) =
-            self.bytes.split_first_chunk().ok_or_else(|| format!("type `{}` is cut short", self.kind))?;
-        self.bytes = rest;
-        Ok(*head)
-    }
-
-    fn u8(&mut self) -> Result<u8, String> {
-        self.take::<1>().map(|[byte]| byte)
-    }
-
-    fn u16(&mut self) -> Result<u16, String> {
-        self.take().map(u16::from_be_bytes)
-    }
-
-    fn u48(&mut self) -> Result<u64, String> {
-        let [a, b, c, d, e, f] = self.take()?;
-        Ok(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
-    }
-
-    fn id(&mut self) -> Result<RecordedId, String> {
-        self.take().map(|bytes| RecordedId(u64::from_be_bytes(bytes)))
-    }
-
-    /// Shares; zero of them is no order, no execution and no cancel.
-    fn quantity(&mut self) -> Result<Quantity, String> {
-        match u32::from_be_bytes(self.take()?) {
-            0 => Err(format!("type `{}` of zero shares", self.kind)),
-            shares => Ok(Quantity(u64::from(shares))),
+fn change(kind: u8, bytes: &[u8]) -> Result<Option<BookChange>, String> {
+    Ok(Some(match kind {
+        // `F` says whose it is behind the fields of `A`.
+        AddOrder::KIND | b'F' => {
+            let added = read::<AddOrder>(bytes)?;
+            let no_side = || format!("side byte {:#04x} is neither B nor S", added.side);
+            let side = side_of(added.side).ok_or_else(no_side)?;
+            let (id, quantity) = (id(added.reference), quantity(kind, added.shares)?);
+            BookChange::Submit { id, side, price: price(added.price), quantity }
         }
-    }
+        // A `C` has its own price behind the fields of an `E`.
+        Executed::KIND | ExecutedAt::KIND => {
+            let Executed { reference, shares, .. } = *read(bytes)?;
+            BookChange::Execute { order: order(reference), quantity: quantity(kind, shares)? }
+        }
+        Cancelled::KIND => {
+            let Cancelled { reference, shares, .. } = *read(bytes)?;
+            BookChange::Reduce { order: order(reference), quantity: quantity(kind, shares)? }
+        }
+        Deleted::KIND => {
+            let Deleted { reference, .. } = *read(bytes)?;
+            BookChange::Delete { order: order(reference), quantity: None }
+        }
+        Replaced::KIND => {
+            let Replaced { original, reference, shares, price: at, .. } = *read(bytes)?;
+            let (old, new, quantity) = (order(original), id(reference), quantity(kind, shares)?);
+            BookChange::Replace { old, new, price: price(at), quantity }
+        }
+        Trade::KIND => BookChange::HiddenExecution,
+        _ => return Ok(None),
+    }))
+}
 
-    fn price(&mut self) -> Result<Price, String> {
-        self.take().map(|bytes| Price(i64::from(u32::from_be_bytes(bytes))))
+fn read<T: FromBytes + KnownLayout + Immutable + Unaligned>(bytes: &[u8]) -> Result<&T, String> {
+    let whole = T::ref_from_prefix(bytes).map(|(message, _)| message);
+    whole.map_err(|_| format!("type `{}` is cut short", char::from(bytes[0])))
+}
+
+fn id(reference: U64) -> RecordedId {
+    RecordedId(reference.get())
+}
+
+fn order(reference: U64) -> OrderRef {
+    OrderRef { id: id(reference), at: None }
+}
+
+/// Shares; zero of them is no order, no execution and no cancel.
+fn quantity(kind: u8, shares: U32) -> Result<Quantity, String> {
+    match shares.get() {
+        0 => Err(format!("type `{}` of zero shares", char::from(kind))),
+        shares => Ok(Quantity(shares.into())),
     }
+}
+
+fn price(units: U32) -> Price {
+    Price(units.get().into())
 }
 
 #[cfg(test)]
 mod tests {
+    use pares_types::Side;
+
     use super::*;
 
     /// An add of 100 shares of order 7 at 28.34, as published.
@@ -190,10 +122,11 @@ mod tests {
 
     #[test]
     fn an_add_is_read_field_by_field() {
-        let (head, message) = parse(&add_bytes()).unwrap();
-        assert_eq!(head, Head { locate: 13, time_ns: 42 });
+        let message = parse(&add_bytes()).unwrap();
         let (id, side, quantity, price) = (RecordedId(7), Side::Buy, Quantity(100), Price(283_400));
-        assert_eq!(message, ItchMessage::Add { id, side, quantity, symbol: *b"AAPL    ", price });
+        let change = Some(BookChange::Submit { id, side, price, quantity });
+        let symbol = Some(*b"AAPL    ");
+        assert_eq!(message, ItchMessage { is_unknown: false, locate: 13, time_ns: 42, symbol, change });
     }
 
     #[test]
@@ -213,6 +146,6 @@ mod tests {
 
     #[test]
     fn a_type_nobody_specified_is_unknown_whatever_follows() {
-        assert_eq!(parse(b"z").unwrap().1, ItchMessage::Unknown);
+        assert!(parse(b"z").unwrap().is_unknown);
     }
 }
