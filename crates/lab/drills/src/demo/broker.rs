@@ -10,14 +10,12 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `parts` | the routers' processes, and who is killed next |
+//! | `parts` | the broker's processes, with pages for a user who trades by hand; who is killed next |
 //! | `customers` | what customers do |
-//! | `pages` | pages for a user who trades among them by hand |
 //! | `reckoning` | what is checked at the end |
 //! | `verdict` | what it came to |
 
 mod customers;
-mod pages;
 mod parts;
 mod reckoning;
 mod stage;

@@ -1,122 +1,108 @@
-//! The sites' and the routers' processes, and who is killed next.
+//! The broker's processes, as `pares broker up --exchange` runs them, and who is killed next.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::net::{SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult};
+use pares_brokerage::quote_server::QuoteServer;
+use pares_brokerage::{Behaviour, BrokerPart, Children, HowMany, ToldBesides};
+use pares_load::{LabError, LabResult, ScratchDirectory};
 use pares_operator::init;
-use pares_operator::sites::{self, ChildOutput, Processes};
+use pares_operator::sites::{self, ChildOutput};
 use pares_routing::AccountsClient;
 use pares_site::config::Promise;
 use pares_site::{Access, SitesConfig};
 use pares_types::MemberId;
-use pares_wice::{Isolation, SiteId};
+use pares_wice::SiteId;
 
 use super::customers::failed;
 
 /// Sites of the one cluster.
 pub(super) const SITES: u8 = 3;
+/// One is active, the other stands by.
+const ROUTERS: usize = 2;
+/// A site that was killed is down for so long.
+const SITE_DOWN: Duration = Duration::from_secs(1);
 
-/// The sites' processes, in a directory that exists. Dropping them ends them.
-pub(super) struct BrokerSites {
-    access: Access,
-    pub(super) processes: Processes,
+/// Three sites, two routers, and a front with its pages and a desk, so that a person may trade by hand among all that happens. Dropping it ends them.
+pub(super) struct Broker {
+    children: Children,
+    config: SitesConfig,
+    /// A site that was killed, and when it is started again.
+    down: Option<(BrokerPart, Instant)>,
+    _quotes: QuoteServer,
+    dir: ScratchDirectory,
 }
 
-impl BrokerSites {
-    pub(super) fn start(dir: &Path) -> Result<Self, LabError> {
-        let args = init::Args {
-            clusters: 1,
-            sites: SITES,
-            system: "broker".into(),
-            durability: Promise::Os,
-            no_tls: false,
-            store: None,
-            sql: false,
-            witness: false,
-        };
-        let config = SitesConfig { isolation: Isolation::Snapshot, ..init::configuration(&args)? };
-        init::write(&config, dir)?;
-        let mut processes = Processes::new(dir, ChildOutput::File, &["broker", "site"])?;
-        let access = Access::named(config, dir, &[init::CLIENT]).map_err(failed)?;
-        sites::all(&access.config).into_iter().try_for_each(|site| processes.start(site))?;
-        Ok(Self { access, processes })
+impl Broker {
+    pub(super) fn start(gateways: &[SocketAddr], member: MemberId, seed: u64) -> Result<Self, LabError> {
+        let dir = ScratchDirectory::create(None)?;
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let behaviour = Behaviour { seed, instant: true, bad_per_mille: 0 };
+        let quotes = QuoteServer::start(any, behaviour.settings())
+            .map_err(LabError::io("starting the simulated quote server"))?;
+        // Bound until all other ports are known: so that none of them is the pages'.
+        let pages = TcpListener::bind(any).map_err(LabError::io("looking for a free port"))?;
+        let http = pages.local_addr().map_err(LabError::io("looking for a free port"))?;
+        let how_many = HowMany { sites: Some((1, SITES)), fronts: Some(1), desks: Some(1) };
+        let plan = how_many.plan(Promise::Os, None, quotes.address(), Some(http));
+        let (config, places) = plan.settle(dir.path()).map_err(failed)?;
+        drop(pages);
+        let gateways = gateways.iter().flat_map(|address| ["--gateway".into(), address.to_string().into()]);
+        let routers = ["--member".into(), member.to_string().into()].into_iter().chain(gateways).collect();
+        let told = ToldBesides { routers, ..ToldBesides::default() };
+        let children = Children::start(dir.path(), ChildOutput::File, &config, places, told);
+        Ok(Self { children: children.map_err(failed)?, config, down: None, _quotes: quotes, dir })
     }
 
-    /// A client of all of them.
+    /// A client of all sites.
     pub(super) fn accounts(&self) -> Result<AccountsClient, LabError> {
-        let all: Vec<SiteId> = sites::all(&self.access.config);
-        let client = self.access.client(AccountsClient::draw_number(), 0, &all);
+        let access = Access::named(self.config.clone(), self.dir.path(), &[init::CLIENT]).map_err(failed)?;
+        let client = access.client(AccountsClient::draw_number(), 0, &sites::all(&self.config));
         Ok(AccountsClient::new(client.map_err(failed)?))
     }
-}
 
-/// Routers: one is active, the others stand by.
-const ROUTERS: usize = 2;
-/// Their numbers begin here; each process has the next.
-const FIRST_NUMBER: u64 = 1 << 40;
-
-/// A process of this program that says nothing. Dropping it kills it.
-pub(super) struct Part(Child);
-
-impl Part {
-    pub(super) fn start(what: &str, arguments: &[String]) -> Result<Self, LabError> {
-        let mut command = Command::new(pares_load::own_program()?);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.spawn().map(Self).map_err(LabError::io(format!("starting a {what}")))
+    /// Where people reach the pages.
+    pub(super) fn pages(&self) -> SocketAddr {
+        self.children.places().pages[0]
     }
 
-    pub(super) fn is_running(&mut self) -> bool {
-        matches!(self.0.try_wait(), Ok(None))
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The routers' processes, by number. Dropping them ends them.
-pub(super) struct Routers {
-    arguments: Vec<String>,
-    running: BTreeMap<u64, Part>,
-    started: u64,
-}
-
-impl Routers {
-    pub(super) fn start(dir: &Path, gateways: &[SocketAddr], member: MemberId) -> Result<Self, LabError> {
-        let own = std::process::id();
-        let mut arguments =
-            ["broker", "router", "--member", &member.to_string(), "--with-parent", &own.to_string()]
-                .map(str::to_owned)
-                .to_vec();
-        arguments.extend(["--dir".to_owned(), dir.display().to_string()]);
-        arguments.extend(gateways.iter().flat_map(|address| ["--gateway".to_owned(), address.to_string()]));
-        let mut routers = Self { arguments, running: BTreeMap::new(), started: 0 };
-        routers.keep()?;
-        Ok(routers)
-    }
-
-    /// Starts again what has ended.
+    /// Starts again what has ended, when its time has come.
     pub(super) fn keep(&mut self) -> LabResult {
-        self.running.retain(|_, router| router.is_running());
-        while self.running.len() < ROUTERS {
-            self.started += 1;
-            let number = FIRST_NUMBER + self.started;
-            let own = ["--number".to_owned(), number.to_string()];
-            self.running.insert(number, Part::start("router", &[&self.arguments[..], &own].concat())?);
+        if let Some((site, _)) = self.down.take_if(|(_, back)| Instant::now() >= *back) {
+            self.children.begin(site).map_err(failed)?;
         }
-        Ok(())
+        self.children.revive().map(drop).map_err(failed)
     }
 
-    /// Kills the router of that number. Whether it was there.
-    pub(super) fn kill(&mut self, number: u64) -> bool {
-        self.running.remove(&number).is_some()
+    /// Whether all sites that were killed have been started again.
+    pub(super) fn is_whole(&self) -> bool {
+        self.down.is_none()
+    }
+
+    /// Kills a site; it is back a moment later.
+    pub(super) fn kill_site(&mut self, site: SiteId) {
+        let site = BrokerPart::Site(site);
+        self.children.kill(&[site]);
+        self.down = Some((site, Instant::now() + SITE_DOWN));
+    }
+
+    /// Kills the router of that number, and starts the next. Whether it was there.
+    pub(super) fn kill_router(&mut self, number: u64) -> Result<bool, LabError> {
+        // It draws its number, and says it first.
+        let said = format!("router {number:x}: ");
+        let is_it = |router: &usize| {
+            let log = std::fs::read_to_string(self.dir.path().join(format!("router-{router}.log")));
+            log.is_ok_and(|log| log.contains(&said))
+        };
+        let Some(router) = (0..ROUTERS).find(is_it).map(BrokerPart::Router) else { return Ok(false) };
+        self.children.kill(&[router]);
+        self.children.begin(router).map_err(failed)?;
+        Ok(true)
+    }
+
+    /// Nobody trades by hand any more.
+    pub(super) fn close_pages(&mut self) {
+        self.children.kill(&[BrokerPart::Front(0), BrokerPart::Desk(0)]);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pares_broker::{BrokerRead, OrderRead, RouterSeat};
 use pares_config::InstrumentConfig;
 use pares_flow::FlowInstrument;
-use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchDirectory, ScratchSystem, Venues};
+use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, Venues};
 use pares_node::{NodeId, SystemConfig};
 use pares_routing::AccountsClient;
 use pares_text::grouped;
@@ -17,8 +17,7 @@ use pares_wice::codec::Coded as _;
 use rustix::process::Signal;
 
 use super::customers::{Customers, LOT, failed};
-use super::pages::Pages;
-use super::parts::{BrokerSites, Routers, SITES, Victim};
+use super::parts::{Broker, SITES, Victim};
 use super::reckoning::Reckoning;
 use super::verdict::{Kills, Verdict};
 use crate::demo::face;
@@ -43,11 +42,8 @@ pub(super) struct Stage {
     system: ScratchSystem,
     venues: Venues,
     load: Option<Load>,
-    routers: Routers,
-    pages: Option<Pages>,
     customers: Option<Customers>,
-    sites: BrokerSites,
-    _dir: ScratchDirectory,
+    broker: Broker,
     gateways: Vec<SocketAddr>,
     /// Reads.
     accounts: AccountsClient,
@@ -57,8 +53,6 @@ pub(super) struct Stage {
     is_silent: bool,
     begun: Instant,
     kills: Kills,
-    /// A site that was killed, and when it is started again.
-    down: Option<(SiteId, Instant)>,
 }
 
 impl Stage {
@@ -69,28 +63,21 @@ impl Stage {
     pub(super) fn set(args: &Args) -> Result<Self, LabError> {
         let system = ScratchSystem::start(&config(), args.dir.clone())?;
         let gateways = system.addresses()?;
-        let dir = ScratchDirectory::create(None)?;
-        let sites_dir = dir.path().join("sites");
-        let sites = BrokerSites::start(&sites_dir)?;
-        let routers = Routers::start(&sites_dir, &gateways, BROKER)?;
+        let broker = Broker::start(&gateways, BROKER, args.seed)?;
         let load = Load::start(market(args, &system, gateways.clone()))?;
-        let customers = Customers::start(sites.accounts()?, gateways.clone(), args.seed)?;
+        let customers = Customers::start(broker.accounts()?, gateways.clone(), args.seed)?;
         Ok(Self {
             venues: Venues::new(system.supervisor.layout(), system.supervisor.config()),
             load: Some(load),
-            accounts: sites.accounts()?,
+            accounts: broker.accounts()?,
             kill_every: args.kill_every,
             lasts: (!args.stay).then(|| Duration::from_secs(args.seconds.unwrap_or(SECONDS))),
-            pages: Some(Pages::start(&sites_dir, args.seed)?),
             is_silent: args.json,
             begun: Instant::now(),
             kills: Kills::default(),
-            down: None,
             customers: Some(customers),
-            routers,
             system,
-            sites,
-            _dir: dir,
+            broker,
             gateways,
         })
     }
@@ -104,7 +91,7 @@ impl Stage {
         self.say(&self.invitation());
         while !self.is_over() && !stop.load(Ordering::Relaxed) {
             self.turn()?;
-            if !self.kill_every.is_zero() && killed.elapsed() >= self.kill_every && self.down.is_none() {
+            if !self.kill_every.is_zero() && killed.elapsed() >= self.kill_every && self.broker.is_whole() {
                 killed = Instant::now();
                 self.kill()?;
             }
@@ -125,7 +112,6 @@ impl Stage {
 
     /// How to participate.
     fn invitation(&self) -> String {
-        let Some(pages) = &self.pages else { return String::new() };
         let stocks = SYMBOLS
             .iter()
             .zip(STARTS_CENTS)
@@ -133,7 +119,7 @@ impl Stage {
         let until = if self.lasts.is_none() { "until Ctrl-C" } else { "with --stay until Ctrl-C" };
         format!(
             "pages at http://{} ({until}): sign up, add cash, and trade under Orders, {LOT} shares or a multiple: {}",
-            pages.address(),
+            self.broker.pages(),
             stocks.collect::<Vec<_>>().join(", ")
         )
     }
@@ -141,11 +127,7 @@ impl Stage {
     /// Keeps alive what is to live.
     fn turn(&mut self) -> LabResult {
         self.system.supervisor.tick();
-        self.routers.keep()?;
-        self.pages.as_mut().map_or(Ok(()), Pages::keep)?;
-        if let Some((site, _)) = self.down.take_if(|(_, back)| Instant::now() >= *back) {
-            self.sites.processes.start(site)?;
-        }
+        self.broker.keep()?;
         std::thread::sleep(TURN);
         Ok(())
     }
@@ -168,8 +150,7 @@ impl Stage {
             }
             Victim::Site => {
                 let site = SiteId::new(0, (count / 4 % usize::from(SITES)) as u8);
-                self.sites.processes.kill(site);
-                self.down = Some((site, Instant::now() + Duration::from_secs(1)));
+                self.broker.kill_site(site);
                 self.kills.sites += 1;
                 format!("site {}.{}", site.cluster.0, site.number)
             }
@@ -185,7 +166,7 @@ impl Stage {
         let seat = Option::<RouterSeat>::from_bytes(&bytes).map_err(failed)?;
         self.kills.routers += 1;
         Ok(match seat {
-            Some(seat) if self.routers.kill(seat.router) => {
+            Some(seat) if self.broker.kill_router(seat.router)? => {
                 format!("the active router, in term {}", seat.term)
             }
             _ => "no router: none is active".into(),
@@ -220,7 +201,7 @@ impl Stage {
     /// If a part fails, or what is to come to an end does not.
     pub(super) fn finish(mut self) -> Result<Verdict, LabError> {
         let seconds = self.begun.elapsed().as_secs_f64();
-        self.pages = None;
+        self.broker.close_pages();
         let asking = match self.customers.take() {
             Some(customers) => {
                 let asking = std::sync::Arc::clone(&customers.asking);
@@ -229,14 +210,11 @@ impl Stage {
             }
             None => std::sync::Arc::default(),
         };
-        if let Some((site, _)) = self.down.take() {
-            self.sites.processes.start(site)?;
-        }
         if let Some(load) = self.load.take() {
             load.finish()?;
         }
         let gateways = self.gateways.clone();
-        let accounts = self.sites.accounts()?;
+        let accounts = self.broker.accounts()?;
         let mut reckoning = Reckoning::new(accounts, gateways);
         let verdict = reckoning.reckon(&mut || self.turn())?;
         Ok(Verdict {
