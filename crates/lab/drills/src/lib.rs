@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`drill`] | do clients notice when a part dies, sleeps, loses its disk, is flooded or is wrong? |
+//! | `exchange` | the exchange's own requests, whatever gateway dies |
 //! | `feed` | market data, received over lines that lose, and held against the record |
 //! | [`demo`] | the same to look at |
 //! | `recorded` | recorders' logs for tests of audits |
@@ -12,6 +13,7 @@
 
 pub mod demo;
 pub mod drill;
+mod exchange;
 mod feed;
 #[cfg(test)]
 mod recorded;

@@ -8,7 +8,6 @@
 //! ```
 
 pub(super) mod backup;
-mod exchange;
 mod footprint;
 mod members;
 
@@ -27,9 +26,10 @@ use pares_types::{BusinessDay, Command, GatewayId, RecorderId, ShardId, VenueId}
 use rustix::process::Signal;
 use serde::Serialize;
 
-use exchange::Exchange;
 use footprint::Footprint;
 use members::{Members, Notes};
+
+use crate::exchange::ask_exchange;
 
 const GATEWAYS: u16 = 2;
 /// For how many days before the last one a day is kept.
@@ -107,7 +107,8 @@ struct Drill {
     store: Store,
     records: Records<Notes>,
     members: Members,
-    exchange: Exchange,
+    /// Of the exchange's requests: so many.
+    asked: u64,
     kills: u64,
 }
 
@@ -134,7 +135,7 @@ impl Drill {
         Ok(Self {
             records: Records::new(&layout, &config, Notes::default()),
             members: Members::new(&config),
-            exchange: Exchange::default(),
+            asked: 0,
             shards: config.shards()?.into_keys().collect(),
             store: Store::open(&archive.to_string_lossy()).map_err(failed("opening the archive"))?,
             system: Some(system),
@@ -213,7 +214,12 @@ impl Drill {
     }
 
     fn ask(&mut self, command: Command) -> LabResult {
-        self.exchange.ask(self.system.as_mut().expect("it is started"), command)
+        self.asked += 1;
+        let system = self.system.as_mut().expect("it is started");
+        ask_exchange(self.asked, command, |member, options| {
+            system.supervisor.tick();
+            Ok(system.connect(member, 0, options))
+        })
     }
 
     /// Waits, restarting what died.
@@ -257,7 +263,6 @@ impl Drill {
     fn end(&mut self) {
         self.system = None;
         self.members.disconnect();
-        self.exchange = Exchange::after(&self.exchange);
     }
 
     /// Kills everything and starts it again. How long until it answers.

@@ -9,16 +9,17 @@ use pares_broker::{
     AccountSummary, AuditPage, AuditReplay, AuditReport, BrokerRead, ORDERS_PAGE_MAX, Order, OrderListed,
     OrderRead, OrderStage, PersonRead, RouterSeat, TradeWay, UserName, UsersPage, dollars, tell_log,
 };
-use pares_client::{Client, ClientRequest, List, ListRequest, Options, Update};
+use pares_client::{Client, ClientError, List, ListRequest, Options, Update};
 use pares_load::{LabError, LabResult};
 use pares_os::clock;
 use pares_routing::AccountsClient;
-use pares_types::{BusinessDay, ClientOrderId, Command, InstrumentId, MemberId, Status, Timestamp};
+use pares_types::{BusinessDay, Command, MemberId, Timestamp};
 use pares_wice::codec::Coded as _;
 
 use super::customers::{PAID_IN_CENTS, failed, is_customer, read_until};
 use super::stage::BROKER;
 use super::verdict::Verdict;
+use crate::exchange::ask_exchange;
 
 /// Within so long everything is sent and applied.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -120,15 +121,12 @@ impl Reckoning {
         Ok(all)
     }
 
-    fn connect(&self, member: MemberId, options: &Options) -> Result<Client, LabError> {
-        let mut last = None;
+    fn connect(&self, member: MemberId, options: &Options) -> Result<Client, ClientError> {
+        let mut client = Err(ClientError::Closed);
         for address in &self.gateways {
-            match Client::connect_with(address, member, options.clone()) {
-                Ok(client) => return Ok(client),
-                Err(error) => last = Some(error),
-            }
+            client = client.or_else(|_| Client::connect_with(address, member, options.clone()));
         }
-        Err(last.map_or_else(|| failed("no gateway"), LabError::from))
+        client
     }
 
     /// Names and shares of the broker's orders that are there.
@@ -161,25 +159,11 @@ impl Reckoning {
     fn end_day(&self, turn: &mut dyn FnMut() -> LabResult) -> LabResult {
         let day = BusinessDay::of(Timestamp(clock::now_ns()));
         let name = 1 << 47;
-        for (number, command) in [(name, Command::BeginDay { day }), (name + 1, Command::EndDay { day })] {
-            let began = Instant::now();
-            let request = ClientRequest::Exchange {
-                client_order_id: ClientOrderId(number),
-                instrument: InstrumentId(0),
-                command,
-            };
-            // The same again under its name, until a gateway answers.
-            loop {
-                let answer = self
-                    .connect(MemberId(0), &Options::default())
-                    .and_then(|mut client| Ok(client.submit_and_wait(&request)?));
-                match answer {
-                    Ok(answer) if answer.status == Status::Accepted => break,
-                    Ok(answer) => return Err(failed(format!("the day does not end: {}", answer.reason))),
-                    Err(error) if began.elapsed() > PATIENCE => return Err(error),
-                    Err(_) => turn()?,
-                }
-            }
+        for (name, command) in [(name, Command::BeginDay { day }), (name + 1, Command::EndDay { day })] {
+            ask_exchange(name, command, |member, options| {
+                turn()?;
+                Ok(self.connect(member, options))
+            })?;
         }
         Ok(())
     }
