@@ -31,9 +31,7 @@ mod world;
 
 pub use pares_random::mix;
 pub use random::Dice;
-pub use setting::{
-    DayAndNight, MeasuredCosts, Ordering, Protocol, ReadsOf, Release, Resubmit, Setting, Waiters,
-};
+pub use setting::{DayAndNight, MeasuredCosts, Protocol, ReadsOf, Release, Resubmit, Setting, Waiters};
 pub use tally::{ResponseTime, SideResult};
 pub use workload::Kind;
 pub use world::RunResult;

@@ -12,24 +12,30 @@ pub const MILLISECONDS: Nanos = crate::queue::MILLISECOND;
 /// Terminals of a warehouse (TPC-C, clause 4.2.2).
 pub const CLIENTS_PER_WAREHOUSE: u32 = 10;
 
-/// Who replicates, and where the servers stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Who replicates, and where the servers stand: a line of the paper's figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Uniform total order over all six servers, three here and three there.
-    Dbsm,
-    /// The same with all six on one local network: the paper's baseline.
+    /// Uniform total order over all six servers, which stand on one local network: the paper's baseline.
     DbsmCluster,
+    /// Three here and three there, ordered by logical clocks: 2·t_max for all servers, which is what the paper says DBSM takes.
+    Dbsm,
+    /// The same, ordered by a sequencer in C_A that collects acknowledgements: 2·t_max from C_A, 4·t_max from C_B.
+    DbsmSequencer,
     /// The rules of `pares-wice`, certifier in C_A.
     Wice,
 }
 
 impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::DbsmCluster, Self::Dbsm, Self::DbsmSequencer, Self::Wice];
+
     /// As the paper's legend has it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Dbsm => "DBSM",
             Self::DbsmCluster => "DBSM CLUSTER",
+            Self::Dbsm => "DBSM",
+            Self::DbsmSequencer => "DBSM (sequencer)",
             Self::Wice => "WICE",
         }
     }
@@ -58,16 +64,6 @@ pub enum Resubmit {
     /// The same, but from the second time on at a site of the certifier's cluster, and in turn: the request travels, not what it
     /// wrote.
     Certifier,
-}
-
-/// How DBSM's servers agree on an order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ordering {
-    /// By logical clocks: 2·t_max for all servers, which is what the paper says DBSM takes.
-    #[default]
-    Clocks,
-    /// By a sequencer in C_A that collects acknowledgements: 2·t_max from C_A, 4·t_max from C_B.
-    Sequencer,
 }
 
 /// Until when a site that executed a transaction keeps its rows locked.
@@ -146,8 +142,6 @@ pub struct Setting {
     pub reads: ReadsOf,
     /// Whether a year's takings are items that are added to.
     pub deltas: bool,
-    /// How DBSM's servers agree.
-    pub ordering: Ordering,
     /// DBSM sends over the long link to every server there, instead of once for all of them.
     pub unicast: bool,
     /// How long a WICE site gathers what can wait before it sends it, ns.
@@ -179,7 +173,6 @@ impl Setting {
             release: Release::default(),
             reads: ReadsOf::default(),
             deltas: false,
-            ordering: Ordering::default(),
             unicast: true,
             batch: 0,
             distance: 200_000_000,

@@ -118,10 +118,8 @@ impl World {
         let mut random = Dice::new(setting.seed);
         let distance = (setting.protocol != Protocol::DbsmCluster).then_some(setting.distance);
         let replication = match setting.protocol {
-            Protocol::Dbsm | Protocol::DbsmCluster => {
-                Replication::Dbsm(Box::new(Dbsm::new(setting.ordering)))
-            }
             Protocol::Wice => Replication::Wice(Box::new(Wice::new())),
+            protocol => Replication::Dbsm(Box::new(Dbsm::new(protocol))),
         };
         let mut world = Self {
             clients: Client::all(setting),

@@ -14,7 +14,7 @@ use super::{Event, Replication, World};
 use crate::item::{Item, Written};
 use crate::network::Site;
 use crate::server::Executed;
-use crate::setting::{Ordering, Protocol, SITES};
+use crate::setting::{Protocol, SITES};
 use crate::tally::Cause;
 
 /// What orders a transaction.
@@ -52,10 +52,10 @@ struct Writers {
 }
 
 impl Dbsm {
-    pub(super) fn new(ordering: Ordering) -> Self {
-        let order = match ordering {
-            Ordering::Clocks => Order::Clocks(Box::default()),
-            Ordering::Sequencer => Order::Sequencer(Box::default()),
+    pub(super) fn new(protocol: Protocol) -> Self {
+        let order = match protocol {
+            Protocol::DbsmSequencer => Order::Sequencer(Box::default()),
+            _ => Order::Clocks(Box::default()),
         };
         Self {
             order,
@@ -119,7 +119,7 @@ impl World {
 
     /// One message for each of the others, or one over the link for all that stand there.
     pub(super) fn send_all(&mut self, from: Site, bytes: u64, message: &Message) {
-        let once = self.setting.protocol == Protocol::Dbsm && !self.setting.unicast;
+        let once = self.setting.protocol != Protocol::DbsmCluster && !self.setting.unicast;
         let now = self.now();
         let at = once.then(|| self.network.multicast(now, from, bytes));
         for to in (0..SITES).filter(|to| *to != from) {
@@ -180,7 +180,7 @@ mod tests {
     /// Paper section 4.2: write-write certification, first committer wins.
     #[test]
     fn what_was_written_since_the_snapshot_may_not_be_written_again() {
-        let mut dbsm = Dbsm::new(Ordering::Clocks);
+        let mut dbsm = Dbsm::new(Protocol::Dbsm);
         let put = [Written::put(Item::new(Table::Stock, 0, 0, 1))];
         let other = [Written::put(Item::new(Table::Stock, 0, 0, 2))];
         assert_eq!(dbsm.certify(0, &put), Some(1));

@@ -7,15 +7,15 @@ use std::path::Path;
 
 use pares_load::LabError;
 use pares_text::grouped;
-use pares_tpcc::{Kind, MeasuredCosts, RunResult, Setting};
+use pares_tpcc::{Kind, MeasuredCosts, Protocol, RunResult, Setting};
 
-use super::figure::{CLIENTS, Line, figures};
+use super::figure::{CLIENTS, figures};
 use super::{Scope, both};
 use crate::experiment::Context;
 use crate::experiment::report::{Grid, Report};
 
 /// Those between which costs change something.
-const SHOWN: [Line; 3] = [Line::Cluster, Line::Dbsm, Line::Wice];
+const SHOWN: [Protocol; 3] = [Protocol::DbsmCluster, Protocol::Dbsm, Protocol::Wice];
 /// Beyond the paper's range: where a processor that is faster may be exhausted.
 const MORE_CLIENTS: [u32; 2] = [12_000, 24_000];
 /// The paper's means, ms, in the order of [`Kind::ALL`].
@@ -24,7 +24,7 @@ const PAPER_MS: [f64; 5] = [11.64, 2.26, 143.70, 1.66, 2.09];
 /// One number of clients and one line, with the paper's times and with those that were measured.
 struct Beside {
     clients: u32,
-    line: Line,
+    line: Protocol,
     /// Not run where the paper's processors are exhausted anyway.
     paper: Option<RunResult>,
     measured: RunResult,
@@ -45,7 +45,7 @@ pub fn run(context: &Context, file: &Path) -> Result<Report, LabError> {
     let mut all = Vec::new();
     for clients in clients() {
         for line in SHOWN {
-            let setting = scope.setting(line.setting(clients), true);
+            let setting = scope.setting(Setting::new(line, clients, 0), true);
             let paper = (!MORE_CLIENTS.contains(&clients)).then(|| scope.run(&setting)).transpose()?;
             let measured = scope.run(&Setting { costs: Some(costs), ..setting })?;
             all.push(Beside { clients, line, paper, measured });

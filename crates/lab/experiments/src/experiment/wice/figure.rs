@@ -2,7 +2,7 @@
 
 use pares_load::LabError;
 use pares_text::grouped;
-use pares_tpcc::{Ordering, Protocol, RunResult, Setting, SideResult};
+use pares_tpcc::{Protocol, RunResult, Setting, SideResult};
 use serde::Serialize;
 
 use super::{Scope, both};
@@ -12,40 +12,7 @@ use pares_chart::{Axis, Scale};
 
 /// The paper's range.
 pub(super) const CLIENTS: [u32; 6] = [60, 500, 1_000, 2_000, 4_000, 6_000];
-pub(super) const RUNS: usize = CLIENTS.len() * LINES.len();
-
-/// A line of the figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    Cluster,
-    Dbsm,
-    Sequencer,
-    Wice,
-}
-
-pub(super) const LINES: [Line; 4] = [Line::Cluster, Line::Dbsm, Line::Sequencer, Line::Wice];
-
-impl Line {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Cluster => "DBSM CLUSTER",
-            Self::Dbsm => "DBSM",
-            Self::Sequencer => "DBSM (sequencer)",
-            Self::Wice => "WICE",
-        }
-    }
-
-    pub(super) fn setting(self, clients: u32) -> Setting {
-        match self {
-            Self::Cluster => Setting::new(Protocol::DbsmCluster, clients, 0),
-            Self::Dbsm => Setting::new(Protocol::Dbsm, clients, 0),
-            Self::Sequencer => {
-                Setting { ordering: Ordering::Sequencer, ..Setting::new(Protocol::Dbsm, clients, 0) }
-            }
-            Self::Wice => Setting::new(Protocol::Wice, clients, 0),
-        }
-    }
-}
+pub(super) const RUNS: usize = CLIENTS.len() * Protocol::ALL.len();
 
 /// All lines at one number of clients.
 #[derive(Clone, Debug)]
@@ -59,13 +26,14 @@ impl Point {
     pub(super) fn run(
         scope: &Scope,
         clients: u32,
-        setting: impl Fn(Line) -> Setting,
+        setting: impl Fn(Protocol) -> Setting,
     ) -> Result<Self, LabError> {
-        let outcomes = LINES.into_iter().map(|line| scope.run(&setting(line))).collect::<Result<_, _>>()?;
+        let outcomes =
+            Protocol::ALL.into_iter().map(|line| scope.run(&setting(line))).collect::<Result<_, _>>()?;
         Ok(Self { clients, outcomes })
     }
 
-    pub(super) fn of(&self, line: Line) -> &RunResult {
+    pub(super) fn of(&self, line: Protocol) -> &RunResult {
         &self.outcomes[line as usize]
     }
 }
@@ -74,7 +42,7 @@ impl Serialize for Point {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serde_json::Map::new();
         fields.insert("clients".into(), self.clients.into());
-        for line in LINES {
+        for line in Protocol::ALL {
             fields.insert(line.name().into(), figures(self.of(line)));
         }
         fields.serialize(serializer)
@@ -107,7 +75,8 @@ pub(super) fn figures(outcome: &RunResult) -> serde_json::Value {
 }
 
 pub(super) fn run(scope: &Scope) -> Result<Vec<Point>, LabError> {
-    let point = |clients| Point::run(scope, clients, |line| scope.setting(line.setting(clients), false));
+    let point =
+        |clients| Point::run(scope, clients, |line| scope.setting(Setting::new(line, clients, 0), false));
     CLIENTS.into_iter().map(point).collect()
 }
 
@@ -145,8 +114,8 @@ pub(super) fn write(context: &Context, points: &[Point]) -> Result<Vec<(String, 
     let mut charts = Vec::new();
     for Plot { letter, side, what, label, scale, value } in plots() {
         let cluster = ["C_A", "C_B"][side];
-        let value = |point: &Point, line: Line| value(&point.of(line).sides[side]);
-        let lines = LINES.into_iter().map(|line| {
+        let value = |point: &Point, line: Protocol| value(&point.of(line).sides[side]);
+        let lines = Protocol::ALL.into_iter().map(|line| {
             let points = points.iter().map(|point| (f64::from(point.clients), value(point, line)));
             series(line.name(), Look::Line, points)
         });
@@ -154,7 +123,7 @@ pub(super) fn write(context: &Context, points: &[Point]) -> Result<Vec<(String, 
         let x = linear("clients of both clusters");
         let chart = chart(title.clone(), x, Axis { label, scale }, lines.collect());
         let row = |point: &Point| {
-            let values = LINES.into_iter().map(|line| value(point, line));
+            let values = Protocol::ALL.into_iter().map(|line| value(point, line));
             std::iter::once(f64::from(point.clients)).chain(values).collect()
         };
         let file = format!("wice5{letter}");
@@ -167,7 +136,7 @@ pub(super) fn write(context: &Context, points: &[Point]) -> Result<Vec<(String, 
 
 /// The figure as a table: C_A / C_B.
 pub(super) fn grid<'a>(points: &'a [Point]) -> Grid {
-    let lines = |point: &'a Point| LINES.map(|line| (point.clients, line, point.of(line)));
+    let lines = |point: &'a Point| Protocol::ALL.map(|line| (point.clients, line, point.of(line)));
     let all: Vec<_> = points.iter().flat_map(lines).collect();
     Grid::of(
         &all,

@@ -2,10 +2,10 @@
 
 use pares_load::LabError;
 use pares_text::grouped;
-use pares_tpcc::{Setting, Waiters};
+use pares_tpcc::{Protocol, Setting, Waiters};
 use serde::Serialize;
 
-use super::figure::{CLIENTS, LINES, Line, Point};
+use super::figure::{CLIENTS, Point};
 use super::{Scope, both};
 use crate::experiment::report::Grid;
 
@@ -57,7 +57,7 @@ const VARIED: [(Unknown, u32); 15] = [
     (ApplyTen, 6_000),
 ];
 
-pub(super) const RUNS: usize = VARIED.len() * LINES.len();
+pub(super) const RUNS: usize = VARIED.len() * Protocol::ALL.len();
 
 impl Unknown {
     fn name(self) -> &'static str {
@@ -114,31 +114,34 @@ pub(super) fn run(scope: &Scope, points: &[Point]) -> Result<Vec<Varied>, LabErr
     let own = points.iter().filter(|point| [FEW, SAFE, 6_000].contains(&point.clients));
     let own = own.map(|point| Ok(Varied { unknown: AsInFigure, point: point.clone() }));
     let varied = VARIED.into_iter().map(|(unknown, clients)| {
-        let setting = |line: Line| scope.setting(unknown.change(line.setting(clients)), true);
+        let setting = |line: Protocol| scope.setting(unknown.change(Setting::new(line, clients, 0)), true);
         Ok(Varied { unknown, point: Point::run(scope, clients, setting)? })
     });
     own.chain(varied).collect()
 }
 
 pub(super) fn grid(varied: &[Varied]) -> Grid {
-    let aborts = |of: &Varied, line: Line| both(of.point.of(line), |side| side.abort_percent, 2);
-    let latency = |of: &Varied, line: Line| both(of.point.of(line), |side| side.whole.mean_ms, 0);
-    let per_minute =
-        |of: &Varied| -> f64 { of.point.of(Line::Cluster).sides.iter().map(|side| side.per_minute).sum() };
+    let aborts = |of: &Varied, line: Protocol| both(of.point.of(line), |side| side.abort_percent, 2);
+    let latency = |of: &Varied, line: Protocol| both(of.point.of(line), |side| side.whole.mean_ms, 0);
+    let per_minute = |of: &Varied| -> f64 {
+        of.point.of(Protocol::DbsmCluster).sides.iter().map(|side| side.per_minute).sum()
+    };
     Grid::of(
         varied,
         &[
             ("changed", &|of| of.unknown.name().to_owned()),
             (">clients", &|of| grouped(of.point.clients.into())),
-            (">aborted, %, C_A / C_B: DBSM CLUSTER", &|of| aborts(of, Line::Cluster)),
-            (">DBSM", &|of| aborts(of, Line::Dbsm)),
-            (">DBSM (sequencer)", &|of| aborts(of, Line::Sequencer)),
-            (">WICE", &|of| aborts(of, Line::Wice)),
-            (">latency with resubmissions, ms: DBSM", &|of| latency(of, Line::Dbsm)),
-            (">DBSM (sequencer)", &|of| latency(of, Line::Sequencer)),
-            (">WICE", &|of| latency(of, Line::Wice)),
+            (">aborted, %, C_A / C_B: DBSM CLUSTER", &|of| aborts(of, Protocol::DbsmCluster)),
+            (">DBSM", &|of| aborts(of, Protocol::Dbsm)),
+            (">DBSM (sequencer)", &|of| aborts(of, Protocol::DbsmSequencer)),
+            (">WICE", &|of| aborts(of, Protocol::Wice)),
+            (">latency with resubmissions, ms: DBSM", &|of| latency(of, Protocol::Dbsm)),
+            (">DBSM (sequencer)", &|of| latency(of, Protocol::DbsmSequencer)),
+            (">WICE", &|of| latency(of, Protocol::Wice)),
             (">transactions per minute of both, DBSM CLUSTER", &|of| format!("{:.0}", per_minute(of))),
-            (">its processors, %", &|of| both(of.point.of(Line::Cluster), |side| side.processor_percent, 0)),
+            (">its processors, %", &|of| {
+                both(of.point.of(Protocol::DbsmCluster), |side| side.processor_percent, 0)
+            }),
         ],
     )
 }

@@ -1,9 +1,9 @@
 //! R1 to R5: what the paper's text says of its figure, looked for in ours.
 
-use pares_tpcc::{RunResult, SideResult};
+use pares_tpcc::{Protocol, RunResult, SideResult};
 
 use super::Verdict;
-use super::figure::{Line, Point};
+use super::figure::Point;
 use super::unknowns::{FEW, SAFE, Unknown, Varied};
 
 /// Judges the figure, and where the paper's words may mean another one, that.
@@ -15,21 +15,21 @@ pub(super) fn judge(points: &[Point], varied: &[Varied]) -> Vec<Verdict> {
     };
     let (few, safe) = (at(FEW), at(SAFE));
     let mut verdicts = vec![knee(few, safe, at(6_000)), far_is_worse(safe), primary_is_near(safe)];
-    verdicts.push(rises("R2c", "as in the figure", few.of(Line::Dbsm), safe.of(Line::Dbsm)));
+    verdicts.push(rises("R2c", "as in the figure", few.of(Protocol::Dbsm), safe.of(Protocol::Dbsm)));
     let (some, most) = (with(Unknown::FixedWarehouses, FEW), with(Unknown::FixedWarehouses, SAFE));
-    verdicts.push(rises("R2d", "600 warehouses", some.of(Line::Dbsm), most.of(Line::Dbsm)));
+    verdicts.push(rises("R2d", "600 warehouses", some.of(Protocol::Dbsm), most.of(Protocol::Dbsm)));
     verdicts.push(flat(points));
-    for (name, line) in [("R4a", Line::Dbsm), ("R4b", Line::Sequencer)] {
+    for (name, line) in [("R4a", Protocol::Dbsm), ("R4b", Protocol::DbsmSequencer)] {
         verdicts.push(between(
             name,
             line.name(),
-            [Line::Cluster, Line::Wice, line].map(|line| safe.of(line)),
+            [Protocol::DbsmCluster, Protocol::Wice, line].map(|line| safe.of(line)),
         ));
     }
     let huge = with(Unknown::HugeWriteSets, SAFE);
-    let outcomes = [Line::Cluster, Line::Wice, Line::Dbsm].map(|line| huge.of(line));
+    let outcomes = [Protocol::DbsmCluster, Protocol::Wice, Protocol::Dbsm].map(|line| huge.of(line));
     verdicts.push(between("R4c", "DBSM, write sets of 12 KiB", outcomes));
-    for (name, line) in [("R5a", Line::Dbsm), ("R5b", Line::Sequencer)] {
+    for (name, line) in [("R5a", Protocol::Dbsm), ("R5b", Protocol::DbsmSequencer)] {
         verdicts.push(ratio(name, line, points));
     }
     verdicts
@@ -51,7 +51,7 @@ fn noise(side: &SideResult) -> f64 {
 }
 
 fn knee(few: &Point, safe: &Point, most: &Point) -> Verdict {
-    let [few, safe, most] = [few, safe, most].map(|point| point.of(Line::Cluster));
+    let [few, safe, most] = [few, safe, most].map(|point| point.of(Protocol::DbsmCluster));
     let processors =
         |outcome: &RunResult| least_and_most(outcome.sides.iter().map(|side| side.processor_percent));
     let grows = per_minute(safe) / per_minute(few) / (f64::from(SAFE) / f64::from(FEW));
@@ -72,7 +72,7 @@ fn knee(few: &Point, safe: &Point, most: &Point) -> Verdict {
 }
 
 fn far_is_worse(safe: &Point) -> Verdict {
-    let [near, far] = [Line::Cluster, Line::Dbsm].map(|line| safe.of(line).sides);
+    let [near, far] = [Protocol::DbsmCluster, Protocol::Dbsm].map(|line| safe.of(line).sides);
     let worse = |side: usize| {
         far[side].abort_percent > 5.0 * near[side].abort_percent
             && far[side].update.mean_ms > near[side].update.mean_ms + 300.0
@@ -97,7 +97,7 @@ fn far_is_worse(safe: &Point) -> Verdict {
 }
 
 fn primary_is_near(safe: &Point) -> Verdict {
-    let (near, wice) = (safe.of(Line::Cluster).sides[0], safe.of(Line::Wice).sides[0]);
+    let (near, wice) = (safe.of(Protocol::DbsmCluster).sides[0], safe.of(Protocol::Wice).sides[0]);
     let allowed = noise(&near) + noise(&wice);
     Verdict {
         name: "R2b",
@@ -129,7 +129,8 @@ fn rises(name: &'static str, which: &str, few: &RunResult, safe: &RunResult) -> 
 fn flat(points: &[Point]) -> Verdict {
     let safe = points.iter().filter(|point| point.clients <= SAFE);
     let ratios = safe.map(|point| {
-        let [wice, near] = [Line::Wice, Line::Cluster].map(|line| point.of(line).sides[0].update.mean_ms);
+        let [wice, near] =
+            [Protocol::Wice, Protocol::DbsmCluster].map(|line| point.of(line).sides[0].update.mean_ms);
         (wice, wice / (400.0 + near))
     });
     let ratios: Vec<(f64, f64)> = ratios.collect();
@@ -159,11 +160,11 @@ fn between(name: &'static str, which: &str, outcomes: [&RunResult; 3]) -> Verdic
     }
 }
 
-fn ratio(name: &'static str, line: Line, points: &[Point]) -> Verdict {
+fn ratio(name: &'static str, line: Protocol, points: &[Point]) -> Verdict {
     let safe = points.iter().filter(|point| point.clients <= SAFE);
     let ratios = safe.flat_map(|point| {
         [0, 1].map(|side| {
-            let [far, wice] = [line, Line::Wice].map(|line| point.of(line).sides[side].whole.mean_ms);
+            let [far, wice] = [line, Protocol::Wice].map(|line| point.of(line).sides[side].whole.mean_ms);
             far / wice
         })
     });
