@@ -51,7 +51,7 @@ const FIRST: &[&str] = &[
     "pares-sim: seeds",
     "pares-wice: published",
     "pares-sim: wice",
-    "pares-tpcc: beaten",
+    "pares-experiments",
     "pares-tpcc: paper",
     "pares-fuzz: short_runs",
     "pares-broker: rules",
