@@ -47,8 +47,8 @@ impl Load {
     /// # Errors
     /// If a gateway cannot be reached.
     pub fn start(plan: LoadPlan) -> Result<Self, LabError> {
-        let flow = plan.flow();
-        Self::start_with(plan, Box::new(flow))
+        let mut flow = plan.flow();
+        Self::start_with(plan, Box::new(move || flow.next_command()))
     }
 
     /// The same with requests from another source, in place of the plan's own flow.

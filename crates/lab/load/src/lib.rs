@@ -81,7 +81,7 @@ pub use web::{
 };
 pub use worker::Worker;
 
-use pares_flow::{FlowCommand, SyntheticFlow};
+use pares_flow::FlowCommand;
 
 /// Where requests come from, one after the other, without end. Their names count up from the plan's first.
 pub trait RequestSource: Send {
@@ -89,8 +89,8 @@ pub trait RequestSource: Send {
     fn next_command(&mut self) -> FlowCommand;
 }
 
-impl RequestSource for SyntheticFlow {
+impl<F: FnMut() -> FlowCommand + Send> RequestSource for F {
     fn next_command(&mut self) -> FlowCommand {
-        SyntheticFlow::next_command(self)
+        self()
     }
 }

@@ -31,7 +31,7 @@ use serde::Serialize;
 
 use super::end_to_end;
 use crate::experiment::stage::median;
-use pairs::Pairs;
+use pairs::pairs;
 
 pub(crate) use fix::serve_echo;
 pub(crate) use ws::serve as serve_broadcast;
@@ -269,8 +269,8 @@ fn load(args: &Args, plan: LoadPlan, mut look: impl FnMut()) -> Result<end_to_en
     };
     let duration = Some(Duration::from_secs(args.seconds));
     let plan = LoadPlan { members: args.connections(), in_flight_max, duration, ..plan };
-    let pairs = Pairs::of(&plan);
-    let (load, begun) = (Load::start_with(plan, Box::new(pairs))?, Instant::now());
+    let pairs = Box::new(pairs(&plan));
+    let (load, begun) = (Load::start_with(plan, pairs)?, Instant::now());
     let mut is_warm = false;
     while !load.is_finished() {
         std::thread::sleep(Duration::from_millis(100));

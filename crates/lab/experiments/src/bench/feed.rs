@@ -30,10 +30,12 @@ mod received;
 mod sent;
 mod traders;
 
+use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Instant;
 
 use clap::ValueEnum;
 use hdrhistogram::Histogram;
+use pares_config::FeedConfig;
 use pares_load::{LabError, LabResult, print_figures};
 use pares_text::progress;
 
@@ -172,6 +174,15 @@ pub(crate) fn measure(args: &Args) -> Result<Figures, LabError> {
         figures.cast_lost = Some(casts.iter().map(|cast| cast.lost).sum());
     }
     Ok(figures)
+}
+
+/// Both lines' ends, sockets of this process, and the settings of a publisher that sends there.
+pub(super) fn lines() -> Result<([UdpSocket; 2], FeedConfig), LabError> {
+    let line = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(LabError::io("binding a line"));
+    let address = |line: &UdpSocket| line.local_addr().map_err(LabError::io("asking for a port"));
+    let [a, b] = [line()?, line()?];
+    let (line_a, line_b, replayers) = (address(&a)?, address(&b)?, vec![([127, 0, 0, 1], 0).into()]);
+    Ok(([a, b], FeedConfig { publishers: 1, line_a, line_b, replayers, ..FeedConfig::default() }))
 }
 
 /// So many rounds of something.

@@ -13,17 +13,13 @@ use super::Args;
 /// Prices a side has orders at, so that no level is long.
 const LEVELS: i64 = 4_000;
 
-/// Orders that meet nothing, all over the instruments.
-struct Filling {
-    next: u64,
-    symbols: u64,
-}
-
-impl RequestSource for Filling {
-    fn next_command(&mut self) -> FlowCommand {
-        let number = self.next;
-        self.next += 1;
-        let (instrument, turn) = (number % self.symbols, (number / self.symbols) as i64);
+/// Orders that meet nothing, all over so many instruments.
+fn resting(symbols: u64) -> impl RequestSource {
+    let mut next = 0;
+    move || {
+        let number = next;
+        next += 1;
+        let (instrument, turn) = (number % symbols, (number / symbols) as i64);
         // The flow trades around 10,000 ticks of 100.
         let (side, ticks) = match turn % 2 {
             0 => (Side::Buy, 1_000 + turn / 2 % LEVELS),
@@ -42,7 +38,7 @@ impl RequestSource for Filling {
 pub(super) fn fill(args: &Args, system: &mut ScratchSystem) -> Result<u64, LabError> {
     let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, Rate::Max);
     let wanted = args.orders();
-    let load = Load::start_with(plan, Box::new(Filling { next: 0, symbols: args.symbols.into() }))?;
+    let load = Load::start_with(plan, Box::new(resting(args.symbols.into())))?;
     let bar = progress::rate("filling", wanted);
     let answered = |load: &Load| load.observed().completed.load(Ordering::Relaxed);
     while answered(&load) < wanted && !load.is_finished() {

@@ -12,7 +12,7 @@ mod changes;
 mod subscribers;
 mod yardstick;
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use pares_node::SystemConfig;
 use serde::Serialize;
 
 use super::Args;
-use changes::Changes;
+use changes::changes;
 use subscribers::{Read, Subscribers};
 
 pub(crate) use yardstick::serve;
@@ -69,12 +69,13 @@ pub(super) fn measure(args: &Args) -> Result<Figures, LabError> {
 
 /// Changes a second, and what was read: by all subscribers, by four fifths of them, by the same beside those that hardly read.
 fn at_exchange(args: &Args, lasting: Duration) -> Result<(u64, [Read; 3]), LabError> {
-    let lines = lines()?;
-    let mut system = ScratchSystem::start(&config(args, &lines)?, None)?;
+    // Nobody reads them.
+    let (_lines, feed) = crate::bench::feed::lines()?;
+    let mut system = ScratchSystem::start(&config(args, feed), None)?;
     let server = WebProcess::start(system.supervisor.layout(), ([127, 0, 0, 1], 0).into())?;
     let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, Rate::PerSecond(args.changes));
-    let changes = Changes::of(&plan);
-    let (load, begun) = (Load::start_with(plan, Box::new(changes))?, Instant::now());
+    let changes = Box::new(changes(&plan));
+    let (load, begun) = (Load::start_with(plan, changes)?, Instant::now());
     let read = read_all(args, lasting, server.address(), &mut || _ = system.supervisor.tick())?;
     let lasted = begun.elapsed().as_secs_f64();
     let changed = load.finish()?;
@@ -100,29 +101,18 @@ fn read_all(
     Ok([whole, without, with])
 }
 
-/// Where lines go: sockets of this process, which nobody reads.
-fn lines() -> Result<[UdpSocket; 2], LabError> {
-    let line = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(LabError::io("binding a line"));
-    Ok([line()?, line()?])
-}
-
 /// All books of one shard, since each shard has lines of its own.
-fn config(args: &Args, lines: &[UdpSocket; 2]) -> Result<SystemConfig, LabError> {
-    let [line_a, line_b] = lines;
-    let of = |line: &UdpSocket| line.local_addr().map_err(LabError::io("asking for a port"));
-    let any: SocketAddr = ([127, 0, 0, 1], 0).into();
-    let (line_a, line_b) = (of(line_a)?, of(line_b)?);
-    let feed = FeedConfig { publishers: 1, line_a, line_b, replayers: vec![any], ..FeedConfig::default() };
+fn config(args: &Args, feed: FeedConfig) -> SystemConfig {
     let instrument =
         |id| InstrumentConfig { shard: Some(0), quantity_max: changes::CLOCK_US, ..setup::instrument(id) };
-    Ok(SystemConfig {
+    SystemConfig {
         durability: DurabilitySetting::Os,
         sign_on: SignOnSetting::Open,
-        gateways: vec![any],
+        gateways: vec![([127, 0, 0, 1], 0).into()],
         instruments: (1..=args.books).map(instrument).collect(),
         feed: Some(feed),
         ..SystemConfig::default()
-    })
+    }
 }
 
 impl Read {

@@ -5,10 +5,9 @@
 //! another when the last of the publisher's sends has returned. So in the time lie the wake-up, the reading, the messages, the publisher's log and two
 //! system calls, and the loopback as far as the receivers' sockets. What a recorder does before it publishes is not in it.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -17,7 +16,7 @@ use pares_config::{FeedConfig, InstrumentConfig};
 use pares_feed::itch::FeedMessage;
 use pares_feed::mold::Packet;
 use pares_flow::{FlowInstrument, SyntheticConfig, SyntheticFlow};
-use pares_load::{LabError, ScratchDirectory, failed, setup};
+use pares_load::{LabError, ScratchDirectory, Worker, failed, setup};
 use pares_node::config;
 use pares_node::{HostWorld, Layout, NodeError, NodeId, SystemConfig, duty, process};
 use pares_os::{BellKind, clock};
@@ -92,12 +91,8 @@ pub(super) fn measure(seconds: u64) -> Result<Histogram<u64>, LabError> {
     let records = UNTIMED + RATE * seconds;
     let scratch = ScratchDirectory::create(None)?;
     let layout = Layout::new(scratch.path().join("sent"));
-    // Bound, so that their ports are nobody else's and what is sent arrives.
-    let ears = [(); 2].map(|()| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)));
-    let ears = ears.map(|ear| ear.map_err(LabError::io("binding a line")));
-    let [a, b] = ears;
-    let ears = [a?, b?];
-    let config = system(&ears)?;
+    let (ears, feed) = super::lines()?;
+    let config = system(feed);
     std::fs::create_dir_all(layout.run()).map_err(LabError::io("making the directory"))?;
     config::save(&config, &layout.config())?;
     let world = HostWorld::new(&layout)?;
@@ -109,32 +104,24 @@ pub(super) fn measure(seconds: u64) -> Result<Histogram<u64>, LabError> {
     let mut recorder = PlayedRecorder::new(world, &config)?;
     recorder.write(0)?;
     recorder.commit(0, &stamps);
-    let stop = Arc::new(AtomicBool::new(false));
-    let publisher = publish(&config, &layout, &stamps, &stop);
+    let publisher = publish(&config, &layout, &stamps)?;
     let recorded = await_sent(0, &stamps).and_then(|()| recorder.run(records, &stamps, &ears));
-    stop.store(true, Ordering::Relaxed);
-    recorder.ringer.ring(NodeId::Publisher(PUBLISHER));
-    let published = publisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    published?;
+    publisher.finish()?;
     recorded?;
     let delays = stamps.delays.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(delays.clone())
 }
 
-fn system(ears: &[UdpSocket; 2]) -> Result<SystemConfig, LabError> {
-    let address = |ear: &UdpSocket| ear.local_addr().map_err(LabError::io("asking for a port"));
-    let (line_a, line_b) = (address(&ears[0])?, address(&ears[1])?);
-    let replayers = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))];
-    let feed = FeedConfig { publishers: 1, line_a, line_b, replayers, ..FeedConfig::default() };
+fn system(feed: FeedConfig) -> SystemConfig {
     let instrument = |id| InstrumentConfig { shard: Some(SHARD.0), ..setup::instrument(id) };
-    Ok(SystemConfig {
+    SystemConfig {
         recorders: 1,
         venues: 1,
-        gateways: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
+        gateways: vec![([127, 0, 0, 1], 0).into()],
         instruments: (1..=INSTRUMENTS).map(instrument).collect(),
         feed: Some(feed),
         ..SystemConfig::default()
-    })
+    }
 }
 
 /// Runs the publisher.
@@ -142,16 +129,14 @@ fn publish(
     config: &SystemConfig,
     layout: &Layout,
     stamps: &Arc<Stamps>,
-    stop: &Arc<AtomicBool>,
-) -> JoinHandle<Result<(), NodeError>> {
-    let (config, layout) = (config.clone(), layout.clone());
-    let (stamps, stop) = (Arc::clone(stamps), Arc::clone(stop));
-    std::thread::spawn(move || {
+) -> Result<Worker<Result<(), NodeError>>, LabError> {
+    let (config, layout, stamps) = (config.clone(), layout.clone(), Arc::clone(stamps));
+    Worker::start("publisher", move |stop| {
         let mut bell = process::listen(NodeId::Publisher(PUBLISHER), &layout, BellKind::Futex)?;
         let lines = Stamping { lines: UdpLines::open(PUBLISHER, &config)?, stamps };
         let world = HostWorld::new(&layout)?;
         let mut publisher = PublisherNode::open(PUBLISHER, &config, world, lines)?;
-        duty::run(&mut publisher, &mut bell, &stop, duty::on_bell)
+        duty::run(&mut publisher, &mut bell, stop, duty::on_bell)
     })
 }
 

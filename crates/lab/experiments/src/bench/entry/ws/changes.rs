@@ -1,9 +1,9 @@
 //! Orders that are amended for ever, and the clock that their quantities are.
 
-use pares_flow::{FlowAction, FlowCommand, FlowInstrument};
+use pares_flow::{FlowAction, FlowCommand};
 use pares_load::{LoadPlan, RequestSource};
 use pares_os::clock::mono_ns;
-use pares_types::{ClientOrderId, MemberId, NewOrder, Quantity, Side};
+use pares_types::{ClientOrderId, NewOrder, Quantity, Side};
 
 /// The clock wraps after so many microseconds: four seconds.
 pub(super) const CLOCK_US: u64 = 1 << 22;
@@ -19,34 +19,22 @@ pub(super) fn age_us(then: u64) -> u64 {
 }
 
 /// An order in each book, then amends of them by turns.
-pub(super) struct Changes {
-    instruments: Vec<FlowInstrument>,
-    member: MemberId,
-    first_name: u64,
-    sent: u64,
-}
-
-impl Changes {
-    pub(super) fn of(plan: &LoadPlan) -> Self {
-        let (instruments, member) = (plan.instruments.clone(), plan.member(0));
-        Self { instruments, member, first_name: plan.first_client_order_id, sent: 0 }
-    }
-}
-
-impl RequestSource for Changes {
-    fn next_command(&mut self) -> FlowCommand {
-        let (number, books) = (self.sent, self.instruments.len() as u64);
-        self.sent += 1;
+pub(super) fn changes(plan: &LoadPlan) -> impl RequestSource + use<> {
+    let (instruments, member) = (plan.instruments.clone(), plan.member(0));
+    let (first_name, mut sent) = (plan.first_client_order_id, 0);
+    move || {
+        let (number, books) = (sent, instruments.len() as u64);
+        sent += 1;
         let book = number % books;
-        let instrument = self.instruments[book as usize];
+        let instrument = instruments[book as usize];
         let quantity = Quantity(clock());
-        let original = ClientOrderId(self.first_name + book);
+        let original = ClientOrderId(first_name + book);
         let action = if number < books {
             FlowAction::Enter(NewOrder::limit(Side::Buy, instrument.start, quantity))
         } else {
             FlowAction::Amend { original, price: instrument.start, quantity }
         };
-        let client_order_id = ClientOrderId(self.first_name + number);
-        FlowCommand { member: self.member, client_order_id, instrument: instrument.id, action }
+        let client_order_id = ClientOrderId(first_name + number);
+        FlowCommand { member, client_order_id, instrument: instrument.id, action }
     }
 }
