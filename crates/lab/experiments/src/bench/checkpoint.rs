@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use pares_config::{DurabilitySetting, InstrumentConfig};
 use pares_load::{
-    Killer, LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, Stolen, Stretch, Venues, failed,
-    none_of, print_figures, setup::durability,
+    Killer, LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, Stolen, Stretch, Venues,
+    check_patience, failed, none_of, print_figures, setup::durability,
 };
 use pares_node::checkpoints::{self, StoredCheckpoint};
 use pares_node::{HostWorld, Layout, NodeId, SystemConfig};
@@ -274,7 +274,7 @@ impl Watch {
                 return Ok(());
             }
             (0..100).try_for_each(|_| self.look().map(|_| ()))?;
-            patient(begun, "not every shard had a new checkpoint")?;
+            check_patience(begun, PATIENCE, "not every shard had a new checkpoint")?;
         }
     }
 
@@ -295,7 +295,7 @@ impl Watch {
             let now = Instant::now();
             seen += if disturbed { Duration::ZERO } else { now - last };
             last = now;
-            patient(begun, "no checkpoint was seen to its end between quiet times")?;
+            check_patience(begun, PATIENCE, "no checkpoint was seen to its end between quiet times")?;
         }
         Ok(())
     }
@@ -311,7 +311,7 @@ impl Watch {
                 killer.on_death(&death);
             }
             std::thread::yield_now();
-            patient(begun, "a venue that was killed is not dead")?;
+            check_patience(begun, PATIENCE, "a venue that was killed is not dead")?;
         }
         let took = loop {
             match killer.returns(&self.system.supervisor, &self.venues)?.first() {
@@ -362,12 +362,5 @@ impl Watch {
             figures.checkpoint_failures += failures.unwrap_or_default();
         }
         Ok(())
-    }
-}
-
-fn patient(begun: Instant, what: &str) -> LabResult {
-    match begun.elapsed() < PATIENCE {
-        true => Ok(()),
-        false => Err(LabError::Failed(format!("{what} within {} seconds", PATIENCE.as_secs()))),
     }
 }

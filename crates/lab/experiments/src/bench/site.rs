@@ -19,12 +19,10 @@ mod load;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult, ScratchDirectory, none_of, print_figures};
+use pares_load::{LabError, LabResult, ScratchDirectory, Worker, none_of, print_figures};
 use pares_operator::init::promise;
 use pares_site::config::{Place, Promise, SiteLimits, SitesConfig};
 use pares_site::items::Items;
@@ -116,14 +114,14 @@ fn measure(args: &Args, dir: &Path) -> Result<Figures, LabError> {
     let config = prepare(durability, sites, dir).map_err(LabError::io("making the directories of sites"))?;
     let (first, part) = (SiteId::new(0, 0), Duration::from_secs_f64(args.seconds));
     let mut site = Process::open(&config, first, dir, Items).map_err(failed)?;
-    let others = Others::start(&config, dir);
+    let others = others(&config, dir)?;
     wait_until_certifying(&mut site, PATIENCE)?;
     let mut load = Load::new(IN_FLIGHT);
     let before = processor::used_by_threads();
     let full_speed = load.run(&mut site, None, part)?;
     let spent = spent(&before, &processor::used_by_threads(), load.begun_of_all());
     let at_rate = load.run(&mut site, Some(rate), part)?;
-    drop(others);
+    others.into_iter().try_for_each(Worker::finish)?;
     Ok(Figures {
         sites,
         durability,
@@ -192,38 +190,18 @@ fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig>
 }
 
 /// The cluster's other sites, a thread each.
-struct Others {
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Others {
-    fn start(config: &SitesConfig, dir: &Path) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let run = |place: &Place| {
-            let (config, dir, site, stop) = (config.clone(), dir.to_owned(), place.id(), Arc::clone(&stop));
-            let named = std::thread::Builder::new().name(OTHER_SITE.into());
-            let run = move || {
-                let mut site =
-                    Process::open(&config, site, &dir, Items).expect("a site of a fresh directory");
-                while !stop.load(Ordering::Relaxed) {
-                    site.turn(Duration::from_millis(50)).expect("a site that goes on");
-                }
-            };
-            named.spawn(run).expect("a thread for each site")
-        };
-        let threads = config.sites.iter().skip(1).map(run).collect();
-        Self { stop, threads }
-    }
-}
-
-impl Drop for Others {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-    }
+fn others(config: &SitesConfig, dir: &Path) -> Result<Vec<Worker<LabResult>>, LabError> {
+    let start = |place: &Place| {
+        let (config, dir, site) = (config.clone(), dir.to_owned(), place.id());
+        Worker::start(OTHER_SITE, move |stop| {
+            let mut site = Process::open(&config, site, &dir, Items).map_err(failed)?;
+            while !stop.load(Ordering::Relaxed) {
+                site.turn(Duration::from_millis(50)).map_err(failed)?;
+            }
+            Ok(())
+        })
+    };
+    config.sites.iter().skip(1).map(start).collect()
 }
 
 /// Until this site knows which of its cluster certifies.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult};
+use pares_load::{LabError, LabResult, Worker};
 use pares_os::CountersReader;
 use pares_os::clock::mono_ns;
 use pares_text::progress;
@@ -13,7 +13,7 @@ use super::super::Context;
 use super::super::report::{Chart, Grid, Look, chart, csv, linear, series};
 use super::super::stage::median;
 use super::Charts;
-use super::one_thread::{OneThread, Way};
+use super::one_thread::{self, Way};
 use super::people::{Delays, Read, Source, Trader, read_by};
 use crate::member::{Desk, GIVES, LARGE, TAKES};
 
@@ -138,18 +138,12 @@ impl Case {
     }
 }
 
-/// The server that gives.
-enum Giver {
-    Ships,
-    OneThread(OneThread),
-}
-
 fn round(context: &Context, case: Case) -> Result<Round, LabError> {
     let messages = case.messages(context);
     let mut desk = Desk::with_stream(messages)?;
     let giver = match case.way {
-        None => desk.start(GIVES).map(|()| Giver::Ships)?,
-        Some(way) => Giver::OneThread(OneThread::start(&desk, way)?),
+        None => desk.start(GIVES).map(|()| None)?,
+        Some(way) => Some(one_thread::start(&desk, way)?),
     };
     let server = desk.address(GIVES)?;
     let traders = Trader::start_quick(server, TRADERS)?;
@@ -165,9 +159,7 @@ fn round(context: &Context, case: Case) -> Result<Round, LabError> {
     source.finish();
     let mut reads = read_by(traders);
     reads.sort_unstable_by_key(|read| read.read_ns);
-    if let Giver::OneThread(giver) = giver {
-        giver.finish()?;
-    }
+    giver.map_or(Ok(()), Worker::finish)?;
     [TAKES, GIVES].into_iter().try_for_each(|server| desk.end(server))?;
     Ok(Round { reads, before: from_ns..begun_ns, during: begun_ns..until_ns })
 }

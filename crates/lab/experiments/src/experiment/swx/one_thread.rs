@@ -51,36 +51,23 @@ impl Way {
     }
 }
 
-/// A giving server that runs.
-pub(super) struct OneThread(Worker<LabResult>);
-
-impl OneThread {
-    /// Serves in the giving server's place.
-    ///
-    /// # Errors
-    /// If it cannot listen.
-    pub(super) fn start(desk: &Desk, way: Way) -> Result<Self, LabError> {
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(LabError::io("listening"))?;
-        let address = listener.local_addr().map_err(LabError::io("listening"))?;
-        let file = address_file(&desk.layout, GIVES);
-        std::fs::write(file, address.to_string()).map_err(LabError::io("saying where to connect"))?;
-        let mut server = Server::new(desk, way, listener)?;
-        let run = move |stop: &Arc<AtomicBool>| {
-            while !stop.load(Ordering::Relaxed) {
-                server.turn()?;
-            }
-            Ok(())
-        };
-        Ok(Self(Worker::start("giving server", run)?))
-    }
-
-    /// Ends it.
-    ///
-    /// # Errors
-    /// What ended it before.
-    pub(super) fn finish(self) -> LabResult {
-        self.0.finish()
-    }
+/// Serves in the giving server's place.
+///
+/// # Errors
+/// If it cannot listen.
+pub(super) fn start(desk: &Desk, way: Way) -> Result<Worker<LabResult>, LabError> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(LabError::io("listening"))?;
+    let address = listener.local_addr().map_err(LabError::io("listening"))?;
+    let file = address_file(&desk.layout, GIVES);
+    std::fs::write(file, address.to_string()).map_err(LabError::io("saying where to connect"))?;
+    let mut server = Server::new(desk, way, listener)?;
+    let run = move |stop: &Arc<AtomicBool>| {
+        while !stop.load(Ordering::Relaxed) {
+            server.turn()?;
+        }
+        Ok(())
+    };
+    Worker::start("giving server", run)
 }
 
 struct Connection {
