@@ -7,7 +7,7 @@ use pares_door::FixDoor;
 use pares_fix::writer::soh;
 use pares_port::{DoorAction, DoorConfig, DoorTime, ProtocolDoor, SecretScan, SessionMark, Sink, TapDoor};
 use pares_tap::{Blank, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
-use pares_types::{GatewayId, InstrumentId, MemberId, RequestId, ShardId, Symbol};
+use pares_types::{GatewayId, InstrumentId, MemberId, ShardId, Symbol};
 use pares_wire::frame::{ClientFrame, decode_gateway};
 
 use pares_random::Random;
@@ -32,7 +32,7 @@ fn converse<'a>(next_in: u64, lines: impl Iterator<Item = &'a [u8]>) {
             conversation.step(|door, at, sink| door.on_proven(at, sink));
         }
         if std::mem::take(&mut conversation.is_claimed) {
-            conversation.step(|door, at, sink| door.on_claimed(at, Some(&mark), RequestId::NONE, sink));
+            conversation.step(|door, at, sink| door.on_claimed(at, Some(&mark), sink));
         }
         // A gateway reads nothing more of a connection that it closes.
         if conversation.is_closed {

@@ -6,7 +6,7 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use pares_http::problem::Problem;
 use pares_resources::{LineTold, Question, order_terms};
-use pares_types::{ClientOrderId, ClientRequest, OrderId, OrderKey, Reason};
+use pares_types::{ClientOrderId, ClientRequest, OrderId, OrderKey, Reason, Status};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -63,7 +63,7 @@ async fn cancelled(call: &Call, asked: &Named, target: ClientOrderId, order: Opt
 }
 
 /// Asks for it. An answer about another order is that of an earlier request of the same name. An order that is called by its name is looked up only if there may have
-/// been one.
+/// been one: what was cancelled now is known by its name.
 async fn changed(
     call: &Call,
     request: ClientRequest,
@@ -77,7 +77,8 @@ async fn changed(
     {
         let is_own = match order {
             Some(order) => order == answer.order,
-            None => !answer.repeat || is_named(call, answer.order, target).await?,
+            None if !answer.repeat && answer.status != Status::Refused => true,
+            None => is_named(call, answer.order, target).await?,
         };
         if !is_own {
             return Err(refused::refused(Reason::DuplicateRequest));

@@ -6,7 +6,7 @@ use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::deeds::{self, EXCHANGE};
 use pares_resources::order_terms;
-use pares_types::{Answer, Command, Entry, InstrumentId, MemberId, Reason, Registration, Status};
+use pares_types::{Command, Entry, InstrumentId, MemberId, Registration};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -91,46 +91,11 @@ async fn done(call: &Call, deed: &Deed, command: (InstrumentId, Command)) -> Ans
     let request = request
         .ok_or_else(|| Problem::bad("propose: this request needs no second operator: leave propose out"))?;
     let answer = committed(call.session.ask(request).await?)?;
-    if answer.repeat && !may_be_of(&answer, command, deed.propose) {
-        return Err(refused::refused(Reason::DuplicateRequest));
-    }
     let status = if deed.propose { StatusCode::ACCEPTED } else { StatusCode::OK };
     call.outcome(status, &answer)
-}
-
-/// Whether a repeat can be of what is asked for: of another deed under its name, as its own proposal, nothing of this was done.
-fn may_be_of(answer: &Answer, (instrument, command): (InstrumentId, Command), is_proposal: bool) -> bool {
-    let instrument = if is_proposal { ALL } else { instrument };
-    let cancels = !is_proposal && matches!(command, Command::Block { .. });
-    answer.instrument == instrument && (answer.status == Status::MassCancelled) == cancels
 }
 
 fn number(text: &str) -> Result<MemberId, Problem> {
     let number = natural(text).and_then(|number| u32::try_from(number).ok());
     number.map(MemberId).ok_or_else(|| Problem::bad("member must be a whole number"))
-}
-
-#[cfg(test)]
-mod tests {
-    use pares_exercise::replies;
-    use pares_types::{Phase, Quantity};
-
-    use super::*;
-
-    fn answer(instrument: u32, status: Status) -> Answer {
-        let (instrument, remaining) = (InstrumentId(instrument), Quantity(0));
-        Answer { instrument, status, remaining, repeat: true, ..replies::answer(1, 0) }
-    }
-
-    #[test]
-    fn what_was_proposed_is_not_taken_for_done() {
-        let halt = (InstrumentId(3), Command::SetPhase(Phase::Halted));
-        let block = (ALL, Command::Block { member: MemberId(7) });
-        let proposed = answer(0, Status::Accepted);
-        for command in [halt, block] {
-            assert_eq!([false, true].map(|proposes| may_be_of(&proposed, command, proposes)), [false, true]);
-        }
-        assert!(may_be_of(&answer(3, Status::Accepted), halt, false));
-        assert!(may_be_of(&answer(0, Status::MassCancelled), block, false));
-    }
 }

@@ -151,18 +151,12 @@ impl Session {
         self.ending.notify_one();
     }
 
-    /// Asks, and waits for the answer as long as a caller waits. Where the name stands for a request of another kind, or of another instrument's orders, nothing was done.
+    /// Asks, and waits for the answer as long as a caller waits.
     pub(crate) async fn ask(&self, request: ClientRequest) -> Result<LineTold, Problem> {
         if self.copied != 0 {
             return Err(refused::refused(Reason::NoRight));
         }
-        let told = self.answered(|line, waiter| line.ask(request, waiter)).await?;
-        match told {
-            LineTold::Answer(answer) if !answer.can_be_of(&request) => {
-                Err(refused::refused(Reason::DuplicateRequest))
-            }
-            told => Ok(told),
-        }
+        self.answered(|line, waiter| line.ask(request, waiter)).await
     }
 
     pub(crate) async fn question(&self, question: Question) -> Result<LineTold, Problem> {

@@ -11,9 +11,6 @@ use crate::refusals::MASS_OTHER;
 use crate::reports::order_of;
 use crate::types::{ExecId, ExecKind, Heard, Name, Terms, Version, status};
 
-/// Mass cancels that are remembered once they are answered.
-const MASS_CANCELS_MAX: usize = 1_024;
-
 /// The answer to a change, and what is known of the question.
 struct Changed<'a> {
     answer: &'a Answer,
@@ -41,8 +38,8 @@ impl Changed<'_> {
         Known { order: Some(self.answer.order), side, ..order }
     }
 
-    /// The terms that it gave the order. What another session or door has asked for is not known; and a repeat tells of the first request of
-    /// its name, which may have asked for something else than this one: that is known while the order is as that left it.
+    /// The terms that it gave the order. What another session or door has asked for is not known; and what a question did not say of them is known,
+    /// of one that was answered before, while the order is as that left it.
     fn terms(&self, order: &Known) -> Option<Terms> {
         match self.is_possible_resend {
             true => order.terms.filter(|_| order.newest == self.answer.client_order_id),
@@ -59,16 +56,16 @@ impl Changed<'_> {
 impl Desk {
     /// The answer to a request, and what happened at its position before.
     pub(crate) fn on_answer(&mut self, answer: &Answer, is_new: bool, held: &[Heard]) {
-        let asked = self.asked.get(&answer.client_order_id);
-        let is_mass = asked.is_some_and(|asked| matches!(asked.what, What::Mass(_)));
-        if is_mass && answer.number > 0 && !is_new {
-            // The stream is sent again. What is asked for now is answered besides.
+        let waiting = self.asked.get(&answer.client_order_id).copied();
+        let asked = waiting.filter(|asked| self.is_answer_to(answer, asked, held));
+        if asked.is_none() && answer.number > 0 {
+            // Of another request. What waits under its name is refused, or has an answer of its own.
             return self.tell_answer(answer, None, is_new, held);
         }
-        let asked = self.asked.remove(&answer.client_order_id);
-        self.end_amending(asked);
-        match asked {
-            Some(other) if !self.is_answer_to(answer, &other) => {
+        self.asked.remove(&answer.client_order_id);
+        self.end_amending(waiting);
+        match waiting {
+            Some(other) if asked.is_none() => {
                 self.tell_name_used(answer.client_order_id, other.what);
                 // A repeat is the asker's alone; any other is news to the member.
                 match is_repeat(answer) {
@@ -76,29 +73,14 @@ impl Desk {
                     false => self.tell_answer(answer, None, is_new, held),
                 }
             }
-            asked => {
-                self.keep_if_mass(answer, asked);
-                self.tell_answer(answer, asked, is_new, held);
-            }
+            _ => self.tell_answer(answer, asked, is_new, held),
         }
-    }
-
-    /// Remembers a mass cancel that this connection has asked for and that used its name.
-    fn keep_if_mass(&mut self, answer: &Answer, asked: Option<Asked>) {
-        let Some(Asked { what: What::Mass(_), request, .. }) = asked else { return };
-        if is_repeat(answer) || answer.status == Status::Refused && !answer.reason.uses_name() {
-            return;
-        }
-        if self.mass_cancels.len() >= MASS_CANCELS_MAX {
-            self.mass_cancels.pop_front();
-        }
-        self.mass_cancels.push_back(request);
     }
 
     fn tell_answer(&mut self, answer: &Answer, asked: Option<Asked>, is_new: bool, held: &[Heard]) {
         match asked.map(|asked| asked.what) {
             // The stream does not tell how many a mass cancel of everything has cancelled.
-            Some(What::Mass(mass)) => self.on_mass_answer(answer, mass, is_repeat(answer)),
+            Some(What::Mass(mass)) => self.on_mass_answer(answer, mass),
             _ if is_repeat(answer) && asked.is_some_and(|asked| asked.is_duplicate) => {
                 self.forget_unanswered(answer.client_order_id);
             }
@@ -108,13 +90,15 @@ impl Desk {
                 if self.version == Version::Fix44 && !is_repeat(answer) {
                     let instrument = Some(answer.instrument);
                     let mass = Mass { asked: b'1', instrument, side: None };
-                    self.on_mass_answer(answer, mass, self.is_possible_resend(answer));
+                    self.on_mass_answer(answer, mass);
                 }
             }
             _ if answer.status == Status::Accepted => {}
             // A change that is refused before its order is looked for is answered as its own.
             what if answer.order.0 == answer.request && !matches!(what, Some(What::Change(_))) => {
-                return self.on_entered(answer, is_new, held);
+                let entered =
+                    what.and_then(|what| if let What::Enter(order) = what { Some(order) } else { None });
+                return self.on_entered((answer, entered), is_new, held);
             }
             what => {
                 let question =
@@ -129,32 +113,27 @@ impl Desk {
     }
 
     /// Whether an answer is one to what was asked: its name may stand for another request, of another time, session or protocol.
-    fn is_answer_to(&self, answer: &Answer, asked: &Asked) -> bool {
+    fn is_answer_to(&self, answer: &Answer, asked: &Asked, held: &[Heard]) -> bool {
         let is_about = match asked.what {
-            What::Enter => true,
-            // The answer does not say whose orders were to go: of another connection's request nobody knows.
-            What::Mass(_) if is_repeat(answer) => self.mass_cancels.contains(&asked.request),
-            What::Mass(_) => self.may_be_own(answer),
+            What::Enter(_) | What::Mass(_) => true,
             What::Change(change) => {
                 let standing = self.orders.standing(OrderKey::Name(change.entry));
                 let id = standing.and_then(|standing| standing.order);
-                let is_known = || self.orders.names_of(OrderKey::Id(answer.order)).is_some();
-                let may_be = || !(is_repeat(answer) && is_known());
-                answer.order.0 == answer.request || id.map_or_else(may_be, |id| id == answer.order)
+                let name = held.iter().find_map(|heard| name_of(heard, answer));
+                let may_be = || self.orders.names_of(OrderKey::Id(answer.order)).is_none();
+                answer.order.0 == answer.request
+                    || name.map_or_else(
+                        || id.map_or_else(may_be, |id| id == answer.order),
+                        |name| name == change.entry,
+                    )
             }
         };
         is_about && answer.can_be_of(&asked.request)
     }
 
-    /// Whether this connection may have asked for what is answered. Nothing that was asked for elsewhere or before has such a number, but what the member's
-    /// other sessions ask of this gateway meanwhile.
-    fn may_be_own(&self, answer: &Answer) -> bool {
-        let (gateway, last) = self.asked_behind;
-        answer.request.gateway() == gateway && answer.request > last
-    }
-
+    /// Whether it may have been told before. What is in no stream was, if it says so.
     fn is_possible_resend(&self, answer: &Answer) -> bool {
-        is_repeat(answer) || self.streams.is_told_again(answer.shard)
+        is_repeat(answer) || answer.number > 0 && self.streams.is_told_again(answer.shard)
     }
 
     pub(crate) fn end_amending(&mut self, asked: Option<Asked>) {
@@ -172,12 +151,18 @@ impl Desk {
         }
     }
 
-    fn on_entered(&mut self, answer: &Answer, is_new: bool, held: &[Heard]) {
-        let mut order = self.known(answer.client_order_id, answer.instrument);
+    /// The order that an answer is about: as this connection has asked for it, if that was it, or as it was heard of.
+    fn entered(&self, answer: &Answer, asked: Option<Known>) -> Known {
+        let is_it = |known: &&Known| known.order.map_or(asked.is_some(), |id| id == answer.order);
+        let known = self.orders.get(answer.client_order_id).filter(is_it).copied();
+        known.or(asked).unwrap_or_else(|| Known::unknown(answer.client_order_id, answer.instrument))
+    }
+
+    fn on_entered(&mut self, (answer, asked): (&Answer, Option<Known>), is_new: bool, held: &[Heard]) {
+        let mut order = self.entered(answer, asked);
         if is_repeat(answer) {
-            // Of the first question, not of this one, which may say something else.
-            let side = order.side.filter(|_| order.is_answered);
-            order = Known { side, ..Known::unknown(answer.client_order_id, answer.instrument) };
+            // It may have been changed since.
+            order = Known { side: order.side, ..Known::unknown(answer.client_order_id, answer.instrument) };
         }
         order.order = Some(answer.order);
         if answer.status == Status::Refused {
@@ -185,7 +170,9 @@ impl Desk {
             if answer.number > 0 {
                 self.orders.end(&order, status::REJECTED);
             }
-            self.forget_unanswered(answer.client_order_id);
+            if asked.is_some() {
+                self.forget_unanswered(answer.client_order_id);
+            }
             self.tell_refused_order(answer, &order);
             return held.iter().for_each(|heard| self.on_event(heard));
         }
@@ -202,7 +189,9 @@ impl Desk {
         execution.is_possible_resend = self.is_possible_resend(answer);
         if is_repeat(answer) {
             (execution.status, execution.leaves) = (status_of(answer), answer.remaining);
-            self.forget_unanswered(answer.client_order_id);
+            if asked.is_some() {
+                self.forget_unanswered(answer.client_order_id);
+            }
         } else if is_new && !is_counted {
             self.orders.put(then);
         }
@@ -329,13 +318,13 @@ impl Desk {
         self.tell_held(held, then, |reply| !is_reduced(reply));
     }
 
-    fn on_mass_answer(&mut self, answer: &Answer, mass: Mass, is_possible_resend: bool) {
+    fn on_mass_answer(&mut self, answer: &Answer, mass: Mass) {
         let is_refused = answer.status == Status::Refused;
         let result = if is_refused { Err(MASS_OTHER) } else { Ok(answer.executed.0) };
         self.told.push(Told::MassReport(MassReport {
             order: Some(answer.order),
             text: codes::text(answer.reason),
-            is_possible_resend,
+            is_possible_resend: self.is_possible_resend(answer),
             ..MassReport::of(mass, Name::Of(answer.client_order_id), result)
         }));
     }

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pares_types::{ClientOrderId, ClientRequest, GatewayId, RequestId, Symbol};
+use pares_types::{ClientOrderId, Symbol};
 use pares_wire::frame::ClientFrame;
 
 use crate::instruments::Instruments;
@@ -33,10 +33,6 @@ pub(crate) struct Desk {
     pub(crate) orders: Orders,
     pub(crate) streams: Streams,
     pub(crate) asked: BTreeMap<ClientOrderId, Asked>,
-    /// This connection's requests are its gateway's behind that one.
-    pub(crate) asked_behind: (GatewayId, RequestId),
-    /// The latest mass cancels that were answered on this connection.
-    pub(crate) mass_cancels: VecDeque<ClientRequest>,
     pub(crate) status_asked: Questions,
     /// The first is under way.
     pub(crate) lists: VecDeque<ListAsked>,
@@ -69,8 +65,6 @@ impl Desk {
             orders: Orders::new(orders_max),
             streams,
             asked: BTreeMap::new(),
-            asked_behind: (GatewayId(0), RequestId::NONE),
-            mass_cancels: VecDeque::new(),
             status_asked: Questions::default(),
             lists: VecDeque::new(),
             list_token: 0,

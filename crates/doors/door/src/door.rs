@@ -18,7 +18,7 @@ use pares_fix::parser::FixParser;
 use pares_port::{
     DoorAction, DoorConfig, DoorTime, MarketSubscription, MarketView, ProtocolDoor, SessionMark, Sink,
 };
-use pares_types::{InstrumentId, MemberId, Reason, Reply, RequestId};
+use pares_types::{InstrumentId, MemberId, Reason, Reply};
 use pares_wire::frame::GatewayFrame;
 
 use crate::line::Line;
@@ -248,11 +248,11 @@ impl ProtocolDoor for FixDoor {
         bytes.len()
     }
 
-    fn on_claimed(&mut self, at: DoorTime, mark: Option<&SessionMark>, last: RequestId, sink: Sink<'_>) {
+    fn on_claimed(&mut self, at: DoorTime, mark: Option<&SessionMark>, sink: Sink<'_>) {
         self.last = at;
         match std::mem::replace(&mut self.stage, Stage::Closed) {
             Stage::Claiming(caller) => {
-                let joining = Joining::new(&self.config, *caller, (mark, last), sink);
+                let joining = Joining::new(&self.config, *caller, mark, sink);
                 self.stage = Stage::Joining(Box::new(joining));
             }
             other => self.stage = other,

@@ -10,7 +10,7 @@ use pares_fix::session::{FixNumbers, FixSession, FixSettings};
 use pares_fix::time::stamp;
 use pares_fix::writer::FixWriter;
 use pares_port::{DoorAction, DoorConfig, DoorTime, LOGON_CLOCK_NS, LogonProof, SessionMark, Sink};
-use pares_types::{GatewayId, List, ListEnd, ListRequest, MemberId, Reason, Reply, RequestId};
+use pares_types::{GatewayId, List, ListEnd, ListRequest, MemberId, Reason, Reply};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SIGN_ON_RESUMES, SignOn};
 
 use crate::codes;
@@ -181,7 +181,7 @@ impl Joining {
     pub(crate) fn new(
         config: &DoorConfig,
         caller: Caller,
-        (mark, last): (Option<&SessionMark>, RequestId),
+        mark: Option<&SessionMark>,
         sink: Sink<'_>,
     ) -> Self {
         let Caller { owner, settings, is_anew, logon, .. } = caller;
@@ -198,7 +198,6 @@ impl Joining {
         let mut desk =
             Desk::new(Version::of(settings.dictionary), Arc::new(instruments), config.orders_max, streams);
         (desk.has_market, desk.is_copy) = (config.has_market, owner.copied.is_some());
-        desk.asked_behind = (config.gateway, last);
         // Each refusal takes a number out, so none after this one is called as one before.
         desk.refusals = numbers.next_out;
         let line = Line::new(owner, FixSession::new(settings, numbers), desk);

@@ -61,6 +61,11 @@ impl Known {
         }
     }
 
+    /// Whether anything was heard of it. Until then its name may turn out to be another order's.
+    pub(crate) fn is_heard_of(&self) -> bool {
+        self.order.is_some()
+    }
+
     /// Shares that are left, as far as its total is known.
     pub(crate) fn leaves(&self) -> Quantity {
         Quantity(self.total.map_or(0, |total| total.0.saturating_sub(self.executed.0)))
@@ -142,7 +147,10 @@ impl Orders {
     pub(crate) fn end(&mut self, order: &Known, status: u8) {
         let Known { entry, newest, order, .. } = *order;
         self.ended.put(Ended { entry, newest, order, status });
-        self.remove(entry);
+        // One that waits for its answer under the same name is another one.
+        if self.known.get(&entry).is_some_and(Known::is_heard_of) {
+            self.remove(entry);
+        }
     }
 
     /// Forgets an order.

@@ -6,6 +6,7 @@ use pares_types::{
     ClientOrderId, ClientRequest, InstrumentId, ListRequest, OrderKey, OrderStatus, ShardId, Side,
 };
 
+use crate::orders::Known;
 use crate::securities_told::Security;
 use crate::trades_told::TradeReport;
 use crate::types::{Name, Question, Terms};
@@ -21,7 +22,8 @@ pub(crate) struct Asked {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
-    Enter,
+    /// As it is asked for.
+    Enter(Known),
     Change(Change),
     Mass(Mass),
 }

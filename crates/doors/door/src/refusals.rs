@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use pares_types::{ClientOrderId, InstrumentId, OrderKey, Quantity, Reason};
+use pares_types::{ClientOrderId, OrderKey, Quantity, Reason};
 
 use crate::codes;
 use crate::desk::Desk;
-use crate::orders::Standing;
+use crate::orders::{Known, Standing};
 use crate::outbound::{CancelReject, Execution, MassReport, Told};
 use crate::pending::What;
 use crate::types::{ExecKind, Name, status};
@@ -15,8 +15,6 @@ use crate::types::{ExecKind, Name, status};
 pub(crate) const MASS_OTHER: u8 = 99;
 /// What is asked for has a name that stands for something else.
 const NAME_USED: &str = "duplicate_request: that name was used for a different request";
-/// The same, where it is not known for what.
-const MASS_NAME_USED: &str = "duplicate_request: name used before, perhaps for another request";
 
 impl Desk {
     /// The gateway did not take a request in.
@@ -28,13 +26,12 @@ impl Desk {
 
     /// The name of a request stands for another one.
     pub(crate) fn tell_name_used(&mut self, name: ClientOrderId, what: What) {
-        let text = if matches!(what, What::Mass(_)) { MASS_NAME_USED } else { NAME_USED };
-        self.tell_rejected(name, what, Reason::DuplicateRequest, text.into());
+        self.tell_rejected(name, what, Reason::DuplicateRequest, NAME_USED.into());
     }
 
     fn tell_rejected(&mut self, name: ClientOrderId, what: What, reason: Reason, text: Cow<'static, str>) {
         let told = match what {
-            What::Enter => self.rejected_order(name, reason, text),
+            What::Enter(order) => self.rejected_order(&order, reason, text),
             What::Mass(mass) => {
                 Told::MassReport(MassReport { text, ..MassReport::of(mass, Name::Of(name), Err(MASS_OTHER)) })
             }
@@ -56,18 +53,17 @@ impl Desk {
         self.orders.standing(OrderKey::Name(entry)).or_else(ended)
     }
 
-    fn rejected_order(&mut self, name: ClientOrderId, reason: Reason, text: Cow<'static, str>) -> Told {
-        let order = self.known(name, InstrumentId(0));
-        self.forget_unanswered(name);
+    fn rejected_order(&mut self, order: &Known, reason: Reason, text: Cow<'static, str>) -> Told {
+        self.forget_unanswered(order.entry);
         let id = self.blank(ExecKind::Rejected, status::REJECTED).id;
         Told::Execution(Box::new(Execution {
             order: None,
-            name: Some(Name::Of(name)),
+            name: Some(Name::Of(order.entry)),
             leaves: Quantity::ZERO,
             executed: Quantity::ZERO,
             rejected: Some(codes::order_reject(reason, self.version)),
             text,
-            ..Execution::of_order(ExecKind::Rejected, status::REJECTED, id, &order)
+            ..Execution::of_order(ExecKind::Rejected, status::REJECTED, id, order)
         }))
     }
 }

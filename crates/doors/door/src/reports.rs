@@ -135,9 +135,10 @@ impl Desk {
         self.tell_event(heard, &mut order);
     }
 
-    /// What is known of an order; perhaps nothing but its name.
-    pub(crate) fn known(&self, entry: ClientOrderId, instrument: InstrumentId) -> Known {
-        self.orders.get(entry).copied().unwrap_or_else(|| Known::unknown(entry, instrument))
+    /// What was heard of an order; perhaps nothing but its name.
+    fn known(&self, entry: ClientOrderId, instrument: InstrumentId) -> Known {
+        let heard_of = self.orders.get(entry).filter(|order| order.is_heard_of());
+        heard_of.copied().unwrap_or_else(|| Known::unknown(entry, instrument))
     }
 
     /// Tells an event of an order, and remembers how the order is then, if that is news.
@@ -158,7 +159,7 @@ impl Desk {
             match reply {
                 Reply::Busted(_) => {}
                 _ if has_ended => self.orders.end(order, execution.status),
-                _ if self.orders.get(order.entry).is_some() => self.orders.put(*order),
+                _ if self.orders.get(order.entry).is_some_and(Known::is_heard_of) => self.orders.put(*order),
                 _ => {}
             }
         }

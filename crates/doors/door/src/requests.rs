@@ -67,7 +67,7 @@ impl Desk {
                 if self.orders.get(known.entry).is_none() {
                     self.orders.put(known);
                 }
-                self.ask(message, What::Enter, request);
+                self.ask(message, What::Enter(known), request);
             }
             Err(refusal) => self.refuse_order(message, refusal),
         }

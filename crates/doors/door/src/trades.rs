@@ -142,7 +142,7 @@ impl Desk {
             return;
         }
         let Some(mut report) = TradeReport::of(&heard.reply, &asked.id) else { return };
-        let of_order = || self.orders.get(report.entry()).and_then(|order| order.side);
+        let of_order = || self.orders.get(report.entry()).filter(|order| order.is_heard_of())?.side;
         report.side = report.side.or_else(of_order);
         let report = Box::new(report);
         let told = if asked.untold.is_empty() { Some(report) } else { asked.last.replace(report) };

@@ -32,6 +32,16 @@ struct Change {
     tries: u32,
 }
 
+impl Change {
+    fn request(self, client_order_id: ClientOrderId) -> ClientRequest {
+        let Self { target, total, .. } = self;
+        match total {
+            Quantity::ZERO => ClientRequest::Cancel { client_order_id, target },
+            _ => ClientRequest::Amend { client_order_id, target, terms: NewTerms::reduction(total) },
+        }
+    }
+}
+
 /// The application of a connection.
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -189,12 +199,8 @@ impl Desk {
 
     fn ask_change(&mut self, change: Change) {
         let client_order_id = self.names.change(self.utc_ns);
-        let Change { target, total, .. } = change;
         self.changes.insert(client_order_id, change);
-        self.ask(match total {
-            Quantity::ZERO => ClientRequest::Cancel { client_order_id, target },
-            _ => ClientRequest::Amend { client_order_id, target, terms: NewTerms::reduction(total) },
-        });
+        self.ask(change.request(client_order_id));
     }
 
     fn on_mass_cancel(&mut self, mut fields: Fields<'_>) {
@@ -250,10 +256,10 @@ impl Desk {
             _ => return,
         };
         self.names.on_told(answer.client_order_id);
-        if let Some(change) = self.changes.remove(&answer.client_order_id)
-            && self.is_another(&change, answer)
-        {
-            return self.try_again(change, Reason::DuplicateRequest);
+        // Where it is of another change, the one that was asked for here is refused, or has an answer of its own.
+        let change = self.changes.get(&answer.client_order_id);
+        if change.is_some_and(|change| !self.is_another(change, answer)) {
+            self.changes.remove(&answer.client_order_id);
         }
         self.told = self.told.max(self.names.user_ref_num(answer.client_order_id));
         self.known.on_answer(&self.names, answer);
@@ -262,7 +268,8 @@ impl Desk {
     /// Whether the answer is of another change of that name, which was on its way already: a later login's, or another gateway's.
     fn is_another(&self, change: &Change, answer: &Answer) -> bool {
         let id = self.known.id(self.names.user_ref_num(change.target));
-        answer.status != Status::Refused && id.is_some_and(|id| id != answer.order)
+        let is_of_another_order = answer.status != Status::Refused && id.is_some_and(|id| id != answer.order);
+        is_of_another_order || answer.asked.differs(change.request(answer.client_order_id).asked())
     }
 
     /// A message of another shard's stream: told there, and if it answers this connection, where.
@@ -326,6 +333,7 @@ impl Desk {
     /// Nothing was recorded.
     fn on_refused(&mut self, name: ClientOrderId, reason: Reason) {
         match self.changes.remove(&name) {
+            Some(change) if reason == Reason::DuplicateRequest => self.try_again(change, reason),
             Some(change) => self.refuse('I', change.user_ref_num, reason.word()),
             None => {
                 let number = self.names.user_ref_num(name);

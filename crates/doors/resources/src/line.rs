@@ -10,14 +10,13 @@
 //! The same name asked twice is one request with two who wait: the exchange executes it once anyway, and says the same to both. Who does not wait any more
 //! counts no more; a request for which nobody waits, and which no gateway can have, is forgotten.
 //!
-//! A name is answered for life by what was first asked for under it. The answer to a mass cancel does not say whose orders were to go: its repeat is passed on only if
-//! this line has asked for just that before, and otherwise the name counts as used.
+//! A name is answered for life by what was first asked for under it. An answer says what was asked: that of another request, perhaps in another shard, is nobody's here.
 
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
-    Answer, ClientOrderId, ClientRequest, OrderStatus, OwnLimits, Reason, Reply, ShardId, Status,
+    Answer, ClientOrderId, ClientRequest, OrderId, OrderStatus, OwnLimits, Reason, Reply, ShardId,
 };
 use pares_wire::frame::{self, CancelAfter, GatewayFrame, Ping};
 
@@ -28,15 +27,13 @@ use crate::streams::Streams;
 const WAITERS_MAX: usize = 8;
 /// So many questions may wait.
 const QUESTIONS_MAX: usize = 1_024;
-/// So many mass cancels are remembered once they are answered.
-const MASS_CANCELS_MAX: usize = 1_024;
 
 /// What a waiter receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineTold {
     /// The one answer to a request.
     Answer(Answer),
-    /// Nothing was done, for that reason; or, if that is `DuplicateRequest`, nothing of what this request says is known to have been done.
+    /// Nothing was done, for that reason; if that is `DuplicateRequest`, the name stands for another request.
     Rejected(Reason),
     /// How the order is; `None` if the gateway knows of none.
     Order(Option<OrderStatus>),
@@ -78,8 +75,6 @@ struct Asked<W> {
     request: ClientRequest,
     /// Whether a gateway may have it.
     was_sent: bool,
-    /// Whether an earlier gateway may have it, so that its name may be known by that.
-    was_sent_before: bool,
     /// Its place among those asked.
     place: u64,
     waiters: Vec<W>,
@@ -106,8 +101,8 @@ pub struct Line<W> {
     is_up: bool,
     in_flight_max: usize,
     asked: BTreeMap<ClientOrderId, Asked<W>>,
-    /// The latest that were answered.
-    mass_cancels: VecDeque<ClientRequest>,
+    /// The order that was cancelled last, and its name.
+    cancelled: Option<(OrderId, ClientOrderId)>,
     places: u64,
     questions: Questions<W>,
     streams: Streams,
@@ -125,7 +120,7 @@ impl<W> Line<W> {
             is_up: false,
             in_flight_max: 1,
             asked: BTreeMap::new(),
-            mass_cancels: VecDeque::new(),
+            cancelled: None,
             places: 0,
             questions: Questions::default(),
             streams: Streams::default(),
@@ -153,7 +148,6 @@ impl<W> Line<W> {
                 free.insert(Asked {
                     request,
                     was_sent: self.is_up,
-                    was_sent_before: false,
                     place: self.places,
                     waiters: vec![waiter],
                 });
@@ -252,9 +246,7 @@ impl<W> Line<W> {
         cancel_after_ms.into_iter().for_each(|after_ms| self.cancel_after(after_ms));
         self.streams.begin_anew(&mut self.out);
         self.forget_unsent();
-        for asked in self.asked.values_mut() {
-            asked.was_sent_before |= std::mem::replace(&mut asked.was_sent, true);
-        }
+        self.asked.values_mut().for_each(|asked| asked.was_sent = true);
         let mut again: Vec<(u64, ClientRequest)> =
             self.asked.values().map(|asked| (asked.place, asked.request)).collect();
         again.sort_unstable_by_key(|(place, _)| *place);
@@ -303,13 +295,13 @@ impl<W> Line<W> {
     }
 
     fn on_reply(&mut self, reply: Reply, effect: &mut impl FnMut(Effect<W>)) {
-        let mut is_new = true;
         if let Some((shard, number)) = place_of(&reply) {
-            is_new = self.streams.on_number(shard, number);
+            self.streams.on_number(shard, number);
             effect(Effect::Stream(shard, number, reply));
         }
         match reply {
-            Reply::Answer(answer) if !answer.is_part() => self.on_answer(answer, is_new, effect),
+            Reply::Answer(answer) if !answer.is_part() => self.on_answer(answer, effect),
+            Reply::Cancelled(one) => self.cancelled = Some((one.order, one.client_order_id)),
             Reply::Rejected { client_order_id: ClientOrderId(0), reason } => effect(Effect::Ended(reason)),
             Reply::Rejected { client_order_id, reason } => {
                 tell(self.asked.remove(&client_order_id), &LineTold::Rejected(reason), effect);
@@ -318,42 +310,22 @@ impl<W> Line<W> {
         }
     }
 
-    fn on_answer(&mut self, answer: Answer, is_new: bool, effect: &mut impl FnMut(Effect<W>)) {
+    fn on_answer(&mut self, answer: Answer, effect: &mut impl FnMut(Effect<W>)) {
         let Entry::Occupied(asked) = self.asked.entry(answer.client_order_id) else { return };
-        let is_mass = matches!(asked.get().request, ClientRequest::MassCancel { .. });
-        if is_mass && !is_new {
-            // The stream is sent again. What is asked for now is answered besides.
-            return;
-        }
-        let asked = asked.remove();
-        let told = match is_mass && !self.is_of_mass_cancel(&answer, &asked) {
-            true => LineTold::Rejected(Reason::DuplicateRequest),
-            false => LineTold::Answer(answer),
+        let request = &asked.get().request;
+        // What a cancel has cancelled comes before its answer.
+        let cancelled = self.cancelled.filter(|(order, _)| *order == answer.order);
+        let is_of_order = match (request, cancelled) {
+            (ClientRequest::Cancel { target, .. }, Some((_, name))) => name == *target,
+            _ => true,
         };
-        tell(Some(asked), &told, effect);
-    }
-
-    /// Whether an answer is one to the mass cancel that is asked for, which is remembered then. A repeat tells of the first request of its name: this line must have asked for
-    /// the same before, and not received that the name is another one's.
-    fn is_of_mass_cancel(
-        &mut self,
-        answer: &Answer,
-        Asked { request, was_sent_before, .. }: &Asked<W>,
-    ) -> bool {
-        let was_answered = self.mass_cancels.contains(request);
-        let is_own = !answer.repeat || was_answered || *was_sent_before;
-        let uses_name = answer.status != Status::Refused || answer.reason.uses_name();
-        if is_own && uses_name && !was_answered {
-            self.keep(*request);
-        }
-        is_own
-    }
-
-    fn keep(&mut self, mass_cancel: ClientRequest) {
-        if self.mass_cancels.len() >= MASS_CANCELS_MAX {
-            self.mass_cancels.pop_front();
-        }
-        self.mass_cancels.push_back(mass_cancel);
+        let told = match is_of_order && answer.can_be_of(request) {
+            true => LineTold::Answer(answer),
+            // Another request's, perhaps told again. What is asked for now is refused, or has an answer of its own.
+            false if answer.number > 0 => return,
+            false => LineTold::Rejected(Reason::DuplicateRequest),
+        };
+        tell(Some(asked.remove()), &told, effect);
     }
 }
 

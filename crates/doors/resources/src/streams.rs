@@ -78,18 +78,14 @@ impl Streams {
         stream.send(shard, out);
     }
 
-    /// A message with that number arrived. Whether it is not known to have been sent before.
-    pub(crate) fn on_number(&mut self, shard: ShardId, number: u64) -> bool {
-        let Some(stream) = self.0.get_mut(&shard) else { return true };
-        let is_new = stream.next.is_none_or(|next| number >= next);
-        if is_new {
-            stream.next = stream.next.map(|_| number.saturating_add(1));
-        }
+    /// A message with that number arrived.
+    pub(crate) fn on_number(&mut self, shard: ShardId, number: u64) {
+        let Some(stream) = self.0.get_mut(&shard) else { return };
+        stream.next = stream.next.map(|next| next.max(number.saturating_add(1)));
         // What happens while it is asked for has other numbers.
         if let Some(telling) = stream.telling.as_mut().filter(|telling| telling.next == number) {
             telling.next = number.saturating_add(1);
         }
-        is_new
     }
 
     /// Ends tellings that have begun and that no follower takes. `stand`: where the current followers stand; nothing if that number comes next for one.

@@ -7,8 +7,8 @@
 use pares_random::Random;
 use pares_types::{
     Answer, CancelCause, Cancelled, ClientOrderId, GatewayId, InstrumentId, InstrumentStatus, OrderChange,
-    OrderId, OrderNews, OrderState, OrderStatus, Phase, Position, Price, Quantity, Reason, Reply, RequestId,
-    Role, ShardId, Side, Status, Symbol, Trade, TradeBusted,
+    OrderId, OrderNews, OrderState, OrderStatus, Phase, Position, Price, Quantity, Reason, Reply,
+    RequestDigest, RequestId, Role, ShardId, Side, Status, Symbol, Trade, TradeBusted,
 };
 
 /// The shard of all of them.
@@ -41,6 +41,7 @@ pub fn answer(order: u64, number: u64) -> Answer {
         events: 0,
         repeat: false,
         number,
+        asked: RequestDigest::UNKNOWN,
     }
 }
 

@@ -235,7 +235,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                     self.peers.iter_mut().for_each(|peer| peer.tail.look());
                     self.poll_peers();
                     let mark = self.marks.claim(session, who);
-                    self.edge.connections.claimed(session, at, mark.as_ref(), self.rules.last_request());
+                    self.edge.connections.claimed(session, at, mark.as_ref());
                 }
             }
         }

@@ -8,7 +8,7 @@ use pares_types::{
 
 use crate::fan_out::Whole;
 use crate::look_up::LookUp;
-use crate::names::{Asked, Kind, NameIndex, State};
+use crate::names::{self, Kind, NameIndex, State};
 use crate::sessions::Listener;
 use crate::streams::Follow;
 use crate::{Gateway, GatewaySink, Place, SessionId, clock};
@@ -122,6 +122,7 @@ impl Gateway {
         }
         let (name, asker) = self.name_to_settle(&answer, request, place)?;
         self.names.identify(name, request);
+        let is_refused = self.names.get(name).is_refused();
         let (answer, place) = match self.names.get(name).kind {
             Kind::FanOut => self.settle_part(name, request, answer, place)?,
             Kind::Enter { .. } | Kind::Amend(_) | Kind::Other => {
@@ -131,8 +132,6 @@ impl Gateway {
             }
         };
         self.names.answer(name, place, (answer.executed, left_of(&answer, request)));
-        // A session asked here, and was refused.
-        let is_refused = asker.is_none() && self.names.get(name).is_asked_here();
         (!is_refused).then_some(Settled { asker, answer, is_elsewhere: place.is_none() })
     }
 
@@ -153,21 +152,20 @@ impl Gateway {
         Some((Answer { executed: Quantity(cancelled), number: 0, ..spoken }, Some(place)))
     }
 
-    /// Another gateway's request came first under a name, under which a session here asked for something else: that is refused before the session reads of
+    /// Another request came first under a name, under which a session here asked for something else: that is refused before the session reads of
     /// the first one, which it would take for its own.
     fn refuse_other(&mut self, request: &Request, sink: &mut impl GatewaySink) {
-        if request.id.gateway() == self.config.id {
-            return;
-        }
         let Some(name) = self.names.find(request.member, request.client_order_id) else { return };
         let entry = self.names.get(name);
         let State::Pending(Some(asker)) = entry.state() else { return };
+        if entry.id == request.id {
+            return;
+        }
         // Another shard executes what it was asked under the same name.
         let is_refused = entry.kind == Kind::FanOut || !self.is_of_another_shard(name, request);
-        let asked = Asked::of(request.instrument, &request.command);
+        let asked = names::asked(request.instrument, &request.command);
         if is_refused && entry.asks_otherwise(|| Some(asked)) {
-            self.names.set_state(name, State::Pending(None));
-            self.names.set_asked(name, asked);
+            self.names.refuse(name, asked);
             if self.sessions.end(asker) {
                 let (client_order_id, reason) = (request.client_order_id, Reason::DuplicateRequest);
                 sink.reply(asker, Reply::Rejected { client_order_id, reason });

@@ -7,7 +7,7 @@ use pares_types::{
 
 use crate::flights::{Undurable, Weight};
 use crate::look_up::LookUp;
-use crate::names::{Asked, Kind, NameIndex, State};
+use crate::names::{self, Kind, NameIndex, State};
 use crate::route::Route;
 use crate::{Gateway, GatewaySink, SessionId, clock, days};
 
@@ -225,7 +225,7 @@ impl Gateway {
     /// Whether another request than this one waits for its answer under the name: only one of them will be executed.
     fn asks_otherwise(&self, name: NameIndex, member: MemberId, request: ClientRequest) -> bool {
         let route = || self.route(member, request).ok();
-        let asked = || route().map(|route| Asked::of(route.instrument, &route.command));
+        let asked = || route().map(|route| names::asked(route.instrument, &route.command));
         self.names.get(name).asks_otherwise(asked)
     }
 
@@ -274,7 +274,6 @@ impl Gateway {
         }
         self.check_room((asking.session, asking.member), &request, &route)?;
         let (name, id, offset) = self.journal_new(asking.stamp(), &route, lost, sink)?;
-        self.names.set_asked(name, Asked::of(route.instrument, &route.command));
         self.await_answer(name, asking.session);
         self.await_durable(asking, id, offset);
         if guards {

@@ -1,18 +1,18 @@
-//! Orders whose name stands for another request.
+//! Requests whose name stands for another one.
 //!
-//! A name is unique in a shard only. A member that has two gateways take it in at once, for instruments of two shards, has two orders under
-//! it, and both live. To remember one would hide the other from limits, lists and guards. So a name stands for the first that is
-//! seen of it, and the other order has a place in the table without it: it counts, and is found by its id.
+//! A name is unique in a shard only. A member that has two gateways take it in at once, for instruments of two shards, has two requests executed under
+//! it; if they are orders, both live. To remember one would hide the other from limits, lists and guards, and tell its session what became of the first.
+//! So a name stands for the first that is seen of it, and the other has a place in the table without it: it counts, is found by its id, and its session waits
+//! for its own answer.
 
 use pares_types::{Answer, Command, OrderId, Request, Status};
 
-use crate::answer::left_of;
-use crate::names::{NameIndex, State};
+use crate::names::{Kind, NameIndex, State};
 use crate::{Gateway, Place, SessionId};
 
 impl Gateway {
-    /// The name that a record answers, with the session that waits for it; `None` if it was answered before, or the record is of an
-    /// order without a name, which is answered then.
+    /// The name that a record answers, or the place without one, with the session that waits for it; `None` if it was answered before, or the record is of
+    /// an order without a name that was not known, which is answered then.
     pub(crate) fn name_to_settle(
         &mut self,
         answer: &Answer,
@@ -21,12 +21,8 @@ impl Gateway {
     ) -> Option<(NameIndex, Option<SessionId>)> {
         let is_order = matches!(request.command, Command::Enter(_));
         let known = self.names.find(request.member, request.client_order_id);
-        let by_id = is_order.then(|| self.names.find_order(OrderId(request.id))).flatten();
-        if let Some(nameless) = by_id.filter(|found| Some(*found) != known) {
-            self.names.answer(nameless, Some(place), (answer.executed, left_of(answer, request)));
-            return None;
-        }
-        let name = known.unwrap_or_else(|| self.names.insert(request));
+        let nameless = self.names.find_order(OrderId(request.id)).filter(|found| Some(*found) != known);
+        let name = nameless.or(known).unwrap_or_else(|| self.names.insert(request));
         let State::Pending(asker) = self.names.get(name).state() else {
             if is_order && answer.status != Status::Refused && self.names.get(name).id != request.id {
                 let nameless = self.names.insert_nameless(request);
@@ -34,9 +30,12 @@ impl Gateway {
             }
             return None;
         };
-        let in_flight = self.names.get(name).kind.is_order() && !self.is_lost(name);
-        if in_flight && self.is_of_another_shard(name, request) {
+        let entry = self.names.get(name);
+        let is_other = entry.id != request.id && self.is_of_another_shard(name, request);
+        let is_waited_for = entry.kind.is_order() || asker.is_some() && entry.kind != Kind::FanOut;
+        if is_other && is_waited_for && !self.is_lost(name) {
             self.names.set_aside(name);
+            return Some((name, None));
         }
         Some((name, asker))
     }

@@ -19,7 +19,6 @@
 //! ```
 
 mod amends;
-mod asked;
 mod at_work;
 mod floors;
 mod kind;
@@ -29,19 +28,19 @@ mod scan;
 use std::collections::VecDeque;
 
 use pares_types::{
-    ClientOrderId, InstrumentId, MemberId, OpenOrder, OrderId, Quantity, Request, RequestId, Side,
+    ClientOrderId, InstrumentId, MemberId, OpenOrder, OrderId, Quantity, Request, RequestDigest, RequestId,
+    Side,
 };
 
 use crate::Place;
 use crate::index::Index;
 
 use amends::Amends;
-pub(crate) use asked::Asked;
 use at_work::AtWork;
 use floors::Floors;
 pub(crate) use kind::Kind;
 pub use name::NAME_BYTES;
-pub(crate) use name::{Name, State};
+pub(crate) use name::{Name, State, asked};
 
 /// A name's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,9 +128,9 @@ impl Names {
         &self.entries[index.0 as usize]
     }
 
-    /// A session asked for that under the name.
-    pub(crate) fn set_asked(&mut self, index: NameIndex, asked: Asked) {
-        self.entries[index.0 as usize].asked = asked;
+    /// The session that waits under the name was refused, since that was asked first.
+    pub(crate) fn refuse(&mut self, index: NameIndex, asked: RequestDigest) {
+        self.change(index, |entry| entry.refuse(asked));
     }
 
     /// So many orders were cancelled by the fan-out.
@@ -237,11 +236,14 @@ impl Names {
         self.add_nameless(Name::new(request))
     }
 
-    /// The order in flight under the name continues without it: another shard's request comes first under the name.
+    /// What is in flight under the name continues without it, with the session that waits: another shard's request comes first under the name.
     pub(crate) fn set_aside(&mut self, index: NameIndex) {
-        let mut entry = *self.get(index);
-        entry.set_state(State::Pending(None));
-        self.add_nameless(entry);
+        let entry = self.get(index).set_aside();
+        let aside = self.add_nameless(entry);
+        if !entry.kind.is_order() {
+            self.by_order.insert(aside.0, hash_id(self.seed, entry.id));
+        }
+        self.set_state(index, State::Pending(None));
     }
 
     fn add(&mut self, entry: Name) -> NameIndex {
@@ -289,8 +291,10 @@ impl Names {
         let new = self.named(request);
         let entry = &mut self.entries[index.0 as usize];
         let before = std::mem::replace(entry, new);
-        entry.set_state(before.state());
-        entry.asked = before.asked;
+        match before.is_refused() {
+            true => entry.refuse(before.asked()),
+            false => entry.set_state(before.state()),
+        }
         self.at_work.replace(before.work(), entry.work());
         self.amends.replace(&before, &mut self.at_work);
         self.index_order(index.0);

@@ -6,7 +6,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use pares_types::{GatewayId, InstrumentId, MemberId, RequestId, ShardId, Symbol};
+use pares_types::{GatewayId, InstrumentId, MemberId, ShardId, Symbol};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn};
 pub use pares_wire::record::SessionMark;
 
@@ -47,9 +47,8 @@ pub trait ProtocolDoor: Debug + Send {
     /// Time has come to `at`.
     fn on_time(&mut self, at: DoorTime, sink: Sink<'_>);
 
-    /// The session is this connection's, with the last mark that was kept of it: the answer to [`DoorAction::Claim`]. `last` is the gateway's last
-    /// request so far: those of this connection come behind it.
-    fn on_claimed(&mut self, _at: DoorTime, _mark: Option<&SessionMark>, _last: RequestId, _sink: Sink<'_>) {}
+    /// The session is this connection's, with the last mark that was kept of it: the answer to [`DoorAction::Claim`].
+    fn on_claimed(&mut self, _at: DoorTime, _mark: Option<&SessionMark>, _sink: Sink<'_>) {}
 
     /// Its later Logon proves what it says and is used up: the answer to a further [`DoorAction::LogOn`].
     fn on_proven(&mut self, _at: DoorTime, _sink: Sink<'_>) {}

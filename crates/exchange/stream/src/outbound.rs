@@ -28,6 +28,7 @@ pub fn answer(position: Position, request: &Request, outcome: &Outcome, events: 
         events: u32::try_from(events).expect("a record holds at most 65,535 events"),
         repeat: false,
         number: 0,
+        asked: request.command.asked(),
     }
 }
 

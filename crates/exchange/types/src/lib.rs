@@ -10,6 +10,7 @@
 
 mod coded;
 mod day;
+mod digest;
 mod ids;
 mod order_status;
 mod outcome;
@@ -27,6 +28,7 @@ mod view;
 mod words;
 
 pub use day::{BusinessDay, DayError, DayStage};
+pub use digest::RequestDigest;
 pub use ids::{
     ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, PublisherId, RecorderId,
     ReplayerId, RequestId, ShardId, VenueId,

@@ -6,7 +6,7 @@
 use crate::coded::coded;
 use crate::{
     Amendment, CancelCause, ClientOrderId, Command, InstrumentId, NewOrder, OrderId, Position, Price,
-    Quantity, Reason, RequestId, ShardId, Side, Status, TimeInForce,
+    Quantity, Reason, RequestDigest, RequestId, ShardId, Side, Status, TimeInForce,
 };
 
 /// What a client asks of a gateway. Every request has a name of its own; repeating one is harmless and
@@ -197,6 +197,8 @@ pub struct Answer {
     /// Its place in the member's stream of the shard, from 1; 0 if it comes outside of that: a repeat, an answer for all shards,
     /// or one that nothing was counted for.
     pub number: u64,
+    /// What was asked, as the record has it.
+    pub asked: RequestDigest,
 }
 
 impl Answer {
@@ -212,16 +214,18 @@ impl Answer {
         self.instrument.0 == 0 && self.number != 0
     }
 
-    /// Whether it can be the answer to such a request. A name is answered for life by what was first asked for under it, which need not be what
-    /// is asked for now: then nothing of this was done, and no client may be shown that something was.
+    /// Whether it is the answer to such a request, as far as it says: of which order a change was, its asker has to see. A name is answered for life by what was
+    /// first asked for under it, which need not be what is asked for now: then nothing of this was done, and no client may be shown that something was.
     #[must_use]
     pub fn can_be_of(&self, request: &ClientRequest) -> bool {
         // What is refused before its order is looked for concerns no order but itself.
         let (is_own, is_refused) = (self.order.0 == self.request, self.status == Status::Refused);
         let is_for_all = self.instrument.0 == 0;
         let is_of_an_order = !is_for_all && !matches!(self.status, Status::MassCancelled | Status::Accepted);
-        match request {
-            ClientRequest::Enter { .. } => is_of_an_order && is_own,
+        let is_of_kind = match request {
+            ClientRequest::Enter { instrument, .. } => {
+                is_of_an_order && is_own && self.instrument == *instrument
+            }
             ClientRequest::Amend { .. } => is_of_an_order && (is_refused || !is_own),
             ClientRequest::Cancel { .. } => {
                 is_of_an_order && (is_refused || !is_own && self.status == Status::Cancelled)
@@ -230,8 +234,9 @@ impl Answer {
                 let is_mass = self.status == Status::MassCancelled || is_refused && is_own;
                 is_mass && self.instrument == *instrument
             }
-            ClientRequest::Exchange { .. } => true,
-        }
+            ClientRequest::Exchange { instrument, .. } => is_for_all || self.instrument == *instrument,
+        };
+        is_of_kind && !self.asked.differs(request.asked())
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use pares_types::{
     Answer, CancelCause, ClientOrderId, ClientRequest, GatewayId, InstrumentId, NewOrder, OrderChange,
-    OrderId, Phase, Position, Price, Quantity, Reason, Refuser, Reply, RequestId, ShardId, Side, Status,
+    OrderId, Phase, Position, Price, Quantity, Reason, Refuser, Reply, RequestDigest, RequestId, ShardId,
+    Side, Status,
 };
 use pares_wire::frame::{self, FRAME_MAX, Message, SignOn};
 use pares_wire::record;
@@ -180,6 +181,7 @@ fn the_order_entry_page_s_example_is_what_is_sent() {
         events: 0,
         repeat: false,
         number: 1,
+        asked: RequestDigest::UNKNOWN,
     };
     let mut answered = Vec::new();
     frame::write_reply(&mut answered, &Reply::Answer(answer));

@@ -7,7 +7,7 @@ mod client_requests;
 mod follower;
 mod guest;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pares_flow::Random;
 use pares_resources::{Effect, Line, LineTold, Question};
@@ -73,8 +73,6 @@ pub(crate) struct WebClient {
     /// All that was asked under a name.
     asked: BTreeMap<u64, Vec<ClientRequest>>,
     answered: BTreeMap<u64, Answer>,
-    /// Those that this server has passed on.
-    answered_here: BTreeSet<u64>,
     skips: bool,
     counts: WebSeen,
 }
@@ -102,7 +100,6 @@ impl WebClient {
             open: BTreeMap::new(),
             asked: BTreeMap::new(),
             answered: BTreeMap::new(),
-            answered_here: BTreeSet::new(),
             skips: false,
             counts: WebSeen::default(),
         };
@@ -133,7 +130,6 @@ impl WebClient {
     fn die(&mut self) {
         self.counts.deaths += 1;
         (self.line, self.is_doomed) = (Line::new(|_| false), false);
-        self.answered_here.clear();
         for waiting in std::mem::take(&mut self.waiting).into_values() {
             if let Waiting::Question(question) = waiting {
                 self.questions.push(question);
@@ -223,9 +219,7 @@ impl WebClient {
             (Waiting::Request(name), LineTold::Rejected(reason)) => {
                 // Nothing was done: for good, or the same again makes sense later.
                 if pares_resources::status::retry_s(*reason).is_none() {
-                    let is_used = *reason == Reason::DuplicateRequest && self.is_mass_cancel(name);
-                    let may_be_other = is_used && !self.answered_here.contains(&name);
-                    if let Some(before) = self.answered.get(&name).filter(|_| !may_be_other) {
+                    if let Some(before) = self.answered.get(&name) {
                         return self.unlike(name, before, &told);
                     }
                     self.open.remove(&name);
@@ -242,15 +236,15 @@ impl WebClient {
         }
     }
 
-    /// Whether that is asked for under the name: a server that did not pass on the first answer says that the name is used.
-    fn is_mass_cancel(&self, name: u64) -> bool {
-        let asked = self.asked.get(&name).map(Vec::as_slice);
-        matches!(asked, Some([ClientRequest::MassCancel { .. }]))
-    }
-
     /// The answer to a request, each time the same.
     fn on_answer(&mut self, name: u64, answer: Answer) -> Verdict {
-        self.open.remove(&name);
+        let open = self.open.remove(&name);
+        if let Some(Open { request, .. }) = open.filter(|open| open.request.asked() != answer.asked) {
+            return broken(
+                ANSWER,
+                format!("{}: {request:?} is told {answer:?}, of another request", self.member),
+            );
+        }
         self.counts.answered += 1;
         self.counts.repeats += u64::from(answer.repeat);
         // A refusal may be another one the next time, and what is of all shards has no place.
@@ -263,7 +257,6 @@ impl WebClient {
             Some(before) if same(before) != same(&answer) => self.unlike(name, before, &answer),
             _ => {
                 self.answered.insert(name, answer);
-                self.answered_here.insert(name);
                 Ok(())
             }
         }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use pares_random::Random;
 use pares_types::{
     Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, GatewayId, InstrumentId, NewOrder, OrderId,
-    OrderKind, Position, Price, Quantity, Reason, Reply, RequestId, Role, ShardId, Side, Status, TimeInForce,
-    Trade, TradeBusted,
+    OrderKind, Position, Price, Quantity, Reason, Reply, RequestDigest, RequestId, Role, ShardId, Side,
+    Status, TimeInForce, Trade, TradeBusted,
 };
 
 pub(crate) const SHARDS: u32 = 2;
@@ -142,6 +142,7 @@ impl Exchange {
             events: 0,
             repeat: false,
             number: 0,
+            asked: RequestDigest::UNKNOWN,
         };
         self.answers.insert(name.0, answer);
         self.tell(shard_of(instrument), Reply::Answer(answer));

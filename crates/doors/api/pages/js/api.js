@@ -133,12 +133,7 @@ export const enter = (order, isGuarded, named, waiting) => underOneName('enter',
 export const change = (target, terms, waiting) => underOneName('change', [target, terms], () => newName(),
   (name, again) => done('PATCH', `/orders/by-name/${target}`, { client_order_id: name, ...terms }, again), waiting);
 export const cancel = (target, waiting) => done('DELETE', `/orders/by-name/${target}?${named(newName())}`, undefined, waiting);
-const cancelMany = (waiting) => done('DELETE', `/orders?${named(newName())}`, undefined, waiting);
-/** A session that is new does not know what was asked under the name: what is left is cancelled under another one. */
-export const cancelAll = (waiting) => cancelMany(waiting).catch((problem) => {
-  if (problem.reason !== 'duplicate_request') throw problem;
-  return cancelMany(waiting);
-});
+export const cancelAll = (waiting) => done('DELETE', `/orders?${named(newName())}`, undefined, waiting);
 
 const deed = (propose) => ({ client_order_id: newName(), propose });
 export const setPhase = (symbol, phase, propose, waiting) => done('PUT', `${of(symbol)}/phase/${phase}`, deed(propose), waiting);

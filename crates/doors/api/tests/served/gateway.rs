@@ -8,7 +8,7 @@ use std::time::Duration;
 use pares_exercise::replies::{self, SHARD, instrument_status, order_status};
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, InstrumentId, Limits, List, ListEnd, ListRequest, MemberId,
-    OrderKey, OrderStatus, OwnLimits, Position, Quantity, Reason, Reply, Rights, Status,
+    OrderKey, OrderStatus, OwnLimits, Position, Quantity, Reason, Reply, RequestDigest, Rights, Status,
 };
 use pares_wire::frame::{self, ClientFrame, RESUME_NOTHING, SignedOn};
 
@@ -212,11 +212,12 @@ impl Script {
             return Reply::Answer(Answer { repeat: true, ..first });
         }
         if let ClientRequest::Cancel { target, .. } = request {
-            return self.cancel(client_order_id, *target);
+            return self.cancel(client_order_id, *target, request.asked());
         }
         let (status, instrument) = match request {
             ClientRequest::Enter { instrument, .. } => (Status::Resting, *instrument),
             ClientRequest::MassCancel { instrument, .. } => (Status::MassCancelled, *instrument),
+            ClientRequest::Exchange { instrument, .. } => (Status::Accepted, *instrument),
             other => panic!("{other:?}"),
         };
         let is_listed = self.instruments.iter().any(|(_, number)| *number == instrument.0);
@@ -227,7 +228,7 @@ impl Script {
                 (Status::Refused, if is_listed { Reason::BookFull } else { Reason::UnknownInstrument });
             return Reply::Answer(Answer { status, reason, repeat, ..answer(client_order_id.0, instrument) });
         }
-        let first = Answer { status, ..answer(client_order_id.0, instrument) };
+        let first = Answer { status, asked: request.asked(), ..answer(client_order_id.0, instrument) };
         match status {
             Status::Resting => self.orders.push((client_order_id.0, instrument)),
             _ => self.cancels.push(first),
@@ -243,10 +244,10 @@ impl Script {
     }
 
     /// The order of that name is cancelled.
-    fn cancel(&mut self, name: ClientOrderId, target: ClientOrderId) -> Reply {
+    fn cancel(&mut self, name: ClientOrderId, target: ClientOrderId, asked: RequestDigest) -> Reply {
         let (status, reason) = (Status::Cancelled, Reason::Requested);
         let order = replies::order_id(target.0);
-        let first = Answer { status, reason, order, ..answer(name.0, InstrumentId(1)) };
+        let first = Answer { status, reason, order, asked, ..answer(name.0, InstrumentId(1)) };
         self.cancels.push(first);
         Reply::Answer(first)
     }

@@ -78,7 +78,7 @@ fn change_by_name_under_another_order_s_change_is_a_duplicate() {
 }
 
 #[test]
-fn repeated_cancel_of_many_is_answered_to_its_asker_only() {
+fn repeated_cancel_of_many_is_answered_to_who_asks_the_same() {
     let gateway = Gateway::start();
     gateway.list(&[("ABC", 1)]);
     let [served, other] = [(); 2].map(|()| Served::by(&[&gateway], PATIENT));
@@ -88,11 +88,36 @@ fn repeated_cancel_of_many_is_answered_to_its_asker_only() {
         (status, told["repeat"].clone(), told["reason"].clone())
     };
     let (done, again) = ((200, json!(false), json!("none")), (200, json!(true), json!("none")));
-    let refused = (409, Value::Null, json!("duplicate_request"));
     assert_eq!(cancel(&served, "&symbol=ABC&side=buy"), done);
-    assert_eq!(cancel(&served, "&symbol=ABC&side=buy"), again);
-    for wanted in ["&symbol=ABC&side=sell", "&symbol=ABC", ""] {
-        assert_eq!(cancel(&served, wanted), refused, "{wanted}");
+    for served in [&served, &other] {
+        assert_eq!(cancel(served, "&symbol=ABC&side=buy"), again);
+        for wanted in ["&symbol=ABC&side=sell", "&symbol=ABC", ""] {
+            assert_eq!(cancel(served, wanted), (409, Value::Null, json!("duplicate_request")), "{wanted}");
+        }
     }
-    assert_eq!(cancel(&other, "&symbol=ABC&side=buy"), refused, "this one knows nothing of it");
+}
+
+#[test]
+fn operator_s_other_request_under_a_used_name_is_a_duplicate() {
+    let gateway = Gateway::start();
+    gateway.list(&[("ABC", 1), ("DEF", 2)]);
+    let served = Served::by(&[&gateway], PATIENT);
+    let ask = |path: &str, propose: bool| {
+        let deed = json!({ "client_order_id": "5", "propose": propose });
+        let (status, told) = served.ask("PUT", path, &deed);
+        (status, told["repeat"].clone(), told["reason"].clone())
+    };
+    let halt = "/v1/instruments/ABC/phase/halted";
+    assert_eq!(ask(halt, false), (200, json!(false), json!("none")));
+    assert_eq!(ask(halt, false), (200, json!(true), json!("none")));
+    let others = [
+        ("/v1/instruments/ABC/phase/closed", false),
+        ("/v1/instruments/DEF/phase/halted", false),
+        ("/v1/members/7/block", false),
+        ("/v1/four-eyes", false),
+        (halt, true),
+    ];
+    for (path, propose) in others {
+        assert_eq!(ask(path, propose), (409, Value::Null, json!("duplicate_request")), "{path}");
+    }
 }

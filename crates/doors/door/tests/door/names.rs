@@ -3,12 +3,12 @@
 use pares_fix::dictionary::FIX44;
 use pares_port::SessionMark;
 use pares_types::{
-    Answer, CancelCause, ClientOrderId, ClientRequest, InstrumentId, MemberId, OrderKey, Reason, Reply, Role,
-    Status,
+    Answer, CancelCause, ClientOrderId, ClientRequest, InstrumentId, MemberId, OrderId, OrderKey, Reason,
+    Reply, Role, Status,
 };
 use pares_wire::frame::ClientFrame;
 
-use crate::rig::{ACME, Rig, SHARD, answer, busted, cancelled, changed, mass, trade};
+use crate::rig::{ACME, Rig, SHARD, answer, busted, cancelled, changed, mass, request_id, trade};
 
 const TERMS: &str = "55=ACME|54=1|38=100|40=2|44=223.82|";
 
@@ -111,9 +111,9 @@ fn cancel_by_an_unheard_name_is_not_told_as_another() {
 fn mass_cancel_is_told_of_its_own_instrument() {
     let mut rig = Rig::logged_on();
     let other = Answer { instrument: InstrumentId(18), ..mass(5, 1, 3) };
-    for (fields, first) in [("530=1|55=ACME|", other), ("530=7|", other)] {
+    for fields in ["530=1|55=ACME|", "530=7|"] {
         rig.asks("q", &format!("11=5|{fields}"));
-        rig.told(repeat(first));
+        rig.told(repeat(other));
         rig.sends(&["^r 37=NONE 11=5 .. 531=0 532=99 .. 58=duplicate_request"]);
     }
     rig.asks("q", "11=5|530=1|55=ACME|");
@@ -121,57 +121,76 @@ fn mass_cancel_is_told_of_its_own_instrument() {
     rig.sends(&["531=1 533=3"]);
 }
 
-const MASS_USED: &str = "58=duplicate_request: name used before, perhaps for another request$";
+/// The answer to that request.
+fn of(request: ClientRequest, answer: Answer) -> Answer {
+    Answer { asked: request.asked(), ..answer }
+}
 
 #[test]
 fn mass_cancel_is_told_of_its_own_side() {
     let mut rig = Rig::logged_on();
-    let first = mass(5, 1, 3);
     rig.asks("q", "11=5|530=1|55=ACME|54=1|");
+    let first = of(rig.request(), mass(5, 1, 3));
     rig.told(Reply::Answer(first));
     rig.sends(&["531=1 533=3 .. 54=1"]);
-    for (fields, told) in [("54=2|", MASS_USED), ("", MASS_USED), ("54=1|", "531=1 533=3")] {
+    for (fields, told) in [("54=2|", USED), ("", USED), ("54=1|", "97=Y .. 531=1 533=3")] {
         rig.says("q", &format!("97=Y|11=5|530=1|55=ACME|60=20260921-12:00:00|{fields}"));
         rig.told(repeat(first));
         rig.sends(&[told]);
     }
-    // Another connection does not know what was asked, and one that is refused for its name has not asked.
+    // What was asked elsewhere is known by the answer.
     let mut rig = Rig::logged_on();
-    let refused = Answer { status: Status::Refused, reason: Reason::DuplicateRequest, number: 0, ..first };
-    for refusal in [repeat(first), Reply::Answer(refused), repeat(first)] {
-        rig.asks("q", "11=5|530=1|55=ACME|54=1|");
-        rig.told(refusal);
-        rig.sends(&["^r 37= .. 531=0 532=99 .. 58=duplicate_request"]);
-    }
+    rig.asks("q", "11=5|530=1|55=ACME|54=1|");
+    rig.told(repeat(first));
+    rig.sends(&["^r .. 97=Y .. 531=1 533=3 .. 54=1"]);
 }
+
+const USED: &str = "58=duplicate_request: that name was used for a different request$";
 
 #[test]
 fn mass_cancel_of_everything_is_told_again_to_who_asked() {
-    let all = Answer { instrument: InstrumentId(0), ..mass(5, 0, 3) };
     let mut rig = Rig::logged_on();
     rig.asks("q", "11=5|530=7|");
+    let all = of(rig.request(), Answer { instrument: InstrumentId(0), number: 0, ..mass(5, 0, 3) });
     rig.told(Reply::Answer(all));
     rig.asks("q", "11=5|530=7|");
     rig.told(repeat(all));
     rig.sends(&["531=7 533=3", "97=Y .. 531=7 533=3"]);
     rig.asks("q", "11=5|530=7|54=1|");
     rig.told(repeat(all));
-    rig.sends(&[MASS_USED]);
+    rig.sends(&[USED]);
 }
 
+/// Another session's request under the name came first, and its answer before this one was read. This one is refused then.
 #[test]
-fn answered_mass_cancels_are_remembered_within_bounds() {
-    let mut rig = Rig::logged_on();
-    let first = |name| mass(name, name, 0);
-    for name in 1..=1_025 {
-        rig.asks("q", &format!("11={name}|530=1|55=ACME|"));
-        rig.told(Reply::Answer(first(name)));
-    }
-    rig.sent();
-    for (name, told) in [(1, MASS_USED), (2, "531=1 533=0")] {
-        rig.asks("q", &format!("11={name}|530=1|55=ACME|"));
-        rig.told(repeat(first(name)));
-        rig.sends(&[told]);
+fn report_has_no_terms_of_a_question_that_it_is_not_of() {
+    for is_of_another_shard in [false, true] {
+        let mut rig = Rig::logged_on();
+        rig.asks("D", "11=5|55=ACME|54=1|38=100|40=2|44=223.82|");
+        let first = of(rig.request(), answer(5, 1, Status::Resting, 0, 100));
+        let mut rig = Rig::logged_on();
+        rig.asks("D", "11=5|55=ACME|54=2|38=77|40=2|44=9.99|");
+        let own = rig.request();
+        rig.told(Reply::Answer(first));
+        rig.told(Reply::Trade(trade(5, 2, Role::Resting, 40, 60)));
+        rig.sends(&[
+            "^8 37=1:5 11=5 .. 150=0 .. 54=7 38=100 151=100",
+            "150=F .. 54=1 38=100 .. !44= .. 151=60",
+        ]);
+        if is_of_another_shard {
+            let second = Answer {
+                order: OrderId(request_id(9)),
+                request: request_id(9),
+                ..answer(5, 3, Status::Resting, 0, 77)
+            };
+            rig.told(Reply::Answer(of(own, second)));
+            rig.sends(&["^8 37=1:9 11=5 .. 150=0 .. 54=2 38=77 40=2 44=9.99 59=0 151=77"]);
+        } else {
+            rig.told(repeat(first));
+            rig.sends(&[
+                "^8 37=NONE 11=5 .. 39=8 103=6 55=ACME 54=2 38=77 40=2 44=9.99 .. 58=duplicate_request",
+            ]);
+        }
     }
 }
 
@@ -185,53 +204,47 @@ fn told_again() -> Rig {
     rig
 }
 
-/// The stream has the answers to names that are used again meanwhile.
+/// What was asked under names that are used again, and the answers, which the stream has.
+fn first_answers() -> [Answer; 3] {
+    let mut rig = Rig::logged_on();
+    rig.asks("q", "11=5|530=1|55=ACME|54=1|");
+    let gone = of(rig.request(), mass(5, 1, 3));
+    rig.asks("G", "11=6|41=1|55=ACME|54=1|38=50|40=2|44=2.50|");
+    let replaced = of(rig.request(), changed(6, 1, 2, Status::Resting, 0, 50));
+    rig.asks("D", &format!("11=7|{TERMS}"));
+    [gone, replaced, of(rig.request(), answer(7, 3, Status::Resting, 0, 100))]
+}
+
 #[test]
 fn replayed_answer_is_no_answer_to_new_question() {
     let mut rig = told_again();
     rig.asks("q", "11=5|530=1|55=ACME|54=2|");
     rig.asks("G", "11=6|41=1|55=ACME|54=1|38=50|40=2|44=9.99|");
-    let first = answer(5, 1, Status::MassCancelled, 3, 0);
-    rig.told(Reply::Answer(first));
-    rig.told(Reply::Answer(changed(6, 1, 2, Status::Resting, 0, 50)));
-    // It comes if the gateway knows the answer as it is asked; if not, that was the one.
-    rig.told(repeat(first));
-    rig.sends(&[MASS_USED, "^r 97=Y .. 533=3 .. !54=", "^8 .. 150=5 .. 38=50 .. !44="]);
-    rig.asks("q", "11=5|530=7|");
-    rig.sends(&[]);
+    rig.asks("D", "11=7|55=ACME|54=2|38=77|40=2|44=9.99|");
+    let first = first_answers();
+    first.iter().for_each(|first| rig.told(Reply::Answer(*first)));
+    rig.sends(&[
+        "^r 97=Y .. 533=3 .. !54=",
+        "^8 .. 97=Y .. 150=5 .. 38=50 .. !44=",
+        "^8 .. 97=Y .. 150=0 .. 54=7 38=100 .. !44=",
+    ]);
+    // These were known to the gateway as it was asked.
+    first.iter().for_each(|first| rig.told(repeat(*first)));
+    rig.sends(&[USED, "^9 .. 102=6", "^8 .. 103=6 .. 54=2 38=77 .. 44=9.99"]);
 }
 
-/// Its answer comes by the stream, which is not live yet.
 #[test]
-fn new_mass_cancel_is_answered_while_stream_comes_again() {
+fn replayed_answer_is_of_the_same_question() {
     let mut rig = told_again();
-    rig.asks("q", "11=5|530=1|55=ACME|54=2|");
-    let gone = mass(5, 2, 3);
-    rig.told(Reply::Answer(answer(4, 1, Status::Resting, 0, 100)));
-    rig.told(Reply::Answer(gone));
-    rig.resumed(3);
-    rig.sends(&["^8 .. 11=4 .. 97=Y", "^r 37=3:105 11=5 530=1 531=1 533=3 .. 54=2 .. !97=Y"]);
-    rig.says("q", "97=Y|11=5|530=1|55=ACME|54=2|60=20260921-12:00:00|");
-    rig.told(repeat(gone));
-    rig.sends(&["^r .. 97=Y .. 531=1 533=3 .. 54=2"]);
-}
-
-/// The engine asks for what is not kept any more: the gateway sends the stream again.
-#[test]
-fn mass_cancel_repeated_while_stream_comes_again_has_its_answer() {
-    let mut rig = Rig::logged_on();
-    rig.asks("q", "11=5|530=1|55=ACME|54=2|");
-    let gone = mass(5, 1, 3);
-    rig.told(Reply::Answer(gone));
-    (2..=8_000).for_each(|number| rig.told(Reply::Answer(answer(number, number, Status::Resting, 0, 100))));
-    rig.asked.clear();
-    rig.says("2", "7=2|16=2|");
-    assert_eq!(rig.asked, [ClientFrame::Resume { shard: Some(SHARD), next: 1 }]);
-    rig.sent();
-    rig.asks("q", "11=5|530=1|55=ACME|54=2|");
-    rig.told(Reply::Answer(gone));
-    rig.told(repeat(gone));
-    rig.sends(&["97=Y .. 533=3 .. !54=", "97=Y .. 533=3 .. 54=2"]);
+    rig.asks("q", "11=5|530=1|55=ACME|54=1|");
+    rig.asks("G", "11=6|41=1|55=ACME|54=1|38=50|40=2|44=2.50|");
+    rig.asks("D", &format!("11=7|{TERMS}"));
+    first_answers().into_iter().for_each(|first| rig.told(Reply::Answer(first)));
+    rig.sends(&[
+        "^r 97=Y .. 533=3 .. 54=1",
+        "^8 .. 97=Y .. 150=5 .. 38=50 .. !44=",
+        "^8 .. 97=Y .. 150=0 .. 54=1 38=100 40=2 44=223.82",
+    ]);
 }
 
 #[test]
@@ -240,17 +253,21 @@ fn repeated_replacement_has_terms_of_first() {
     let replace = |rig: &mut Rig, name: u64, terms: &str| {
         rig.says("G", &format!("97=Y|11={name}|41=1|55=ACME|54=1|60=20260921-12:00:00|{terms}"));
     };
-    let first = changed(5, 1, 3, Status::Resting, 0, 50);
+    rig.asked.clear();
     replace(&mut rig, 5, "38=50|40=2|44=2.50|");
+    let first = of(rig.request(), changed(5, 1, 3, Status::Resting, 0, 50));
     rig.told(Reply::Answer(first));
     rig.sends(&["11=5 41=1 .. 150=5 .. 38=50 40=2 44=2.5 59=0 151=50"]);
     // While the order is as that left it, its terms are known.
-    replace(&mut rig, 5, "38=70|40=2|44=9.99|59=1|");
+    replace(&mut rig, 5, "38=50|40=2|44=2.50|");
     rig.told(repeat(first));
     rig.sends(&["11=5 41=1 .. 150=5 .. 38=50 40=2 44=2.5 59=0 151=50"]);
+    replace(&mut rig, 5, "38=70|40=2|44=9.99|59=1|");
+    rig.told(repeat(first));
+    rig.sends(&["^9 37=1:1 11=5 41=1 .. 102=6"]);
     replace(&mut rig, 6, "38=60|40=2|44=2.60|");
     rig.told(Reply::Answer(changed(6, 1, 4, Status::Resting, 0, 60)));
-    replace(&mut rig, 5, "38=70|40=2|44=9.99|59=1|");
+    replace(&mut rig, 5, "38=50|40=2|44=2.50|");
     rig.told(repeat(first));
     rig.sends(&["44=2.6 ", "11=5 .. 150=5 .. 38=50 .. !44= .. !40= .. !59= .. 151=50"]);
     rig.told(Reply::Trade(trade(1, 5, Role::Resting, 60, 0)));
@@ -263,7 +280,8 @@ fn name_in_flight_elsewhere_has_both_reports() {
     let mut rig = two_orders();
     rig.asks("F", "11=5|41=1|55=ACME|54=1|");
     rig.told(Reply::Answer(answer(5, 3, Status::Resting, 0, 100)));
-    rig.sends(&["^9 37=1:1 11=5 41=1 39=0 .. 102=6", "^8 37=1:5 11=5 .. 150=0 39=0"]);
+    rig.told(Reply::Rejected { client_order_id: ClientOrderId(5), reason: Reason::DuplicateRequest });
+    rig.sends(&["^8 37=1:5 11=5 .. 150=0 39=0", "^9 37=1:1 11=5 41=1 39=0 .. 102=6"]);
     rig.asks("F", "11=7|41=5|55=ACME|54=1|");
     rig.told(Reply::Cancelled(cancelled(5, 4, CancelCause::Requested, 100)));
     let ended = Answer { reason: Reason::Requested, ..changed(7, 5, 4, Status::Cancelled, 0, 0) };

@@ -11,15 +11,14 @@ use pares_fix::parser::FixParser;
 use pares_fix::writer;
 use pares_port::{DoorAction, DoorConfig, DoorTime, LogonProof, ProtocolDoor, SessionMark, Sink};
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientRequest, GatewayId, InstrumentId, ListEnd, MemberId, OrderId,
-    Position, Price, Quantity, Reason, Reply, RequestId, Role, Status, Symbol, Trade, TradeBusted,
+    Answer, CancelCause, Cancelled, ClientRequest, GatewayId, InstrumentId, ListEnd, MemberId, Position,
+    Price, Quantity, Reason, Reply, RequestId, Role, Status, Symbol, Trade, TradeBusted,
 };
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn, SignedOn};
 
 pub(crate) const NOON_NS: u64 = 1_790_000_000_000_000_000;
-/// The door's gateway, and the number of its last request before the session is the connection's.
+/// The door's gateway.
 const GATEWAY: GatewayId = GatewayId(3);
-const LAST: u64 = 100;
 
 pub(crate) fn config() -> Arc<DoorConfig> {
     Arc::new(DoorConfig {
@@ -105,8 +104,8 @@ impl Rig {
     }
 
     fn claims(&mut self, mark: Option<&SessionMark>) {
-        let (at, last) = (self.at, RequestId::new(GATEWAY, LAST));
-        self.acts(|door, sink| door.on_claimed(at, mark, last, sink));
+        let at = self.at;
+        self.acts(|door, sink| door.on_claimed(at, mark, sink));
     }
 
     /// The gateway has used up a Logon that was sent within the session.
@@ -279,11 +278,9 @@ pub(crate) fn answer(name: u64, number: u64, status: Status, executed: u64, rema
     Answer { status, executed, remaining, ..replies::answer(name, number) }
 }
 
-/// The answer to a mass cancel of this connection.
+/// The answer to a mass cancel.
 pub(crate) fn mass(name: u64, number: u64, executed: u64) -> Answer {
-    let request = RequestId::new(GATEWAY, LAST + name);
-    let order = OrderId(request);
-    Answer { request, order, ..answer(name, number, Status::MassCancelled, executed, 0) }
+    answer(name, number, Status::MassCancelled, executed, 0)
 }
 
 /// The answer to a change of an order.

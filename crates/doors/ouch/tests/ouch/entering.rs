@@ -182,6 +182,7 @@ fn a_cancel_is_not_taken_for_another_one_of_its_name() {
     // The other one was on its way when this one was asked for.
     let of_other = Answer { client_order_id, order: order(6), ..answer(9, 3, Status::Cancelled, 0, 0) };
     rig.told(Reply::Answer(of_other));
+    rig.told(Reply::Rejected { client_order_id, reason: Reason::DuplicateRequest });
     rig.packets();
     let ClientRequest::Cancel { client_order_id: mut last, target } = rig.request() else { panic!() };
     assert_eq!(target, named(5));

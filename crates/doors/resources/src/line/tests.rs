@@ -16,7 +16,8 @@ fn cancel(name: u64) -> ClientRequest {
 
 fn answer(name: u64, number: u64) -> Answer {
     let (status, reason, remaining) = (Status::Cancelled, Reason::Requested, Quantity(0));
-    Answer { status, reason, remaining, events: 1, ..replies::answer(name, number) }
+    let order = replies::order_id(1);
+    Answer { order, status, reason, remaining, events: 1, ..replies::answer(name, number) }
 }
 
 fn sent(line: &mut Line<u32>) -> Vec<ClientFrame> {

@@ -3,7 +3,7 @@
 use pares_gateway::SessionId;
 use pares_port::{DoorTime, ProtocolDoor, Sink};
 use pares_roles::world::Sockets;
-use pares_types::{InstrumentId, RequestId};
+use pares_types::InstrumentId;
 use pares_wire::record::SessionMark;
 
 use super::{Close, Connections, session, slot};
@@ -18,19 +18,13 @@ impl<S: Sockets> Connections<S> {
         });
     }
 
-    /// The session's numbers, as far as any gateway knows them, and this gateway's last request.
-    pub(crate) fn claimed(
-        &mut self,
-        session: SessionId,
-        at: DoorTime,
-        mark: Option<&SessionMark>,
-        last: RequestId,
-    ) {
+    /// The session's numbers, as far as any gateway knows them.
+    pub(crate) fn claimed(&mut self, session: SessionId, at: DoorTime, mark: Option<&SessionMark>) {
         if self.connection(session).is_none() {
             return;
         }
         self.step(slot(session), at, |connection, session, heard| {
-            connection.with_door(session, heard, |door, sink| door.on_claimed(at, mark, last, sink));
+            connection.with_door(session, heard, |door, sink| door.on_claimed(at, mark, sink));
             connection.translate(session, at, heard)
         });
     }

@@ -2,10 +2,9 @@
 
 use pares_types::{
     ClientOrderId, Command, InstrumentId, MemberId, OpenOrder, OrderId, Quantity, RecorderId, Request,
-    RequestId, Side,
+    RequestDigest, RequestId, Side,
 };
 
-use super::asked::Asked;
 use super::kind::Kind;
 use crate::{Place, SessionId};
 
@@ -23,6 +22,7 @@ pub(crate) enum State {
 enum Tag {
     Pending,
     Asked,
+    Refused,
     Answered,
     AnsweredBefore,
 }
@@ -44,8 +44,8 @@ pub(crate) struct Name {
     recorder: RecorderId,
     tag: Tag,
     pub(crate) kind: Kind,
-    /// What a session of this gateway asked, until that is answered.
-    pub(super) asked: Asked,
+    /// What its request asks.
+    asked: RequestDigest,
 }
 /// What a name takes, its places in two indexes aside, bytes.
 pub const NAME_BYTES: usize = size_of::<Name>();
@@ -68,7 +68,7 @@ impl Name {
             recorder: RecorderId(0),
             tag: Tag::Pending,
             kind: Kind::of(request),
-            asked: Asked::UNKNOWN,
+            asked: asked(request.instrument, &request.command),
         }
     }
 
@@ -85,13 +85,13 @@ impl Name {
             recorder: RecorderId(0),
             tag: Tag::AnsweredBefore,
             kind: Kind::Enter { side: order.side, at_market: order.at_market },
-            asked: Asked::UNKNOWN,
+            asked: RequestDigest::UNKNOWN,
         }
     }
 
     pub(crate) fn state(&self) -> State {
         match self.tag {
-            Tag::Pending => State::Pending(None),
+            Tag::Pending | Tag::Refused => State::Pending(None),
             Tag::Asked => State::Pending(Some(SessionId(self.word))),
             Tag::Answered => State::Answered(Some(Place { recorder: self.recorder, offset: self.word })),
             Tag::AnsweredBefore => State::Answered(None),
@@ -102,15 +102,30 @@ impl Name {
         matches!(self.tag, Tag::Answered | Tag::AnsweredBefore)
     }
 
-    /// Whether a session asked for it since this gateway started.
-    pub(crate) fn is_asked_here(&self) -> bool {
-        self.asked != Asked::UNKNOWN
+    /// Whether something else is in flight under the name. Where it is not known what, as of a route that cannot be found, it is not this.
+    pub(crate) fn asks_otherwise(&self, asked: impl FnOnce() -> Option<RequestDigest>) -> bool {
+        !self.is_answered() && asked() != Some(self.asked)
     }
 
-    /// Whether something else than `asked` was asked under the name here, and is not answered.
-    pub(crate) fn asks_otherwise(&self, asked: impl FnOnce() -> Option<Asked>) -> bool {
-        let is_known = !self.is_answered() && self.is_asked_here();
-        is_known && asked().is_some_and(|other| other != self.asked)
+    /// Another request comes first under the name. The session that waited was refused, and nobody receives that one's answer as its own.
+    pub(super) fn refuse(&mut self, asked: RequestDigest) {
+        (self.tag, self.asked) = (Tag::Refused, asked);
+    }
+
+    pub(super) fn asked(&self) -> RequestDigest {
+        self.asked
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        self.tag == Tag::Refused
+    }
+
+    /// The same without the name, and nothing but what its asker waits for.
+    pub(super) fn set_aside(mut self) -> Self {
+        if let Kind::Amend(_) = self.kind {
+            (self.kind, self.remaining, self.executed) = (Kind::Other, Quantity::ZERO, Quantity::ZERO);
+        }
+        self
     }
 
     /// It is an amend, which adds so many shares to an order of that side that is known here.
@@ -143,5 +158,13 @@ impl Name {
             }
             State::Answered(None) => self.tag = Tag::AnsweredBefore,
         }
+    }
+}
+
+/// What a request asks, with the ids that it has at gateways. What is drawn is no part of that.
+pub(crate) fn asked(instrument: InstrumentId, command: &Command) -> RequestDigest {
+    match command {
+        Command::Time { .. } => RequestDigest::of(&(instrument, Command::TIME)),
+        command => RequestDigest::of(&(instrument, command)),
     }
 }

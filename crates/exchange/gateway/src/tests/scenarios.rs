@@ -104,6 +104,52 @@ fn another_request_under_an_unanswered_name_is_refused() {
     .assert_eq(&told(&mut world));
 }
 
+/// What another gateway took in is known before it is committed, and so is what this one took in before it was started again.
+#[test]
+fn another_request_under_a_name_in_flight_elsewhere_is_refused() {
+    let mut world = market();
+    world.ask(0, 1, enter(1, 1, Side::Sell, 100, 50));
+    world.ask(0, 1, amend(3, 1, 50, 40));
+    while world.read_peer(1) {}
+    let others = [enter(1, 1, Side::Buy, 100, 50), cancel(1, 9), amend(3, 9, 50, 40), cancel(3, 1)];
+    others.into_iter().for_each(|other| world.ask(1, 2, other));
+    world.ask(1, 2, enter(1, 1, Side::Sell, 100, 50));
+    world.restart(0, super::world::config(0));
+    world.sign_on(0, 4, 7);
+    world.ask(0, 4, enter(1, 1, Side::Buy, 100, 50));
+    world.settle();
+    expect![[r#"
+        g1 s4 rejected c1 duplicate_request
+        g1 s4 answer c1 (1:1 at 0/0) Resting None: order 1:1 executed 0 remaining 100 events 0
+        g1 s4 answer c3 (1:2 at 0/1) Resting None: order 1:1 executed 0 remaining 50 events 0
+        g2 s2 rejected c1 duplicate_request
+        g2 s2 rejected c1 duplicate_request
+        g2 s2 rejected c3 duplicate_request
+        g2 s2 rejected c3 duplicate_request
+        g2 s2 answer c1 (1:1 at 0/0) Resting None: order 1:1 executed 0 remaining 100 events 0
+    "#]]
+    .assert_eq(&told(&mut world));
+}
+
+/// Both are executed, each in its shard.
+#[test]
+fn requests_of_two_shards_under_one_name_have_their_own_answers() {
+    let two = [enter(1, 2, Side::Buy, 7, 45), mass_cancel(1, 2)];
+    for other in two {
+        let mut world = market();
+        world.ask(0, 1, enter(1, 1, Side::Sell, 100, 50));
+        world.ask(1, 2, other);
+        world.settle();
+        let answers = [0, 1].map(|gate| world.replies(gate));
+        let shards = answers.map(|replies| match replies[..] {
+            [(_, Reply::Answer(answer))] => (answer.shard, answer.asked),
+            _ => panic!("{replies:?}"),
+        });
+        let first = enter(1, 1, Side::Sell, 100, 50).asked();
+        assert_eq!(shards, [(ShardId(0), first), (ShardId(1), other.asked())]);
+    }
+}
+
 /// Two requests to all shards under one name, each first in one shard: neither session gets the other's answer.
 #[test]
 fn parts_of_another_request_are_no_answer() {

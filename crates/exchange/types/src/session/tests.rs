@@ -42,6 +42,7 @@ fn an_answer_fits_requests_of_its_own_kind_only() {
             events: 0,
             repeat: true,
             number: 0,
+            asked: RequestDigest::UNKNOWN,
         };
         let found = requests.map(|request| answer.can_be_of(&request));
         assert_eq!(found, expected, "{status:?} of {order} in {instrument}");

@@ -1,6 +1,6 @@
 //! A gateway's replies as frames, and back.
 
-use pares_types::{self as domain, Reply};
+use pares_types::{self as domain, Reply, RequestDigest};
 
 use super::{Answer, Cancelled, Journalled, OrderNews, Rejected, Trade, TradeBusted, write};
 use crate::WireError;
@@ -8,6 +8,8 @@ use crate::field::{Field, carries, coded};
 
 /// [`Answer::flags`]: this repeats an earlier answer.
 pub const ANSWER_REPEAT: u32 = 1;
+/// [`Answer::flags`]: the bits from here on are what was asked.
+const ANSWER_ASKED_SHIFT: u32 = 8;
 
 /// Appends a reply to `out` as a frame.
 pub fn write_reply(out: &mut Vec<u8>, reply: &Reply) {
@@ -31,8 +33,8 @@ carries! {
     Answer, domain::Answer, |frame, answer|
     same: client_order_id shard position instrument status reason executed remaining events number;
     renamed: request_id request, order_id order;
-    frame: flags = if answer.repeat { ANSWER_REPEAT } else { 0 }.into();
-    value: repeat = frame.flags.get() & ANSWER_REPEAT != 0;
+    frame: flags = (answer.asked.bits() << ANSWER_ASKED_SHIFT | if answer.repeat { ANSWER_REPEAT } else { 0 }).into();
+    value: repeat = frame.flags.get() & ANSWER_REPEAT != 0, asked = RequestDigest::from_bits(frame.flags.get() >> ANSWER_ASKED_SHIFT);
 }
 
 carries! {

@@ -90,6 +90,7 @@ fn frames_of_replies_keep_their_bytes() {
         events: 5,
         repeat: true,
         number,
+        asked: RequestDigest::UNKNOWN,
     };
     let trade = Trade {
         client_order_id,

@@ -10,8 +10,8 @@ use pares_types::{
     Command, Entry, Epoch, Event, GatewayId, IncomingCause, InstrumentId, InstrumentStatus, Limits, List,
     ListEnd, ListRequest, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKey, OrderKind, OrderNews,
     OrderState, OrderStatus, Outcome, OwnLimits, Peg, Phase, Position, Price, Proposal, Quantity, Reason,
-    Registration, Reply, Request, RequestId, RestCause, Rights, Role, Rule, SelfTrade, ShardId, Side, Status,
-    Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
+    Registration, Reply, Request, RequestDigest, RequestId, RestCause, Rights, Role, Rule, SelfTrade,
+    ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
 };
 use pares_wire::frame::{
     self, CancelAfter, Challenge, Message, Ping, Pong, Proof, Resume, Resumed, SignOn, SignedOn,

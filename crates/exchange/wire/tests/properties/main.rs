@@ -6,8 +6,8 @@ use pares_types::{
     Answer, Band, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command,
     Epoch, Event, GatewayId, Guarded, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange,
     OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request,
-    RequestId, RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TieBreak, TimeInForce,
-    Timestamp, Trade, TradeBusted, VenueId,
+    RequestDigest, RequestId, RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TieBreak,
+    TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
 };
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame, GatewayFrame};
@@ -17,8 +17,8 @@ use proptest::sample::select;
 
 /// A type whose fields are drawn, each by its own strategy; those behind the semicolon are what they are.
 macro_rules! drawn {
-    ($($type:ident)::+ { $($field:ident: $strategy:expr),* $(; $rest:ident: $value:expr)? }) => {
-        ($($strategy,)*).prop_map(|($($field,)*)| $($type)::+ { $($field,)* $($rest: $value)? })
+    ($($type:ident)::+ { $($field:ident: $strategy:expr),* $(; $($rest:ident: $value:expr),*)? }) => {
+        ($($strategy,)*).prop_map(|($($field,)*)| $($type)::+ { $($field,)* $($($rest: $value),*)? })
     };
 }
 
@@ -301,7 +301,7 @@ fn answer() -> impl Strategy<Value = Answer> {
     drawn! { Answer {
         client_order_id: name(), request: id(), order: order_id(), shard: shard(), position: position(),
         instrument: instrument(), status: status(), reason: reason(), executed: quantity(), remaining: quantity(),
-        events: any::<u32>(), repeat: any::<bool>(); number: position.0
+        events: any::<u32>(), repeat: any::<bool>(); number: position.0, asked: RequestDigest::from_bits(events)
     } }
 }
 

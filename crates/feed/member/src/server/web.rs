@@ -194,7 +194,8 @@ fn side(side: Side) -> &'static str {
 mod tests {
     use super::*;
     use pares_types::{
-        Answer, ClientOrderId, GatewayId, InstrumentId, OrderId, Position, RequestId, ShardId, Status,
+        Answer, ClientOrderId, GatewayId, InstrumentId, OrderId, Position, RequestDigest, RequestId, ShardId,
+        Status,
     };
 
     fn view(bids: &[(i64, u64)]) -> BookView {
@@ -235,6 +236,7 @@ mod tests {
                 events: 0,
                 repeat: false,
                 number: 1,
+                asked: RequestDigest::UNKNOWN,
             }))
         };
         let refused = answer(Status::Refused, Reason::OffTick);

@@ -1,6 +1,6 @@
 //! Names that stand, or may stand, for another request.
 
-use pares_types::Side;
+use pares_types::{NewOrder, Price, Side};
 
 use super::*;
 
@@ -43,56 +43,77 @@ fn hears(line: &mut Line<u32>, answer: Answer) -> LineTold {
 
 const USED: LineTold = LineTold::Rejected(Reason::DuplicateRequest);
 
+/// The answer to that request.
+fn of(request: ClientRequest, answer: Answer) -> Answer {
+    Answer { asked: request.asked(), ..answer }
+}
+
 #[test]
-fn repeated_mass_cancel_is_answered_to_who_asked_for_it() {
+fn repeated_mass_cancel_is_answered_to_who_asks_the_same() {
+    let buys = mass_cancel(7, Some(Side::Buy));
+    let first = of(buys, gone(7, 1));
     let mut line = up();
-    let (buys, first) = (mass_cancel(7, Some(Side::Buy)), gone(7, 1));
     assert_eq!(told(&mut line, buys, first), LineTold::Answer(first));
-    assert_eq!(told(&mut line, buys, repeat(first)), LineTold::Answer(repeat(first)));
-    for other in [mass_cancel(7, Some(Side::Sell)), mass_cancel(7, None)] {
-        assert_eq!(told(&mut line, other, repeat(first)), USED);
-    }
-    let mut line = up();
-    let refused = Answer { status: Status::Refused, reason: Reason::DuplicateRequest, ..repeat(first) };
-    for answer in [repeat(first), Answer { repeat: false, ..refused }, repeat(first)] {
-        let told = told(&mut line, buys, answer);
-        assert!(told == USED || told == LineTold::Answer(answer) && answer.status == Status::Refused);
+    for mut line in [line, up()] {
+        assert_eq!(told(&mut line, buys, repeat(first)), LineTold::Answer(repeat(first)));
+        for other in [mass_cancel(7, Some(Side::Sell)), mass_cancel(7, None)] {
+            assert_eq!(told(&mut line, other, repeat(first)), USED);
+        }
     }
 }
 
 #[test]
 fn mass_cancel_in_flight_is_answered_at_next_gateway() {
     let mut line = up();
-    let (buys, first) = (mass_cancel(7, Some(Side::Buy)), gone(7, 1));
+    let buys = mass_cancel(7, Some(Side::Buy));
+    let first = of(buys, gone(7, 1));
     line.ask(buys, 1).unwrap();
     line.on_lost();
-    line.ask(mass_cancel(8, None), 1).unwrap();
     line.on_signed_on(4, None);
     assert_eq!(hears(&mut line, repeat(first)), LineTold::Answer(repeat(first)));
-    assert_eq!(told(&mut line, buys, repeat(first)), LineTold::Answer(repeat(first)));
-    assert_eq!(hears(&mut line, repeat(gone(8, 2))), USED, "no gateway had it from this line");
 }
 
-/// A follower has the stream sent again, with the answer to an earlier request of the name.
+fn enter(name: u64, instrument: InstrumentId, side: Side) -> ClientRequest {
+    let order = NewOrder::limit(side, Price(1), Quantity(100));
+    ClientRequest::Enter { client_order_id: ClientOrderId(name), instrument, order }
+}
+
+/// The stream has the answer to another request of the name: an earlier one, told again; another session's, on its way as this one was asked; or one
+/// of another shard.
 #[test]
-fn replayed_answer_is_not_taken_for_one_to_new_mass_cancel() {
-    let mut line = live(10);
-    line.follow(ShardId(0), 3);
-    line.ask(mass_cancel(7, Some(Side::Sell)), 1).unwrap();
-    let replayed = GatewayFrame::Reply(Reply::Answer(gone(7, 3)));
-    assert!(matches!(hear(&mut line, replayed)[..], [Effect::Stream(ShardId(0), 3, _)]));
-    assert_eq!(hears(&mut line, repeat(gone(7, 3))), USED);
-    let first = gone(9, 10);
-    assert_eq!(told(&mut line, mass_cancel(9, None), first), LineTold::Answer(first), "that is new");
+fn answer_to_another_request_of_name_is_not_passed_on() {
+    let order = |side| enter(7, replies::ACME, side);
+    let other_instrument = enter(7, InstrumentId(18), Side::Sell);
+    let cases = [
+        (mass_cancel(7, Some(Side::Buy)), mass_cancel(7, Some(Side::Sell)), gone(7, 3)),
+        (order(Side::Buy), order(Side::Sell), replies::answer(7, 3)),
+        (
+            other_instrument,
+            order(Side::Sell),
+            Answer { instrument: InstrumentId(18), ..replies::answer(7, 3) },
+        ),
+    ];
+    for (first, own, answer) in cases {
+        let (answer, mut line) = (of(first, answer), live(10));
+        line.follow(ShardId(0), 3);
+        line.ask(own, 1).unwrap();
+        let streamed = GatewayFrame::Reply(Reply::Answer(answer));
+        assert!(matches!(hear(&mut line, streamed)[..], [Effect::Stream(ShardId(0), 3, _)]));
+        assert_eq!(hears(&mut line, repeat(answer)), USED);
+        line.ask(own, 1).unwrap();
+        let own = of(own, Answer { instrument: replies::ACME, number: 10, ..answer });
+        assert_eq!(hears(&mut line, own), LineTold::Answer(own), "it was executed, too");
+    }
 }
 
 #[test]
-fn answered_mass_cancels_are_remembered_within_bounds() {
-    let mut line = up();
-    let (names, last) = (MASS_CANCELS_MAX as u64, MASS_CANCELS_MAX as u64 + 1);
-    (1..=last).for_each(|name| _ = told(&mut line, mass_cancel(name, None), gone(name, name)));
-    assert_eq!(line.mass_cancels.len() as u64, names);
-    assert_eq!(told(&mut line, mass_cancel(1, None), repeat(gone(1, 1))), USED);
-    let second = repeat(gone(2, 2));
-    assert_eq!(told(&mut line, mass_cancel(2, None), second), LineTold::Answer(second));
+fn cancel_of_another_order_under_name_is_not_passed_on() {
+    let mut line = live(3);
+    line.ask(cancel(7), 1).unwrap();
+    hear(&mut line, GatewayFrame::Reply(Reply::Cancelled(replies::cancelled(2, 3))));
+    let other = of(cancel(7), Answer { order: replies::order_id(2), ..answer(7, 4) });
+    assert!(matches!(hear(&mut line, GatewayFrame::Reply(Reply::Answer(other)))[..], [Effect::Stream(..)]));
+    hear(&mut line, GatewayFrame::Reply(Reply::Cancelled(replies::cancelled(1, 5))));
+    let own = of(cancel(7), Answer { order: replies::order_id(1), ..answer(7, 6) });
+    assert_eq!(hears(&mut line, own), LineTold::Answer(own));
 }

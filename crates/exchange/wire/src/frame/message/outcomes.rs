@@ -38,7 +38,7 @@ message! {
         status: u8,
         /// Reason code.
         reason: u8,
-        /// Bit 0: this repeats an earlier answer.
+        /// Bit 0: this repeats an earlier answer. Bits 8 to 31: what was asked (a digest; 0: not told).
         flags: U32,
         /// Events recorded beside this answer, of any member.
         events: U32,
