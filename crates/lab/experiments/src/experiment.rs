@@ -38,7 +38,7 @@ use pares_load::{LabError, LabResult};
 
 pub(crate) use journalling::echo;
 use report::Report;
-pub use swx::trader;
+pub(crate) use swx::serve_trader;
 
 /// Arguments of `pares experiment`.
 #[derive(clap::Args, Clone, Debug)]

@@ -49,9 +49,6 @@ enum Command {
     /// One server of a member's system started here
     #[command(hide = true, subcommand)]
     Member(member::Command),
-    /// One trader of a member's system started here
-    #[command(hide = true)]
-    Trader(experiment::trader::Args),
     /// One site of a replicated database started here
     #[command(hide = true)]
     Site(pares_operator::Args),
@@ -90,7 +87,6 @@ fn run(command: Command) -> LabResult {
         Command::Experiment(args) => experiment::run(&args),
         Command::Node(args) => node::run(&args),
         Command::Member(command) => member::run(&command),
-        Command::Trader(args) => experiment::trader::run(&args),
         Command::Site(args) => Ok(pares_operator::run(&args)?),
         Command::Broker(args) => {
             pares_brokerage::run(&args).map_err(|error| LabError::Failed(error.to_string()))

@@ -6,8 +6,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use clap::Subcommand;
 use pares_load::{LabError, LabResult, own_program};
@@ -41,6 +42,17 @@ pub(crate) enum Peer {
         /// How many books.
         books: u32,
     },
+    /// Receives a member's messages
+    Trader {
+        /// Where the member's server is.
+        server: SocketAddr,
+        /// Who it is.
+        name: u32,
+        /// How long it takes for a message.
+        takes_us: u64,
+        /// Where it counts.
+        counters: PathBuf,
+    },
     /// Sends FIX orders back
     FixEcho {
         /// Where to listen.
@@ -60,6 +72,9 @@ pub(crate) fn run(peer: &Peer) -> LabResult {
         Peer::Contend { dir, batch } => super::sequencer::contend(dir, *batch),
         Peer::Read { log } => read(log),
         Peer::Broadcast { port, books } => super::entry::serve_broadcast(*port, *books),
+        Peer::Trader { server, name, takes_us, counters } => {
+            crate::experiment::serve_trader(*server, *name, Duration::from_micros(*takes_us), counters)
+        }
         Peer::FixEcho { port, sessions } => super::entry::serve_echo(*port, *sessions),
         Peer::Echo { dir } => {
             ready()?;
@@ -98,9 +113,10 @@ pub fn free_address() -> Result<SocketAddr, LabError> {
     free.map_err(LabError::io("looking for a free port"))
 }
 
-/// A peer started by this process; it is killed when this is dropped.
+/// A process started by this one and asked by lines; it is killed when this is dropped.
 pub struct PeerProcess {
     child: Child,
+    answers: BufReader<ChildStdout>,
 }
 
 impl PeerProcess {
@@ -109,24 +125,52 @@ impl PeerProcess {
     /// # Errors
     /// If it ends before that.
     pub fn start(arguments: &[&str]) -> Result<Self, LabError> {
-        Self::spawn(Command::new(own_program()?).args(["bench", "peer"]).args(arguments))
+        Self::ready(Command::new(own_program()?).args(["bench", "peer"]).args(arguments))
     }
 
     /// Starts another program as a peer and waits until it is ready.
     ///
     /// # Errors
     /// If it ends before that.
-    pub fn spawn(command: &mut Command) -> Result<Self, LabError> {
-        let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let child = started.map_err(LabError::io("starting the other process"))?;
-        let mut peer = Self { child };
-        let mut line = String::new();
-        let out = peer.child.stdout.take().expect("its output was asked for");
-        BufReader::new(out).read_line(&mut line).map_err(LabError::io("waiting for the other process"))?;
-        match line.trim() {
+    pub fn ready(command: &mut Command) -> Result<Self, LabError> {
+        let mut peer = Self::spawn(command)?;
+        match peer.answer()?.trim() {
             "ready" => Ok(peer),
             _ => Err(LabError::Failed("the other process of the benchmark did not start".into())),
         }
+    }
+
+    /// Starts a program that answers lines.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn spawn(command: &mut Command) -> Result<Self, LabError> {
+        let program = command.get_program().display().to_string();
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = started.map_err(LabError::io(format!("starting {program}")))?;
+        let answers = BufReader::new(child.stdout.take().expect("its output was asked for"));
+        Ok(Self { child, answers })
+    }
+
+    /// Its answer to a line.
+    ///
+    /// # Errors
+    /// If it ends without one.
+    pub fn ask(&mut self, question: &str) -> Result<String, LabError> {
+        let questions = self.child.stdin.as_mut().expect("its input was asked for");
+        writeln!(questions, "{question}").map_err(LabError::io("asking the other process"))?;
+        match self.answer()? {
+            none if none.is_empty() => {
+                Err(LabError::Failed(format!("the other process ended without an answer to `{question}`")))
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    fn answer(&mut self) -> Result<String, LabError> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).map_err(LabError::io("waiting for the other process"))?;
+        Ok(line)
     }
 
     /// Sends it a signal; one that is gone already is no matter.
@@ -138,21 +182,12 @@ impl PeerProcess {
     pub fn is_gone(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
-
-    /// Kills it and waits until it is gone.
-    pub fn kill(mut self) {
-        self.end();
-    }
-
-    fn end(&mut self) {
-        // Both fail only for a process that is gone, which is what is wanted.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Drop for PeerProcess {
     fn drop(&mut self) {
-        self.end();
+        // Both fail only for a process that is gone, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -17,9 +17,11 @@ mod filling;
 mod one_thread;
 mod people;
 mod rates;
-pub mod trader;
+mod trader;
 
 use pares_load::LabError;
+
+pub(crate) use trader::serve as serve_trader;
 
 use super::Context;
 use super::report::Report;

@@ -1,20 +1,19 @@
 //! The books of others: built from `bench/peers` of the source tree, and asked in a process of their own.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 use pares_books::{EngineInfo, Measured, Task};
 use pares_load::LabError;
 
+use crate::bench::peer::PeerProcess;
+
 /// Where the package lies in the source tree.
 const MANIFEST: &str = "bench/peers/Cargo.toml";
 
-/// The process that runs them; it ends when this is dropped.
+/// The process that runs them.
 pub(super) struct Peers {
-    child: Child,
-    questions: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    process: PeerProcess,
     introductions: Vec<EngineInfo>,
 }
 
@@ -28,16 +27,9 @@ impl Peers {
             pares_text::aside!("no {MANIFEST} here or above: measuring only our own book");
             return Ok(None);
         };
-        let program = build(&root)?;
-        let starting =
-            |error| LabError::Io { doing: format!("starting {}", program.display()), source: error };
-        let mut child =
-            Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(starting)?;
-        let questions = child.stdin.take();
-        let answers = BufReader::new(child.stdout.take().expect("piped"));
-        let mut peers = Self { child, questions, answers, introductions: Vec::new() };
-        peers.introductions = parse(&peers.ask("list")?)?;
-        Ok(Some(peers))
+        let mut process = PeerProcess::spawn(&mut Command::new(build(&root)?))?;
+        let introductions = parse(&process.ask("list")?)?;
+        Ok(Some(Self { process, introductions }))
     }
 
     /// Who they are.
@@ -61,27 +53,7 @@ impl Peers {
             Task::Latency => "latency",
             Task::Check => "check",
         };
-        parse(&self.ask(&format!("{name} {task} {seconds} {}", stream.display()))?)
-    }
-
-    fn ask(&mut self, question: &str) -> Result<String, LabError> {
-        let questions = self.questions.as_mut().expect("open until it is dropped");
-        let asked = writeln!(questions, "{question}").and_then(|()| questions.flush());
-        asked.map_err(LabError::io("asking the peers"))?;
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).map_err(LabError::io("hearing the peers"))?;
-        match answer.is_empty() {
-            true => Err(LabError::Failed(format!("the peers ended without an answer to `{question}`"))),
-            false => Ok(answer),
-        }
-    }
-}
-
-impl Drop for Peers {
-    fn drop(&mut self) {
-        // Without questions it ends by itself; there is nobody to tell how.
-        drop(self.questions.take());
-        let _ = self.child.wait();
+        parse(&self.process.ask(&format!("{name} {task} {seconds} {}", stream.display()))?)
     }
 }
 

@@ -37,11 +37,11 @@ pub(super) fn measure(args: &Args) -> Result<Figures, LabError> {
     let ports = [address.port().to_string(), args.connections().to_string()];
     let own = PeerProcess::start(&["fix-echo", &ports[0], &ports[1]])?;
     let echo = at_echo(args, address)?;
-    own.kill();
+    drop(own);
     let quickfixj = match quickfixj(args) {
         Some(mut command) => {
             command.args(&ports).stderr(Stdio::null());
-            let _killed_in_the_end = PeerProcess::spawn(&mut command)?;
+            let _killed_in_the_end = PeerProcess::ready(&mut command)?;
             Some(at_echo(args, address)?)
         }
         None => {

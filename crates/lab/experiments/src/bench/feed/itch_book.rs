@@ -3,26 +3,24 @@
 //! It is a C++ core with a face in Python. It is asked for no table, so that it reads messages and keeps books and does nothing else, and
 //! gets its bytes from memory, in the pieces in which its own command hands them over. Python is left out of the time but for one call a piece.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use pares_load::{LabError, ScratchDirectory, failed};
 use serde::Deserialize;
 
 use super::Rates;
 use super::day::Day;
+use crate::bench::peer::PeerProcess;
 
 /// Its published rate over a day of 8,907 symbols.
 pub(super) const PUBLISHED_PER_S: u64 = 17_300_000;
 const PACKAGE: &str = "itch-book==0.2.1";
 const PROGRAM: &str = include_str!("itch_book.py");
 
-/// The process; it ends when this is dropped.
+/// The process.
 pub(super) struct Peer {
-    child: Child,
-    asking: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    process: PeerProcess,
     _scratch: ScratchDirectory,
 }
 
@@ -46,11 +44,8 @@ impl Peer {
         let (opening, trading) = (save("opening", &day.opening)?, save("trading", &day.trading)?);
         let mut command = Command::new(python);
         command.args(["-c", PROGRAM]).arg(opening).arg(trading);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(said("python"))?;
-        let asking = child.stdin.take();
-        let answers = BufReader::new(child.stdout.take().expect("piped"));
-        Ok(Self { child, asking, answers, _scratch: scratch })
+        let process = PeerProcess::spawn(&mut command).map_err(|error| error.to_string())?;
+        Ok(Self { process, _scratch: scratch })
     }
 
     /// One round.
@@ -58,10 +53,7 @@ impl Peer {
     /// # Errors
     /// If it ends, or its books are not ours.
     pub(super) fn round(&mut self, messages: u64, living: u64, rates: &mut Rates) -> Result<(), LabError> {
-        let asking = self.asking.as_mut().expect("open until it is dropped");
-        writeln!(asking, "go").map_err(LabError::io("asking itch-book"))?;
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).map_err(LabError::io("hearing itch-book"))?;
+        let answer = self.process.ask("go")?;
         let round: Round = serde_json::from_str(&answer).map_err(failed("what itch-book answered"))?;
         if (round.living, round.lost) != (living, 0) {
             return Err(LabError::Failed(format!(
@@ -71,14 +63,6 @@ impl Peer {
         }
         rates.add(messages, round.elapsed_ns.into());
         Ok(())
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // Without questions it ends by itself; there is nobody to tell how.
-        drop(self.asking.take());
-        let _ = self.child.wait();
     }
 }
 

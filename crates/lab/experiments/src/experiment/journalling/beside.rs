@@ -97,17 +97,16 @@ pub fn measure(within: Option<&Path>, records: usize) -> Result<BesideRaw, LabEr
     let scratch = ScratchDirectory::create(within)?;
     let dir = scratch.path();
     let bar = pares_text::progress::steps("measuring", 6);
-    let step = |bar: &indicatif::ProgressBar| bar.inc(1);
     let append = compare(dir, appends(records))?.into();
-    step(&bar);
+    bar.inc(1);
     let group_commit = compare(dir, commits(records))?.into();
-    step(&bar);
+    bar.inc(1);
     let rolls = rolls(dir, records)?;
-    step(&bar);
+    bar.inc(1);
     let append_with_reader = with_reader(dir, appends(records))?;
-    step(&bar);
+    bar.inc(1);
     let group_commit_with_reader = with_reader(dir, commits(records))?;
-    step(&bar);
+    bar.inc(1);
     let round_trip = round_trip(dir, records)?;
     bar.finish_and_clear();
     Ok(BesideRaw { append, group_commit, rolls, append_with_reader, group_commit_with_reader, round_trip })
@@ -157,7 +156,7 @@ fn with_reader(dir: &Path, load: Load) -> Result<Readers, LabError> {
         round(reading)?;
         reader.signal(Signal::STOP);
         round(stopped)?;
-        reader.kill();
+        drop(reader);
         round(killed)?;
     }
     contest.close().map_err(failed("the comparison"))?;

@@ -10,26 +10,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
-use pares_log::{AppendError, Config, Durability, MarksReader, OpenError, ReadError, Writer};
+use pares_log::{Config, Durability, MarksReader, Writer};
 use pares_os::clock::mono_ns;
 use serde::Serialize;
 
-/// Why a measurement could not be taken.
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    /// The log could not be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// Appending or syncing failed.
-    #[error(transparent)]
-    Append(#[from] AppendError),
-    /// Reading failed.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// The raw file could not be written.
-    #[error("the raw file: {0}")]
-    Io(#[from] io::Error),
-}
+/// Why a measurement could not be taken: a log that cannot be opened, written or read, or the raw file.
+pub type BenchError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A distribution in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]

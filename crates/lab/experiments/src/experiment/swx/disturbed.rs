@@ -109,7 +109,10 @@ impl Floor {
     fn enter(&mut self, state: usize) -> LabResult {
         match state {
             0 => self.replace_others(Duration::ZERO),
-            2 => self.others.iter().try_for_each(|other| other.signal(Signal::STOP)),
+            2 => {
+                self.others.iter().for_each(|other| other.signal(Signal::STOP));
+                Ok(())
+            }
             _ => self.replace_others(SLOW),
         }
     }
@@ -142,29 +145,23 @@ impl Turns {
         self.marks.push((self.begun.elapsed().as_secs_f64(), STATES[state].1.to_owned()));
         floor.enter(state)?;
         let entered = Instant::now();
-        self.watch(floor, entered + SETTLED.min(time / 4), |_, _| Ok(()))?;
+        self.watch(floor, entered + SETTLED.min(time / 4), |_, _| {});
         let (from_ns, from, settled) = (mono_ns(), floor.counts(), Instant::now());
         let mut killed = 0;
         self.watch(floor, entered + time, |floor, now| {
             let due = (now - settled).as_secs_f64() / time.as_secs_f64() * f64::from(TRADERS) * 1.2;
             while state == 3 && killed < floor.others.len() && killed < due as usize {
-                floor.others[killed].signal(Signal::KILL)?;
+                floor.others[killed].signal(Signal::KILL);
                 killed += 1;
             }
-            Ok(())
-        })?;
+        });
         let (_, quick, other) = rates(from, floor.counts(), settled.elapsed().as_secs_f64());
         self.stretches.push(Stretch { state, range: from_ns..mono_ns(), quick, other });
         Ok(())
     }
 
     /// Samples until then.
-    fn watch(
-        &mut self,
-        floor: &mut Floor,
-        until: Instant,
-        mut act: impl FnMut(&mut Floor, Instant) -> LabResult,
-    ) -> LabResult {
+    fn watch(&mut self, floor: &mut Floor, until: Instant, mut act: impl FnMut(&mut Floor, Instant)) {
         let (mut last, mut at) = (floor.counts(), Instant::now());
         while at < until {
             std::thread::sleep(SAMPLE.min(until - at));
@@ -173,9 +170,8 @@ impl Turns {
             let seconds = self.begun.elapsed().as_secs_f64();
             self.line.push(Instantaneous { seconds, emitted, quick, other });
             (last, at) = (counts, now);
-            act(floor, now)?;
+            act(floor, now);
         }
-        Ok(())
     }
 }
 

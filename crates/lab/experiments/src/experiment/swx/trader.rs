@@ -2,47 +2,32 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use pares_desk::item::TraderId;
-use pares_load::{LabError, LabResult, failed, own_program};
-use pares_node::leftovers::{PARENT, end_with_parent};
+use pares_load::{LabError, LabResult, failed};
 use pares_os::{CountersReader, CountersWriter};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use super::people::{connect, reads_of};
+use crate::bench::peer::{PeerProcess, ready};
 
 /// How long it waits for something to read.
 const LOOK: Duration = Duration::from_millis(500);
 const RECEIVED: &str = "received";
 
-/// The settings of a trader's process.
-#[derive(clap::Args, Debug)]
-pub struct Args {
-    server: SocketAddr,
-    #[arg(long)]
-    name: u32,
-    /// How long it takes for a message
-    #[arg(long)]
-    takes_us: u64,
-    /// Where it counts
-    #[arg(long)]
-    counters: PathBuf,
-}
-
-/// Reads until it is killed.
+/// Receives messages until killed, taking so long for each, and counts them in a file.
 ///
 /// # Errors
 /// If it is not let in.
-pub fn run(args: &Args) -> LabResult {
-    end_with_parent()?;
-    let counters = CountersWriter::create(&args.counters, &[RECEIVED]);
+pub(crate) fn serve(server: SocketAddr, name: u32, takes: Duration, counters: &Path) -> LabResult {
+    let counters = CountersWriter::create(counters, &[RECEIVED]);
     let counters = counters.map_err(failed("making a trader's counters"))?;
-    let mut client = connect(args.server, TraderId(args.name))?;
+    let mut client = connect(server, TraderId(name))?;
+    ready()?;
     loop {
         client.wait(LOOK);
-        reads_of(&mut client, Duration::from_micros(args.takes_us), |_| {
+        reads_of(&mut client, takes, |_| {
             counters.add(0, 1);
             true
         });
@@ -51,15 +36,15 @@ pub fn run(args: &Args) -> LabResult {
 
 /// A trader's process.
 pub(super) struct Process {
-    child: Child,
+    peer: PeerProcess,
     counters: PathBuf,
 }
 
 impl Process {
-    /// Starts a trader of that name.
+    /// Starts a trader of that name, and waits until it is signed on.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If it does not come to that.
     pub(super) fn start(
         run: &Path,
         server: SocketAddr,
@@ -67,38 +52,20 @@ impl Process {
         takes: Duration,
     ) -> Result<Self, LabError> {
         let counters = run.join(format!("trader-{name}.counters"));
-        let child = Command::new(own_program()?)
-            .args(["trader", &server.to_string(), "--name", &name.to_string()])
-            .args(["--takes-us", &takes.as_micros().to_string(), "--counters"])
-            .arg(&counters)
-            .env(PARENT, std::process::id().to_string())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(LabError::io("starting a trader"))?;
-        Ok(Self { child, counters })
+        let (server, name, takes) = (server.to_string(), name.to_string(), takes.as_micros().to_string());
+        let file = counters.to_string_lossy();
+        let peer = PeerProcess::start(&["trader", &server, &name, &takes, &file])?;
+        Ok(Self { peer, counters })
     }
 
-    /// Messages it has read; none before it counts.
+    /// Messages it has read.
     pub(super) fn received(&self) -> u64 {
         let counters = CountersReader::open(&self.counters).ok();
         counters.and_then(|counters| counters.get(RECEIVED)).unwrap_or(0)
     }
 
     /// Sends it a signal.
-    ///
-    /// # Errors
-    /// As the system says.
-    pub(super) fn signal(&self, signal: Signal) -> LabResult {
-        kill_process(Pid::from_child(&self.child), signal)
-            .map_err(|error| LabError::io("signalling a trader")(error.into()))
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may be dead already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub(super) fn signal(&self, signal: Signal) {
+        self.peer.signal(signal);
     }
 }
