@@ -5,6 +5,9 @@
 //! events in virtual time and one seeded source of chance, so that a seed is a whole history.
 //! Each run is checked for one-copy snapshot isolation as it goes.
 //!
+//! A site of `pares-site` cannot stand in for these servers: it executes a request at once and locks no rows, and nearly every abort of
+//! the paper's figure is a transaction that waited for a locked row. Those sites are measured with `pares-wholesale`.
+//!
 //! | module | what |
 //! |---|---|
 //! | [`setting`] | what is simulated; unknowns of the paper as parameters |
