@@ -21,6 +21,15 @@ pub fn is_named(headers: &HeaderMap, origins: &[String]) -> bool {
     only(headers, header::ORIGIN).is_some_and(|origin| origins.iter().any(|named| named == origin))
 }
 
+/// Whether a page of another server sent it, by what its browser says.
+#[must_use]
+pub fn is_other_site(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.contains_key(name).then(|| only(headers, name).unwrap_or_default());
+    let fetched = text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    let origin = text("origin").map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
+    fetched || origin.is_some_and(|origin| Some(origin) != text("host"))
+}
+
 /// Whether a browser asks on behalf of such a page what it may send: no handler sees that.
 #[must_use]
 pub fn is_preflight(request: &Request, origins: &[String]) -> bool {

@@ -4,8 +4,11 @@
 
 use axum::Error;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::{HeaderMap, header};
 use axum_tungstenite::Error as Fault;
 use futures_util::SinkExt as _;
+
+use crate::headers::only;
 
 /// Read of a client at a time: it says little, and the library clears as much before each read.
 const READ_BYTES: usize = 4 << 10;
@@ -37,9 +40,25 @@ impl Closing {
 }
 
 /// A socket whose clients send messages of so many bytes at most: more is refused by the head of its frame.
-pub fn limited<F>(upgrade: WebSocketUpgrade<F>, message_bytes_max: usize) -> WebSocketUpgrade<F> {
+///
+/// # Errors
+/// If the request's key is wrong; the library takes any.
+pub fn limited<F>(
+    upgrade: WebSocketUpgrade<F>,
+    headers: &HeaderMap,
+    message_bytes_max: usize,
+) -> Result<WebSocketUpgrade<F>, &'static str> {
+    if !only(headers, header::SEC_WEBSOCKET_KEY).is_some_and(is_key) {
+        return Err("Sec-WebSocket-Key must be 16 bytes in base64");
+    }
     let upgrade = upgrade.max_message_size(message_bytes_max).max_frame_size(message_bytes_max);
-    upgrade.read_buffer_size(READ_BYTES)
+    Ok(upgrade.read_buffer_size(READ_BYTES))
+}
+
+/// Whether it is base64 of 16 bytes (RFC 6455, section 4.2.1).
+fn is_key(text: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    text.len() == 24 && text.strip_suffix("==").is_some_and(|digits| digits.bytes().all(is_digit))
 }
 
 /// The text that a client has sent; `None` of what the library answers by itself.
@@ -92,7 +111,9 @@ mod tests {
         let (any, patience) = (([127, 0, 0, 1], 0).into(), Duration::from_secs(30));
         let listener = HttpListener::bind(any, WebTransport::Loopback, 4, patience).await.unwrap();
         let mut stream = TcpStream::connect(listener.address()).await.unwrap();
-        let socket = async |upgrade: WebSocketUpgrade| limited(upgrade, BYTES_MAX).on_upgrade(listen);
+        let socket = async |headers: HeaderMap, upgrade: WebSocketUpgrade| {
+            limited(upgrade, &headers, BYTES_MAX).unwrap().on_upgrade(listen)
+        };
         tokio::spawn(listener.serve(Router::new().route("/", get(socket))));
         let head = "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
@@ -119,6 +140,16 @@ mod tests {
     fn close(code: u16, reason: &str) -> Vec<u8> {
         let payload = [&code.to_be_bytes(), reason.as_bytes()].concat();
         [&[0x88, u8::try_from(payload.len()).unwrap()][..], &payload].concat()
+    }
+
+    #[test]
+    fn only_sixteen_bytes_in_base64_are_a_key() {
+        assert!(is_key("dGhlIHNhbXBsZSBub25jZQ==") && is_key("++++++++++//////////AA=="));
+        for wrong in
+            ["", "x", "dGhlIHNhbXBsZSBub25jZQ", "dGhlIHNhbXBsZSBub25j-Q==", "dGhlIHNhbXBsZSBub25jZQA="]
+        {
+            assert!(!is_key(wrong), "{wrong}");
+        }
     }
 
     #[tokio::test]

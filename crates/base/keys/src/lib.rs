@@ -23,6 +23,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use ring::{digest, hmac};
 use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_public_assigned;
 
 /// Bytes of a proof.
 pub const PROOF_BYTES: usize = 64;
@@ -83,11 +84,23 @@ pub fn random_token() -> [u8; TOKEN_BYTES] {
 /// accent as a character of its own or as part of the letter.
 #[must_use]
 pub fn opaque(password: &str) -> String {
-    let is_separator = |letter| matches!(letter, '\u{2028}' | '\u{2029}');
     // Those of Unicode's category Zs.
     let is_space = |letter: char| letter.is_whitespace() && !letter.is_control() && !is_separator(letter);
     let spaced = password.chars().map(|letter| if is_space(letter) { ' ' } else { letter });
     spaced.nfc().collect()
+}
+
+/// Whether a new password may have these characters (RFC 8265, OpaqueString): no control characters and ends of lines, which devices drop or change, and only
+/// those that Unicode assigns. One that was set before is checked as it is.
+#[must_use]
+pub fn may_be_password(password: &str) -> bool {
+    let may_stand =
+        |letter: char| is_public_assigned(letter) && !letter.is_control() && !is_separator(letter);
+    password.chars().all(may_stand)
+}
+
+fn is_separator(letter: char) -> bool {
+    matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
 impl Secret {
@@ -250,6 +263,18 @@ mod tests {
         let secret = |password| Secret::from_password(password, b"Pares salt of 7").unwrap();
         assert!(secret("contrasen\u{303}a") == secret("contrase\u{f1}a"));
         assert!(secret("contrasena") != secret("contrase\u{f1}a"));
+    }
+
+    #[test]
+    fn control_and_unassigned_characters_stand_in_no_new_password() {
+        for password in ["correct horse", "contrasen\u{303}a", "a\u{a0}b", "\u{1f40e}\u{5bc6}\u{78bc}"] {
+            assert!(may_be_password(password), "{password}");
+        }
+        for letter in
+            ['\0', '\t', '\u{7f}', '\u{85}', '\u{2028}', '\u{378}', '\u{e000}', '\u{fdd0}', '\u{10ffff}']
+        {
+            assert!(!may_be_password(&format!("correct{letter}horse")), "{letter:?}");
+        }
     }
 
     #[test]

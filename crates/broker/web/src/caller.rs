@@ -11,6 +11,7 @@ use pares_broker::{
     Asked, BrokerRead, PersonAsked, PersonRead, PersonRight, SessionDigest, SessionFound, UserName,
 };
 use pares_http::headers::only;
+use pares_http::origins::is_other_site;
 use pares_http::sharing::ConnectionUse;
 use pares_table::Origin;
 use ring::digest::{SHA256, digest};
@@ -137,14 +138,6 @@ fn check_site(parts: &Parts, csrf: &str) -> Answer<()> {
         return refuse("requests from other origins are refused");
     }
     Ok(())
-}
-
-/// Whether the page that sent this is not one of ours.
-pub(crate) fn is_other_site(headers: &HeaderMap) -> bool {
-    let text = |name: &str| headers.contains_key(name).then(|| only(headers, name).unwrap_or_default());
-    let fetched = text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
-    let origin = text("origin").map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
-    fetched || origin.is_some_and(|origin| Some(origin) != text("host"))
 }
 
 /// From where. In tests nothing is said of it: from this machine.

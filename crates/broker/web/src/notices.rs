@@ -12,6 +12,7 @@ use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use pares_broker::{StockQuote, StockSymbol, dollars};
+use pares_http::origins::is_other_site;
 use pares_http::websocket::{self, Closing};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::Receiver;
@@ -21,7 +22,7 @@ use utoipa::ToSchema;
 
 use crate::app::Shared;
 use crate::body::object;
-use crate::caller::{Caller, find, is_other_site};
+use crate::caller::{Caller, find};
 use crate::follow::{News, follow};
 use crate::news::{self, Happened, OrderNews};
 use crate::problem::{Answer, Problem};
@@ -66,13 +67,14 @@ pub(crate) async fn notices(
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer<Response> {
-    // A page of another site may open sockets, and its browser sends the cookie along.
-    if !caller.is_bearer && (is_other_site(&headers) || !headers.contains_key(header::ORIGIN)) {
+    // A page of another site may open sockets, and its browser sends the cookie along, and says whose page it is.
+    if is_other_site(&headers) || !caller.is_bearer && !headers.contains_key(header::ORIGIN) {
         return Err(Problem::forbidden("requests from other origins are refused").reason("cross-site"));
     }
     let upgrade = upgrade.map_err(|_| Problem::bad("this is a WebSocket"))?;
+    let upgrade = websocket::limited(upgrade, &headers, SAID_BYTES_MAX).map_err(Problem::bad)?;
     let place = app.sockets.place(caller.name.as_str()).ok_or_else(|| Problem::too_many(10))?;
-    let upgrade = websocket::limited(upgrade, SAID_BYTES_MAX).max_write_buffer_size(256 << 10);
+    let upgrade = upgrade.max_write_buffer_size(256 << 10);
     Ok(upgrade.on_upgrade(move |socket| async move {
         let _place = place;
         let quotes = app.front.quotes();

@@ -8,7 +8,7 @@ use pares_broker::{
     Asked, BrokerRead, BrokerReply, PasswordString, Person, PersonAsked, PersonRead, PersonRight, Refusal,
     SESSION_IDLE_MS, UserName,
 };
-use pares_http::origins;
+use pares_http::origins::{self, is_other_site};
 use pares_table::Origin;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,14 +16,14 @@ use utoipa::ToSchema;
 use crate::app::{App, Shared};
 use crate::body::Said;
 use crate::broker::{Broker, Unavailable};
-use crate::caller::{COOKIE, Caller, csrf_of, digest_of, is_other_site, text_of};
+use crate::caller::{COOKIE, Caller, csrf_of, digest_of, text_of};
 use crate::codes;
 use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
 use crate::problem::{self, Answer, Problem};
 use crate::settings::WebSettings;
 
 const NAME_FORM: &str = "a name must be 1 to 32 letters and digits";
-const PASSWORD_FORM: &str = "a password must have at least 10 characters and at most 256 bytes";
+const PASSWORD_FORM: &str = "a password must have at least 10 characters and at most 256 bytes, no control characters, and only characters that Unicode assigns";
 
 /// Who wants to be known.
 #[derive(Deserialize, ToSchema)]
@@ -84,8 +84,9 @@ pub(crate) fn person_name(name: &str) -> Option<UserName> {
 }
 
 pub(crate) fn check_password(password: &str) -> Answer<()> {
+    let may_be = pares_keys::may_be_password(password);
     let password = pares_keys::opaque(password);
-    if password.chars().count() < PASSWORD_CHARACTERS_MIN || password.len() > PASSWORD_BYTES_MAX {
+    if !may_be || password.chars().count() < PASSWORD_CHARACTERS_MIN || password.len() > PASSWORD_BYTES_MAX {
         return Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, PASSWORD_FORM).reason("bad-password"));
     }
     Ok(())

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::{HeaderMap, StatusCode};
 use futures_util::SinkExt as _;
+use pares_http::origins::{is_named, is_other_site};
 use pares_http::problem::Problem;
 use pares_http::websocket::{self, Closing};
 use pares_types::ShardId;
@@ -56,10 +58,17 @@ const SESSION_ENDED: Closing = Closing::with(close_code::POLICY, "sign_on_again"
 pub(crate) async fn socket(
     State(app): State<Shared>,
     Caller(session): Caller,
+    headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Answered {
+    // A browser opens a socket for any page, and leaves it to the server to look whose it is.
+    if is_other_site(&headers) && !is_named(&headers, &app.settings.origins) {
+        let detail = "pages of other origins open no socket, unless the server names them (--origin)";
+        return Err(Problem::of(StatusCode::FORBIDDEN, detail).reason("other_origin"));
+    }
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
-    let upgrade = websocket::limited(upgrade.protocols([PROTOCOL]), MESSAGE_BYTES_MAX);
+    let upgrade = websocket::limited(upgrade.protocols([PROTOCOL]), &headers, MESSAGE_BYTES_MAX);
+    let upgrade = upgrade.map_err(Problem::bad)?;
     Ok(upgrade.on_upgrade(async move |socket| {
         let mut listener = Listener {
             app,

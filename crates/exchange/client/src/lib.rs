@@ -37,7 +37,7 @@ pub use client::Client;
 pub use error::ClientError;
 pub use open_requests::OpenRequests;
 pub use options::{Credential, Options, Tls};
-pub use pares_keys::{FileError, KeyFile, Secret, Verifier, from_hex, random_token, to_hex};
+pub use pares_keys::{FileError, KeyFile, Secret, Verifier, from_hex, may_be_password, random_token, to_hex};
 pub use pares_tls::{TlsError, TlsFiles};
 pub use pares_types::{
     Answer, Cancelled, ClientRequest, InstrumentStatus, List, ListEnd, ListRequest, OrderKey, OrderNews,

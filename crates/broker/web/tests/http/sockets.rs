@@ -109,6 +109,11 @@ async fn a_page_of_another_site_opens_no_socket() {
             vec![ann.cookie(), origin("http://evil.example".into()), ("authorization", more.into())];
         assert_eq!(open(address, headers).await.err(), Some(403), "{more:?}: it was let in by the cookie");
     }
+    let bearer = ("authorization", format!("Bearer {}", ann.token));
+    let foreign = vec![bearer.clone(), origin("http://evil.example".into())];
+    assert_eq!(open(address, foreign).await.err(), Some(403), "by a bearer neither");
+    let wrong_key = vec![bearer, ("sec-websocket-key", "x".into())];
+    assert_eq!(open(address, wrong_key).await.err(), Some(400));
     assert!(open(address, vec![ann.cookie(), origin(ours)]).await.is_ok());
 }
 

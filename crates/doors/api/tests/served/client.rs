@@ -20,7 +20,7 @@ pub(crate) const PATIENT: Duration = Duration::from_secs(30);
 /// The server, and the token of a session of member 7.
 pub(crate) struct Served {
     _runtime: Runtime,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     token: String,
 }
 
@@ -94,9 +94,24 @@ impl Served {
     }
 
     pub(crate) fn socket(&self) -> WebSocket<MaybeTlsStream<TcpStream>> {
+        self.socket_with(&[]).unwrap()
+    }
+
+    /// Asks for one with these headers too. The status, if it is refused.
+    pub(crate) fn socket_with(
+        &self,
+        headers: &[(&'static str, &str)],
+    ) -> Result<WebSocket<MaybeTlsStream<TcpStream>>, u16> {
         let mut request = format!("ws://{}/v1/socket", self.address).into_client_request().unwrap();
         request.headers_mut().insert("authorization", format!("Bearer {}", self.token).parse().unwrap());
-        tungstenite::connect(request).unwrap().0
+        headers
+            .iter()
+            .for_each(|(name, value)| _ = request.headers_mut().insert(*name, value.parse().unwrap()));
+        match tungstenite::connect(request) {
+            Ok((socket, _)) => Ok(socket),
+            Err(tungstenite::Error::Http(answer)) => Err(answer.status().as_u16()),
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 

@@ -98,6 +98,22 @@ fn a_member_who_reads_its_past_slowly_is_told_all_of_it() {
 }
 
 #[test]
+fn page_of_other_origin_opens_no_socket_unless_named() {
+    let gateway = at(16);
+    let served = Served::by(&[&gateway], PATIENT);
+    let opened = |headers: &[(&'static str, &str)]| served.socket_with(headers).err();
+    let own = format!("http://{}", served.address);
+    for origin in [own.as_str(), "https://desk.example"] {
+        assert_eq!(opened(&[("origin", origin)]), None, "{origin}");
+    }
+    for origin in ["https://evil.example", "null"] {
+        assert_eq!(opened(&[("origin", origin)]), Some(403), "{origin}");
+    }
+    assert_eq!(opened(&[("sec-fetch-site", "cross-site")]), Some(403));
+    assert_eq!(opened(&[("sec-websocket-key", "not sixteen bytes")]), Some(400));
+}
+
+#[test]
 fn socket_learns_session_end_the_same_way() {
     let gateway = at(16);
     let served = Served::by(&[&gateway], PATIENT);

@@ -8,7 +8,9 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pares_client::{Answer, KeyFile, Secret, Verifier, from_hex, password_salt, random_token, to_hex};
+use pares_client::{
+    Answer, KeyFile, Secret, Verifier, from_hex, may_be_password, password_salt, random_token, to_hex,
+};
 use pares_node::Layout;
 use pares_types::{Key, MemberId, Reason};
 
@@ -251,6 +253,10 @@ fn password((member, session): (u32, u16)) -> Result<Secret, CommandError> {
     let password = line.trim_end_matches(['\r', '\n']);
     if password.is_empty() {
         return Err(CommandError::Usage("a password must have at least one character".into()));
+    }
+    if !may_be_password(password) {
+        let why = "a password may have no control characters, and none that Unicode does not assign";
+        return Err(CommandError::Usage(why.into()));
     }
     let salt = password_salt(MemberId(member), session);
     Secret::from_password(password, &salt).map_err(|error| CommandError::Usage(error.to_string()))
