@@ -15,13 +15,15 @@ PAUSE = 0.05
 """Seconds before all gateways are tried again. It doubles each time."""
 PAUSE_MAX = 1.0
 """And is never longer."""
+FULL = (Reason.TOO_MANY_CONNECTIONS, Reason.TOO_MANY_SESSIONS)
+"""What a gateway says to a sign-on that it has no place for."""
 
 
 class Member:
     """Connects to whichever gateway is there and repeats what is unanswered, in the order in which it was sent.
 
     `connect` makes a connection to an address: `lambda address: Connection(address, member=7, tls=context)`. If it raises
-    `Lost`, `TimeoutError`, or `Rejected` as `overloaded`, the next address is tried, and then all of them again after a pause, for
+    `Lost`, `TimeoutError`, or `Rejected` since the gateway is full, the next address is tried, and then all of them again after a pause, for
     at most `patience` seconds. Then that is raised, and everything else at once: a wrong key does not become right.
     """
 
@@ -110,7 +112,7 @@ class Member:
             try:
                 return self._connect(address)
             except (Lost, TimeoutError, Rejected) as error:
-                passes = not isinstance(error, Rejected) or error.reason == Reason.OVERLOADED
+                passes = not isinstance(error, Rejected) or error.reason in FULL
                 if not passes or time.monotonic() > deadline:
                     raise
             self._at += 1

@@ -88,6 +88,8 @@ class Reason(IntEnum):
     WRONG_CLOCK = 87
     TLS_REQUIRED = 90
     POSITION_LIMIT = 91
+    TOO_MANY_CONNECTIONS = 92
+    TOO_MANY_SESSIONS = 93
 
 
 def known(code: int) -> Union[Reason, int]:

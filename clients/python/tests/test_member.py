@@ -60,7 +60,7 @@ class Gateways(unittest.TestCase):
         return member
 
     def test_a_full_gateway_is_passed_by(self) -> None:
-        full, free = self.gateway(rejection(Reason.OVERLOADED)), self.gateway(SIGNED_ON)
+        full, free = self.gateway(rejection(Reason.TOO_MANY_CONNECTIONS)), self.gateway(SIGNED_ON)
         self.assertEqual(self.member(full, free).connection.signed_on.member, 7)
         self.assertEqual((full.connections, free.connections), (1, 1))
 
@@ -70,12 +70,12 @@ class Gateways(unittest.TestCase):
         self.assertEqual((gone.connections, free.connections), (1, 1))
 
     def test_the_only_gateway_is_tried_until_it_has_room(self) -> None:
-        gateway = self.gateway(rejection(Reason.OVERLOADED), b"", rejection(Reason.OVERLOADED), SIGNED_ON)
+        gateway = self.gateway(rejection(Reason.TOO_MANY_SESSIONS), b"", rejection(Reason.TOO_MANY_CONNECTIONS), SIGNED_ON)
         self.member(gateway)
         self.assertEqual(gateway.connections, 4)
 
     def test_patience_ends(self) -> None:
-        full, gone = self.gateway(rejection(Reason.OVERLOADED)), self.gateway(b"")
+        full, gone = self.gateway(rejection(Reason.TOO_MANY_SESSIONS)), self.gateway(b"")
         began = time.monotonic()
         with self.assertRaises((Rejected, Lost)):
             self.member(full, gone, patience=0.2)

@@ -14,6 +14,7 @@ pub fn of(reason: Reason) -> u16 {
         R::DuplicateRequest | R::TooOld | R::TooManySeries | R::Overtaken => 409,
         R::NotKept => 410,
         R::Throttled | R::Overloaded | R::TooManyAttempts | R::AlreadyAsked => 429,
+        R::TooManyConnections | R::TooManySessions => 429,
         R::StorageUnavailable | R::NotRecorded | R::TlsRequired => 503,
         _ => 422,
     }

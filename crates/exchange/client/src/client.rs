@@ -3,8 +3,10 @@
 mod sign_on;
 
 use std::collections::VecDeque;
+use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use pares_keys::KeyFile;
@@ -27,7 +29,7 @@ const HEARTBEAT_TOKEN: u64 = u64::MAX;
 /// A signed-on connection to a gateway. Nothing blocks but connecting, [`Client::wait`] and
 /// [`Client::submit_and_wait`].
 pub struct Client {
-    stream: Stream<TcpStream>,
+    stream: Stream<Box<dyn Socket>>,
     inbox: Inbox,
     pub(crate) outbox: Outbox,
     /// Updates that came while something else was waited for; they are handed out first.
@@ -38,6 +40,11 @@ pub struct Client {
     heartbeat: Option<Heartbeat>,
     patience: Duration,
 }
+
+/// What bytes of a connection go through.
+trait Socket: Read + Write + AsFd + Send + Sync {}
+impl Socket for TcpStream {}
+impl Socket for UnixStream {}
 
 impl Client {
     /// Connects to the gateway at `address` and signs `member` on.
@@ -61,12 +68,30 @@ impl Client {
         let name = address.to_string();
         let stream = TcpStream::connect(address).and_then(prepare);
         let stream = stream.map_err(|source| ClientError::Connect { address: name, source })?;
+        let stream: Box<dyn Socket> = Box::new(stream);
         let stream = match &options.tls {
             None => Stream::Plain(stream),
             Some(Tls { trust, server_name }) => {
                 Stream::Tls(Box::new(TlsStream::new(stream, trust.dial(server_name)?)))
             }
         };
+        Self::over(stream, member, &options)
+    }
+
+    /// Signs `member` on at a gateway's socket on this machine, where there is no TLS.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn at_socket(socket: UnixStream, member: MemberId, options: &Options) -> Result<Self, ClientError> {
+        socket.set_nonblocking(true)?;
+        Self::over(Stream::Plain(Box::new(socket)), member, options)
+    }
+
+    fn over(
+        stream: Stream<Box<dyn Socket>>,
+        member: MemberId,
+        options: &Options,
+    ) -> Result<Self, ClientError> {
         let mut client = Self {
             stream,
             inbox: Inbox::new(),
@@ -78,7 +103,7 @@ impl Client {
             heartbeat: None,
             patience: options.patience,
         };
-        client.sign_on(&options)?;
+        client.sign_on(options)?;
         Ok(client)
     }
 

@@ -102,6 +102,8 @@ paths! {
     complaints(node: crate::NodeId) = run, "{node}.log";
     /// The address a gateway listens on.
     gateway_address(id: GatewayId) = run, "gateway-{id}.addr";
+    /// The socket of a gateway that only operators on this machine can connect to.
+    operators_socket(id: GatewayId) = run, "gateway-{id}.operators";
     /// The address a gateway listens for FIX on.
     fix_address(id: GatewayId) = run, "gateway-{id}.fix";
     /// The address a gateway listens for OUCH on.

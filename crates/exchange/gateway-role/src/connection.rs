@@ -51,6 +51,8 @@ pub(crate) struct Connection<T> {
     /// Since when it has not signed on, by the monotonic clock.
     pub(crate) stranger_since_ns: Option<u64>,
     of_operator: bool,
+    /// It came to the operators' socket.
+    pub(crate) at_operators: bool,
     /// Where its client is.
     pub(crate) origin: Origin,
     /// It has to prove who it is.
@@ -89,6 +91,7 @@ impl<T: Read + Write> Connection<T> {
             generation,
             stranger_since_ns: Some(mono_ns),
             of_operator: false,
+            at_operators: false,
             origin: None,
             asked: None,
             incomplete_since_ns: None,

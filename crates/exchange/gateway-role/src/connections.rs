@@ -16,7 +16,8 @@
 //! work, and not for all of it.
 //!
 //! Who has connected and not signed on is a *stranger*. Strangers have a share of the room only, and when it is used up one of the network
-//! that has most goes, or the oldest: programs that never sign on must not keep members out.
+//! that has most goes, or the oldest: programs that never sign on must not keep members out. Who comes to the operators' socket has one of the places
+//! that are for nobody else.
 
 mod accepting;
 mod doors;
@@ -40,6 +41,7 @@ use crate::connection::{Connection, ReadState};
 use crate::door_end::{Doors, Heard};
 use crate::tap::{Tally, Tap};
 use crate::types::{Asked, Close, Incoming, session, slot};
+pub use accepting::{OPERATORS_MAX, strangers_max};
 use watchers::Watchers;
 
 /// Frames taken in before their answers are looked after; connections that were not read have the next turn.
@@ -48,8 +50,6 @@ const FRAMES_MAX: usize = 4_096;
 const CROWDED_BYTES: usize = 256 << 20;
 /// A sign-on must be complete within this while there are as many strangers as there may be.
 const CROWDED_PATIENCE_NS: u64 = 1_000_000_000;
-/// Strangers are at most this part of all connections, or this many if that is more.
-const STRANGERS: (usize, usize) = (4, 16);
 /// Connections accepted, and strangers read, before those that are signed on are looked after: to sign one on takes some ten microseconds, most of it in the kernel.
 const ACCEPTS_MAX: usize = 64;
 const KNOCKS_MAX: usize = 64;
@@ -67,6 +67,8 @@ pub(crate) struct Connections<S: Sockets> {
     /// Whether a connection may be waiting to be accepted.
     waiting: bool,
     strangers: ConnectionsByOrigin,
+    /// How many came to the operators' socket.
+    operators: usize,
     /// Those to read that are signed on, and strangers.
     reading: VecDeque<usize>,
     knocking: VecDeque<usize>,
@@ -112,6 +114,7 @@ impl<S: Sockets> Connections<S> {
             sessions_max,
             waiting: true,
             strangers: ConnectionsByOrigin::default(),
+            operators: 0,
             reading: VecDeque::new(),
             knocking: VecDeque::new(),
             turns: 0,
@@ -300,13 +303,14 @@ impl<S: Sockets> Connections<S> {
     /// A session has signed on: from now on it gets a full-sized buffer, and has to be heard if it has a heartbeat.
     pub(crate) fn sign_on(&mut self, session: SessionId, asked: &Asked, mono_ns: u64) {
         let Some(connection) = self.connection(session) else { return };
-        let (since_ns, origin) = (connection.stranger_since_ns, connection.origin);
+        let (since_ns, origin, at_operators) =
+            (connection.stranger_since_ns, connection.origin, connection.at_operators);
         connection.sign_on(asked.is_of_operator());
         connection.tapped.signed_on(asked.who());
         let has_heartbeat = connection.has_to_beat(asked.heartbeat_ms, mono_ns);
         self.heartbeats.extend(has_heartbeat.map(|due_ns| (due_ns, slot(session))));
         let counted = since_ns.is_some_and(|since_ns| self.strangers.remove(origin, since_ns, slot(session)));
-        assert!(counted, "who signs on was a stranger until then");
+        assert!(counted || at_operators, "who signs on at a port was a stranger until then");
     }
 
     fn connection(&mut self, session: SessionId) -> Option<&mut Connection<S::Stream>> {
@@ -366,6 +370,7 @@ impl<S: Sockets> Connections<S> {
         if let Some(since_ns) = connection.stranger_since_ns {
             self.strangers.remove(connection.origin, since_ns, slot);
         }
+        self.operators -= usize::from(connection.at_operators);
         self.heartbeats.remove(&(connection.silent_ns, slot));
         self.watchers.gone(slot);
         if let Some(due_ns) = connection.end.as_ref().and_then(|end| end.due_ns) {
@@ -384,13 +389,6 @@ impl<S: Sockets> Connections<S> {
             Close::Refused | Close::TakenOver => self.refused += 1,
         }
     }
-}
-
-/// How many of so many connections may be there without having signed on.
-#[must_use]
-pub fn strangers_max(sessions_max: usize) -> usize {
-    let (part, few) = STRANGERS;
-    (sessions_max / part).max(few)
 }
 
 fn write_refusal(output: &mut Vec<u8>, reason: Reason) {

@@ -48,7 +48,7 @@ mod waiting;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use connections::strangers_max;
+pub use connections::{OPERATORS_MAX, strangers_max};
 use pares_book::Instrument;
 use pares_config::{NodeId, SignOnSetting, SystemConfig};
 use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};

@@ -175,7 +175,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Reason::MalformedRequest`] if it is signed on already, [`Reason::WrongKey`] if the register has no such session,
-    /// [`Reason::Overloaded`] if the member has as many sessions as it may. Nothing is changed, and the session is best disconnected.
+    /// [`Reason::TooManySessions`] if the member has as many as it may. Nothing is changed, and the session is best disconnected.
     pub fn on_sign_on(
         &mut self,
         session: SessionId,

@@ -81,7 +81,7 @@ impl Sessions {
         }
         let member = asker.member;
         if self.speaking_for(member).count() >= member_sessions_max {
-            return Err(Reason::Overloaded);
+            return Err(Reason::TooManySessions);
         }
         let (refused, pace) = (Timestamp(0), Pace::FREE);
         let paced = self.paced.remove(&(member, asker.number)).unwrap_or(Timestamp(0));
@@ -339,7 +339,7 @@ mod tests {
         let sign_on =
             |sessions: &mut Sessions, session| sessions.sign_on(SessionId(session), of(7), false, 2);
         let three = [1, 2, 3].map(|session| sign_on(&mut sessions, session));
-        assert_eq!(three, [Ok(()), Ok(()), Err(Reason::Overloaded)]);
+        assert_eq!(three, [Ok(()), Ok(()), Err(Reason::TooManySessions)]);
         sessions.disconnect(SessionId(1));
         assert_eq!(sign_on(&mut sessions, 3), Ok(()));
     }

@@ -15,6 +15,7 @@
 //! | [`duty`] | the duty cycle as a loop, and how it idles |
 //! | `venue` | the threads of a venue |
 //! | [`sockets`] | a gateway's sockets |
+//! | [`operators`] | the socket of a gateway that only operators on its machine can connect to |
 //! | `handshakes` | TLS handshakes of those who connect, on a thread of their own |
 //! | [`keys`] | the certificates of a system |
 //! | [`config`] | the system's configuration file, and where everything lies |
@@ -30,6 +31,7 @@ mod first_operator;
 mod handshakes;
 pub mod keys;
 pub mod leftovers;
+pub mod operators;
 pub mod process;
 pub mod readmit;
 pub mod sockets;

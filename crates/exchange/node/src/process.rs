@@ -66,7 +66,7 @@ pub fn run_gateway<W: World, S: Sockets>(
     let config = sockets::within_limits(config);
     let mut bell = listen(node, layout, sockets::BELL)?;
     let open = || {
-        let sockets = RealSockets::open(id, &config, layout, &bell)?;
+        let sockets = RealSockets::open(id, &config, layout, &bell)?.with_operators(id, layout)?;
         GatewayNode::open(id, &config, world.clone(), wrap(sockets), doors)
     };
     let mut gateway = start(node, layout, &world, open)?;

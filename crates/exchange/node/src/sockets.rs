@@ -2,22 +2,24 @@
 //!
 //! ```text
 //!   listener ---+    (with TLS the thread of `handshakes` has the listener, and wakes this poll)
+//!   operators --+    (see [`crate::operators`])
 //!   streams  ---+--> epoll --> Ready, once each time something becomes ready
 //!   bell     ---+    (a named pipe: it ends the wait; the duty cycle drains it)
 //! ```
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mio::net::{TcpListener, TcpStream};
+use mio::event::Source;
+use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use pares_config::{Layout, SystemConfig, TlsSetting};
-use pares_gateway_role::strangers_max;
+use pares_gateway_role::{OPERATORS_MAX, strangers_max};
 use pares_os::{Bell, BellKind, descriptors};
 use pares_port::DoorPort;
 use pares_roles::world::{Ready, RejectedConnections, Sockets};
@@ -28,7 +30,7 @@ use rustix::net::sockopt;
 
 use crate::handshakes::Handshakes;
 use crate::world::complain;
-use crate::{NodeError, keys};
+use crate::{NodeError, keys, operators};
 
 /// The kind of bell a gateway sleeps on: one that a poll of sockets can wait for too.
 pub const BELL: BellKind = BellKind::Fifo;
@@ -58,7 +60,8 @@ const UNACKNOWLEDGED_MS: u32 = 60_000;
 pub(crate) fn within_limits(config: SystemConfig) -> SystemConfig {
     // Those that shake hands have descriptors, and are no sessions yet.
     let shaking = if config.tls == TlsSetting::On { strangers_max(config.sessions_max) } else { 0 };
-    let sessions_max = connections_within_limits(config.sessions_max, shaking, "sessions_max");
+    let besides = shaking + OPERATORS_MAX;
+    let sessions_max = connections_within_limits(config.sessions_max, besides, "sessions_max");
     SystemConfig { sessions_max, ..config }
 }
 
@@ -85,10 +88,53 @@ pub struct RealSockets {
     poll: Poll,
     events: Events,
     door: Door,
+    operators: Option<UnixListener>,
     /// Where it listens, by what protocol; first of all by the system's own.
     ports: Vec<(Option<DoorPort>, SocketAddr)>,
     /// Registered while they held input: no readiness will tell of it.
     holding: Vec<usize>,
+}
+
+/// A connection.
+pub enum RealStream {
+    /// To a port.
+    Tcp(Stream<TcpStream>),
+    /// To the operators' socket.
+    Operator(UnixStream),
+}
+
+impl RealStream {
+    fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Self::Tcp(stream) => stream.socket(),
+            Self::Operator(stream) => stream,
+        }
+    }
+}
+
+impl Read for RealStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(into),
+            Self::Operator(stream) => stream.read(into),
+        }
+    }
+}
+
+impl Write for RealStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Operator(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.flush(),
+            Self::Operator(_) => Ok(()),
+        }
+    }
 }
 
 /// How a node whose port is TLS shakes hands.
@@ -146,9 +192,24 @@ impl RealSockets {
             poll,
             events: Events::with_capacity(1024),
             door,
+            operators: None,
             ports: protocols.into_iter().zip(addresses).collect(),
             holding: Vec::new(),
         })
+    }
+
+    /// Listens at the operators' socket of that gateway too.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn with_operators(mut self, id: GatewayId, layout: &Layout) -> Result<Self, NodeError> {
+        let listening = || {
+            let mut listener = operators::listen_at(&layout.operators_socket(id))?;
+            self.poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+            Ok(listener)
+        };
+        self.operators = Some(listening().map_err(NodeError::io("listening at the operators' socket"))?);
+        Ok(self)
     }
 
     /// Has what can be read from `socket` end a poll too. Its owner looks for himself what there is.
@@ -162,11 +223,12 @@ impl RealSockets {
         self.ports[0].1
     }
 
-    fn accept_at(&self, port: usize) -> io::Result<Stream<TcpStream>> {
-        match &self.door {
+    fn accept_at(&self, port: usize) -> io::Result<RealStream> {
+        let accepted = match &self.door {
             Door::Plain(listeners) => accept_plain(&listeners[port]),
             Door::Tls(handshakes) => handshakes.accept(port),
-        }
+        };
+        accepted.map(RealStream::Tcp)
     }
 
     /// Listens where the configuration says and writes the addresses down; a gateway that starts again, and whose port was the
@@ -240,7 +302,7 @@ fn accept_plain(listener: &TcpListener) -> io::Result<Stream<TcpStream>> {
 }
 
 impl Sockets for RealSockets {
-    type Stream = Stream<TcpStream>;
+    type Stream = RealStream;
 
     fn accept(&mut self) -> io::Result<Self::Stream> {
         self.accept_at(0)
@@ -251,22 +313,28 @@ impl Sockets for RealSockets {
         self.accept_at(port.ok_or(io::ErrorKind::WouldBlock)?)
     }
 
+    fn accept_operator(&mut self) -> io::Result<Self::Stream> {
+        let listener = self.operators.as_ref().ok_or(io::ErrorKind::WouldBlock)?;
+        listener.accept().map(|(stream, _)| RealStream::Operator(stream))
+    }
+
     fn ends(&self, stream: &mut Self::Stream) -> Option<[SocketAddr; 2]> {
+        let RealStream::Tcp(stream) = stream else { return None };
         let socket = stream.socket();
         Some([socket.peer_addr().ok()?, socket.local_addr().ok()?])
     }
 
     fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()> {
-        if stream.holds_input() {
+        if matches!(stream, RealStream::Tcp(stream) if stream.holds_input()) {
             self.holding.push(slot);
         }
         let interest = Interest::READABLE.add(Interest::WRITABLE);
-        self.poll.registry().register(stream.socket(), Token(slot), interest)
+        self.poll.registry().register(stream.source(), Token(slot), interest)
     }
 
     fn deregister(&mut self, stream: &mut Self::Stream) {
         // One that cannot be deregistered leaves the poll when it is dropped.
-        let _ = self.poll.registry().deregister(stream.socket());
+        let _ = self.poll.registry().deregister(stream.source());
     }
 
     fn turned_away(&self) -> RejectedConnections {
@@ -307,7 +375,7 @@ mod tests {
         let bell = bells.listen(pares_config::bells::of(crate::NodeId::Gateway(GatewayId(0))), BELL).unwrap();
         let mut sockets = RealSockets::listen("127.0.0.1:0".parse().unwrap(), &bell, None).unwrap();
         let _client = std::net::TcpStream::connect(sockets.address()).unwrap();
-        let mut stream = sockets.accept().unwrap();
+        let RealStream::Tcp(mut stream) = sockets.accept().unwrap() else { panic!("it came to the port") };
         let stream = stream.socket();
         assert!(sockopt::socket_keepalive(&*stream).unwrap());
         assert_eq!(sockopt::tcp_keepidle(&*stream).unwrap(), SILENCE);

@@ -269,6 +269,14 @@ pub trait Sockets: Send + 'static {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
+    /// The same at the operators' socket, which is for the owner of the system's directory alone, if there is one.
+    ///
+    /// # Errors
+    /// As [`Sockets::accept`].
+    fn accept_operator(&mut self) -> io::Result<Self::Stream> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
     /// Where a connection's peer is and where it came to, if that can be said.
     fn ends(&self, _: &mut Self::Stream) -> Option<[SocketAddr; 2]> {
         None

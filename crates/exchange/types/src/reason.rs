@@ -163,5 +163,9 @@ coded! {
         TlsRequired = 90 "tls_required",
         /// Gateway: the order could take the member's position beyond its limit for the day.
         PositionLimit = 91 "position_limit",
+        /// Gateway: all its places for connections are taken, or all for those without a sign-on; sign on at another gateway, or here in a moment.
+        TooManyConnections = 92 "too_many_connections",
+        /// Gateway: the member has as many sessions here as it may; end one, or sign on at another gateway.
+        TooManySessions = 93 "too_many_sessions",
     }
 }

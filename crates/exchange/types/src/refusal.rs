@@ -50,7 +50,9 @@ impl Reason {
             R::WrongKey | R::TooManyAttempts | R::Revoked | R::TakenOver => Some(Refuser::Gateway),
             R::NoRight | R::QuantityLimit | R::ValueLimit | R::PriceCollar => Some(Refuser::Gateway),
             R::OrdersLimit | R::PositionLimit | R::SecondOperator | R::OtherSeries => Some(Refuser::Gateway),
-            R::TlsRequired | R::WrongClock => Some(Refuser::Gateway),
+            R::TlsRequired | R::WrongClock | R::TooManyConnections | R::TooManySessions => {
+                Some(Refuser::Gateway)
+            }
             R::ZeroQuantity | R::OffLot | R::QuantityTooLarge | R::OffTick => Some(Refuser::Shard),
             R::PriceOutOfRange | R::WouldTrade | R::InvalidCombination => Some(Refuser::Shard),
             R::BookFull | R::BookCrossed => Some(Refuser::Shard),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 use pares_config::Layout;
-use pares_node::sockets::RealSockets;
+use pares_node::sockets::{RealSockets, RealStream};
 use pares_node::world::complain;
 use pares_roles::world::{Ready, Sockets};
 use pares_tls::Stream;
@@ -70,7 +70,7 @@ impl MemberSockets {
 }
 
 impl Sockets for MemberSockets {
-    type Stream = Stream<TcpStream>;
+    type Stream = RealStream;
 
     fn accept(&mut self) -> io::Result<Self::Stream> {
         self.real.accept()
@@ -93,7 +93,7 @@ impl Dial for MemberSockets {
     fn dial(&mut self, server: u16) -> io::Result<Self::Stream> {
         let stream = TcpStream::connect(address(&self.layout, server)?)?;
         let _ = stream.set_nodelay(true);
-        Ok(Stream::Plain(stream))
+        Ok(RealStream::Tcp(Stream::Plain(stream)))
     }
 
     fn cast(&mut self, packet: &[u8]) {

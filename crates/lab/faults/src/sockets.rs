@@ -32,6 +32,11 @@ impl<S: Sockets> Sockets for FaultySockets<S> {
         Ok(FaultyStream { inner, faults: Arc::clone(&self.faults), signed_on: false })
     }
 
+    fn accept_operator(&mut self) -> io::Result<Self::Stream> {
+        let inner = self.inner.accept_operator()?;
+        Ok(FaultyStream { inner, faults: Arc::clone(&self.faults), signed_on: false })
+    }
+
     fn ends(&self, stream: &mut Self::Stream) -> Option<[SocketAddr; 2]> {
         self.inner.ends(&mut stream.inner)
     }

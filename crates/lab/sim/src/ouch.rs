@@ -203,7 +203,7 @@ impl OuchClient {
             // S: answered in another shard, where an X of an order that nobody knows may come to.
             ("I" | "G" | "K" | "S" | "?", Ok(_)) => {}
             // Why the session ends: but nothing was lost that would take a packet away.
-            ("taken_over" | "overloaded" | "malformed_request", _) => {}
+            ("taken_over" | "too_many_sessions" | "malformed_request", _) => {}
             _ => return broken(PROTOCOL, format!("{} is told {text}", self.name())),
         }
         Ok(())

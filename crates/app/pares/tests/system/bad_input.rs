@@ -207,7 +207,7 @@ fn ten_thousand_connections_leave_room_for_those_who_trade() {
     // room first, so the 500th finds none; later ones may, once the first have waited too long.
     let refused = &mut streams[499];
     let Some(GatewayFrame::Reply(reply)) = read_frame(refused) else { panic!("a reply") };
-    let (client_order_id, reason) = (ClientOrderId(0), Reason::Overloaded);
+    let (client_order_id, reason) = (ClientOrderId(0), Reason::TooManyConnections);
     assert_eq!(reply, pares_types::Reply::Rejected { client_order_id, reason });
     assert!(read_frame(refused).is_none());
     bystander.trades();
@@ -217,7 +217,9 @@ fn ten_thousand_connections_leave_room_for_those_who_trade() {
         match Client::connect(address, MemberId(7)) {
             Ok(client) => break client,
             // The gateway has not seen yet that the others are gone.
-            Err(ClientError::Rejected(Reason::Overloaded) | ClientError::Closed | ClientError::Io(_)) => {}
+            Err(
+                ClientError::Rejected(Reason::TooManyConnections) | ClientError::Closed | ClientError::Io(_),
+            ) => {}
             Err(error) => panic!("{error}"),
         }
     };

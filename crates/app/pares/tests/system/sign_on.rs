@@ -1,5 +1,6 @@
 //! Who is who: keys, rights and limits, and that they hold at every gateway and after every death.
 
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -103,6 +104,25 @@ fn a_member_signs_on_by_its_key_and_nobody_else_does() {
     assert!(matches!(without, Err(ClientError::NoKey)));
 }
 
+/// As a program of another user of the machine can.
+#[test]
+fn crowd_on_the_machine_bars_no_operator() {
+    let exchange = Exchange::start(&SystemConfig { sessions_max: 64, ..required(1) });
+    let address = exchange.addresses()[0];
+    std::thread::spawn(move || {
+        let mut crowd = VecDeque::new();
+        // Until the gateway ends.
+        while let Ok(stream) = TcpStream::connect(address) {
+            crowd.push_back(stream);
+            crowd.drain(..crowd.len().saturating_sub(100));
+        }
+    });
+    eventually("strangers have all their places", || {
+        exchange.counter(gateway(0), "refused_connections") > 100
+    });
+    (1..=5).for_each(|member| _ = done(&exchange, &format!("member add {member}")));
+}
+
 #[test]
 fn who_is_revoked_is_disconnected_everywhere_and_stays_out() {
     let mut exchange = Exchange::start(&required(2));
@@ -138,13 +158,17 @@ fn who_is_revoked_is_disconnected_everywhere_and_stays_out() {
 #[test]
 fn a_password_is_a_key_too() {
     let exchange = Exchange::start(&required(1));
-    let mut process = Command::new(PROGRAM);
-    process.args(["admin", "member", "add", "7", "--password", "--dir"]).arg(exchange.layout().root());
-    let mut child = process.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let add = |password: &str, pause: Duration| {
+        let mut process = Command::new(PROGRAM);
+        process.args(["admin", "member", "add", "7", "--password", "--dir"]).arg(exchange.layout().root());
+        let mut child = process.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(pause);
+        child.stdin.take().unwrap().write_all(format!("{password}\n").as_bytes()).unwrap();
+        child.wait().unwrap().success()
+    };
+    assert!(!add("contra\u{8}sena", Duration::ZERO), "a control character");
     // For longer than a gateway waits for an operator.
-    std::thread::sleep(Duration::from_secs(4));
-    child.stdin.take().unwrap().write_all("contrase\u{f1}a\n".as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
+    assert!(add("contrase\u{f1}a", Duration::from_secs(4)));
     let sign_on = |password: &str| {
         let salt = pares_client::password_salt(MemberId(7), 1);
         let secret = Secret::from_password(password, &salt).unwrap();

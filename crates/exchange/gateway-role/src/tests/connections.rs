@@ -7,6 +7,8 @@ use pares_roles::duty::Duty;
 use pares_types::Reason;
 use pares_wire::frame::{self, GatewayFrame, Proof};
 
+use crate::connections::OPERATORS_MAX;
+
 use super::rig::{Rig, answered, buy, config, rejected, sign_on, write_ping};
 use super::sockets::OWN_ADDRESS;
 
@@ -33,7 +35,7 @@ fn a_member_s_sessions_beyond_its_most_are_told_so_and_closed() {
     rig.sign_on(7);
     let third = rig.net.connect();
     let told = rig.send(third, |out| out.extend(sign_on(7)));
-    assert_eq!((rejected(&told), rig.net.is_open(third)), (Some(Reason::Overloaded), false));
+    assert_eq!((rejected(&told), rig.net.is_open(third)), (Some(Reason::TooManySessions), false));
     rig.sign_on(8);
     rig.net.close(first);
     rig.settle();
@@ -71,10 +73,13 @@ fn strangers_leave_room_for_members_and_the_oldest_goes() {
     rig.settle();
     let early = rig.net.connect();
     rig.settle();
-    assert_eq!((rejected(&rig.told(early)), rig.net.is_open(early)), (Some(Reason::Overloaded), false));
+    assert_eq!(
+        (rejected(&rig.told(early)), rig.net.is_open(early)),
+        (Some(Reason::TooManyConnections), false)
+    );
     rig.world.pass(2 * SECOND_NS);
     rig.sign_on(7);
-    assert_eq!(rejected(&rig.told(strangers[0])), Some(Reason::Overloaded));
+    assert_eq!(rejected(&rig.told(strangers[0])), Some(Reason::TooManyConnections));
     let open = strangers.iter().filter(|&&stranger| rig.net.is_open(stranger)).count();
     assert_eq!(open, 24);
     (0..60).for_each(|_| _ = rig.sign_on(8));
@@ -99,12 +104,36 @@ fn address_that_takes_all_places_makes_room_at_once() {
         rig.net.send(other, &sign_on(7));
         rig.settle();
         assert!(matches!(rig.told(other)[..], [GatewayFrame::SignedOn(_)]), "{address:?}");
-        assert_eq!(rejected(&rig.told(strangers[at])), Some(Reason::Overloaded));
+        assert_eq!(rejected(&rig.told(strangers[at])), Some(Reason::TooManyConnections));
         // One that comes later takes the place that is free now.
         rig.world.pass(1);
         rig.net.connect_from([192, 0, 2, 1]);
         rig.settle();
     }
+}
+
+/// Neither strangers of the gateway's machine nor members take an operator's place.
+#[test]
+fn operators_have_places_of_their_own_at_their_socket() {
+    let mut rig = Rig::with(SystemConfig { sessions_max: 100, ..config() });
+    (0..100).for_each(|client| _ = rig.sign_on(8 + client % 2));
+    (0..30).for_each(|_| _ = rig.net.connect_from([127, 0, 0, 1]));
+    rig.settle();
+    let sign_on_at_socket = |rig: &mut Rig| {
+        let operator = rig.net.connect_operator();
+        rig.net.send(operator, &sign_on(0));
+        rig.settle();
+        let told = rig.told(operator);
+        (operator, matches!(told[..], [GatewayFrame::SignedOn(_)]), rejected(&told))
+    };
+    let operators = [(); OPERATORS_MAX].map(|()| sign_on_at_socket(&mut rig));
+    assert!(operators.iter().all(|(_, is_signed_on, _)| *is_signed_on), "{operators:?}");
+    assert_eq!(sign_on_at_socket(&mut rig).2, Some(Reason::TooManyConnections));
+    rig.net.close(operators[0].0);
+    rig.settle();
+    assert!(sign_on_at_socket(&mut rig).1, "its place is free again");
+    let member = rig.net.connect();
+    assert_eq!(rejected(&rig.send(member, |out| out.extend(sign_on(8)))), Some(Reason::TooManyConnections));
 }
 
 /// However often one address proves the wrong thing, it alone is refused unread, and no one on the gateway's machine is.

@@ -19,8 +19,8 @@ pub(super) struct Net(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     peers: Vec<Peer>,
-    /// At the gateway's own port, and at that for FIX.
-    backlogs: [VecDeque<usize>; 2],
+    /// At the gateway's own port, at that for FIX, and at the operators' socket.
+    backlogs: [VecDeque<usize>; 3],
     /// A client came since the listener was last told of.
     come: bool,
     /// Calls of the gateway: connections accepted, read, written, ended.
@@ -65,6 +65,10 @@ impl Net {
 
     pub(super) fn connect_fix(&self) -> usize {
         self.connect_at(1)
+    }
+
+    pub(super) fn connect_operator(&self) -> usize {
+        self.connect_at(2)
     }
 
     fn connect_at(&self, port: usize) -> usize {
@@ -195,6 +199,10 @@ impl Sockets for Net {
             DoorPort::Fix => self.accept_at(1),
             DoorPort::Ouch => Err(ErrorKind::WouldBlock.into()),
         }
+    }
+
+    fn accept_operator(&mut self) -> io::Result<Stream> {
+        self.accept_at(2)
     }
 
     fn ends(&self, stream: &mut Stream) -> Option<[SocketAddr; 2]> {

@@ -1,6 +1,6 @@
 //! Of each series the number below which names may have been forgotten.
 //!
-//! There is room for so many of all members. Who has most makes room for one who has fewer: nothing is kept of its lowest series
+//! There is room for so many of all members. Who has most makes room for one who has at least two fewer: nothing is kept of its lowest series
 //! then, and the series' shards refuse what was forgotten.
 
 use std::collections::BTreeMap;

@@ -145,7 +145,7 @@ fn full_halted_shard_does_not_withhold_time_from_others() {
 fn a_member_s_sessions_beyond_its_most_are_refused() {
     let mut world = with(|config| GatewayConfig { member_sessions_max: 2, ..config });
     world.sign_on(0, 2, 7);
-    assert_eq!(world.try_sign_on(0, 3, 7, false), Err(Reason::Overloaded));
+    assert_eq!(world.try_sign_on(0, 3, 7, false), Err(Reason::TooManySessions));
     world.sign_on(0, 3, 8);
 }
 

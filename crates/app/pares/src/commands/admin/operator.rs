@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pares_client::{Answer, Client, ClientError, ClientRequest, Credential, KeyFile, Options, Tls};
-use pares_node::{Layout, SystemConfig, keys};
+use pares_node::{Layout, SystemConfig, keys, operators};
 use pares_resources::deeds;
 use pares_types::{
-    ClientOrderId, Command, DAY_NS, Entry, InstrumentId, MemberId, Reason, Registration, Status,
+    ClientOrderId, Command, DAY_NS, Entry, GatewayId, InstrumentId, MemberId, Reason, Registration, Status,
 };
 
 use super::key;
@@ -155,8 +155,31 @@ impl Operator {
 
 /// The gateways that an operator has not asked yet, and how.
 struct Gateways {
-    addresses: VecDeque<String>,
+    entrances: VecDeque<Entrance>,
     options: Options,
+}
+
+/// Where a gateway is.
+struct Entrance {
+    /// Its operators' socket, if it is one of this system's.
+    socket: Option<PathBuf>,
+    address: String,
+}
+
+impl Entrance {
+    /// One that has said where it is.
+    fn published(id: GatewayId, layout: &Layout) -> Option<Self> {
+        let address = std::fs::read_to_string(layout.gateway_address(id)).ok()?;
+        Some(Self { socket: Some(layout.operators_socket(id)), address })
+    }
+
+    /// Through its socket, which nobody else on this machine can crowd; at its port if this user may not.
+    fn connect(&self, options: &Options) -> Result<Client, ClientError> {
+        match self.socket.as_deref().map(operators::connect) {
+            Some(Ok(socket)) => Client::at_socket(socket, EXCHANGE, options),
+            Some(Err(_)) | None => Client::connect_with(self.address.trim(), EXCHANGE, options.clone()),
+        }
+    }
 }
 
 impl Gateways {
@@ -170,12 +193,11 @@ impl Gateways {
         let tls = keys::operator(layout, config)?.map(Tls::believing);
         let credential = key.map(Credential::from);
         let options = Options { credential, tls, heartbeat: Some(HEARTBEAT), ..Options::default() };
-        let published = || config.gateway_ids().map(|id| layout.gateway_address(id));
-        let addresses: VecDeque<String> = match asked {
-            Some(address) => [address.to_owned()].into(),
-            None => published().filter_map(|path| std::fs::read_to_string(path).ok()).collect(),
+        let entrances: VecDeque<Entrance> = match asked {
+            Some(address) => [Entrance { socket: None, address: address.to_owned() }].into(),
+            None => config.gateway_ids().filter_map(|id| Entrance::published(id, layout)).collect(),
         };
-        if addresses.is_empty() {
+        if entrances.is_empty() {
             let run = layout.run();
             let what = format!(
                 "no gateway has published its address in {}: start the system with `pares up`",
@@ -183,14 +205,14 @@ impl Gateways {
             );
             return Err(CommandError::Failed(what));
         }
-        Ok(Self { addresses, options })
+        Ok(Self { entrances, options })
     }
 
     /// Connects to the next one that answers.
     fn connect(&mut self) -> Result<Client, CommandError> {
         let mut last = CommandError::Failed("no other gateway is left to ask".to_owned());
-        while let Some(address) = self.addresses.pop_front() {
-            match Client::connect_with(address.trim(), EXCHANGE, self.options.clone()) {
+        while let Some(entrance) = self.entrances.pop_front() {
+            match entrance.connect(&self.options) {
                 Ok(client) => return Ok(client),
                 Err(error) => last = error.into(),
             }
