@@ -13,6 +13,8 @@
 //! ```
 //! A line of another shape ends its connection: a web page can have a browser send any bytes here, behind the head of an HTTP request.
 
+use std::fmt::Display;
+
 use pares_broker::{BrokerReply, Refusal, WorkloadLine, dollars};
 
 /// Longest line, bytes.
@@ -31,6 +33,8 @@ pub enum LoaderLine {
     Note,
     /// It is no command: its number, 0 if that cannot be read, and why.
     Wrong(u64, Refusal),
+    /// Its number, in digits, is larger than any.
+    Beyond(String),
     /// No loader says this.
     Foreign,
 }
@@ -47,7 +51,8 @@ impl LoaderLine {
         }
         if let Some(session) = line.strip_prefix(b"SESSION ") {
             // Lines behind one that cannot be read would be executed in another session, perhaps once more.
-            return number(session).map_or(Self::Foreign, Self::Session);
+            let session = digits(session).and_then(|session| session.parse().ok());
+            return session.map_or(Self::Foreign, Self::Session);
         }
         if !line.starts_with(b"[") {
             return Self::Foreign;
@@ -55,16 +60,21 @@ impl LoaderLine {
         let read = split_after(line).and_then(|(plain, after)| Ok((WorkloadLine::parse(&plain)?, after)));
         match read {
             Ok((command, after)) => Self::Command(command, after),
-            Err(refusal) => Self::Wrong(shown_number(line), refusal),
+            Err(refusal) => match shown_number(line).parse() {
+                Ok(number) => Self::Wrong(number, refusal),
+                Err(_) => Self::Beyond(shown_number(line).into()),
+            },
         }
     }
 }
 
-/// The number that a line shows that is no command, or the beginning of one: digits behind `[`, if they end there or before `]`, `>` or a blank; 0 if there is none.
-pub fn shown_number(line: &[u8]) -> u64 {
+/// The number that a line shows that is no command, or the beginning of one: digits behind `[`, as many as a line may have, if they end there or before `]`, `>`
+/// or a blank; 0 if there is none.
+pub fn shown_number(line: &[u8]) -> &str {
     let shown = line.trim_ascii_start().strip_prefix(b"[").unwrap_or_default();
     let is_end = |byte: &u8| matches!(byte, b']' | b'>') || byte.is_ascii_whitespace();
-    shown.split(is_end).next().and_then(number).unwrap_or(0)
+    let shown = shown.split(is_end).next().filter(|shown| shown.len() <= LINE_MAX).and_then(digits);
+    shown.map(|digits| digits.trim_start_matches('0')).filter(|digits| !digits.is_empty()).unwrap_or("0")
 }
 
 /// The line without `>after`, and that.
@@ -73,13 +83,14 @@ fn split_after(line: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refusal> {
     let Some(at) = line[..end].iter().position(|byte| *byte == b'>') else {
         return Ok((line.to_vec(), None));
     };
-    let after = number(&line[at + 1..end]).ok_or(Refusal::NoNumber)?;
+    let after = digits(&line[at + 1..end]).filter(|digits| !digits.is_empty()).ok_or(Refusal::NoNumber)?;
+    // It is behind every line, as is any number that is larger.
+    let after = after.parse().unwrap_or(u64::MAX);
     Ok(([&line[..at], &line[end..]].concat(), Some(after)))
 }
 
-fn number(digits: &[u8]) -> Option<u64> {
-    let digits = str::from_utf8(digits).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
-    digits.parse().ok()
+fn digits(bytes: &[u8]) -> Option<&str> {
+    str::from_utf8(bytes).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The answer to the line of that number.
@@ -112,7 +123,7 @@ pub fn answer(number: u64, reply: &BrokerReply) -> String {
 }
 
 /// The answer to a line that is not executed, and why.
-pub fn lost(number: u64, why: &str) -> String {
+pub fn lost(number: impl Display, why: &str) -> String {
     format!("[{number}] LOST {why}\n")
 }
 
@@ -166,7 +177,6 @@ mod tests {
             (b"[>3] ADD,jo,1.00", 0, Refusal::NoNumber),
             (b"[] ADD,jo,1.00", 0, Refusal::NoNumber),
             (b"[+5] ADD,jo,1.00", 0, Refusal::NoNumber),
-            (b"[99999999999999999999] FOO,jo", 0, Refusal::NoNumber),
             (b"[5 FOO", 5, Refusal::NoNumber),
             (b"[5>4 FOO", 5, Refusal::NoNumber),
             (b"[5", 5, Refusal::NoNumber),
@@ -181,6 +191,18 @@ mod tests {
                 line.escape_ascii()
             );
         }
+    }
+
+    #[test]
+    fn number_larger_than_any_is_shown_as_it_is() {
+        for shown in ["18446744073709551616", &"9".repeat(200)] {
+            let line = format!("[{shown}] ADD,jo,1.00");
+            assert_eq!(LoaderLine::parse(line.as_bytes()), LoaderLine::Beyond(shown.to_owned()));
+        }
+        assert_eq!(shown_number(b"[007] FOO"), "7");
+        assert_eq!(shown_number(format!("[{}", "9".repeat(LINE_MAX + 1)).as_bytes()), "0");
+        let after = LoaderLine::parse(b"[7>18446744073709551616] ADD,jo,1.00");
+        assert!(matches!(after, LoaderLine::Command(_, Some(u64::MAX))), "{after:?}");
     }
 
     #[test]

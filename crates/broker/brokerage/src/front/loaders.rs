@@ -15,7 +15,7 @@ use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused, unw
 use pares_front::{FairFeed, NotTaken};
 
 use self::patience::Patience;
-use self::refusing::{given_up, out_of_order};
+use self::refusing::{BEYOND, given_up, out_of_order};
 use crate::floor::{Floor, Told};
 use crate::link::Port;
 
@@ -231,6 +231,7 @@ impl Loaders {
             LoaderLine::Wrong(count, refusal) => {
                 self.port.writer(number)?.push(refused(count, refusal).as_bytes());
             }
+            LoaderLine::Beyond(shown) => self.port.writer(number)?.push(lost(shown, BEYOND).as_bytes()),
             LoaderLine::Foreign => return self.dismiss(number, "the line is not a loader's"),
             LoaderLine::Command(line, after) => {
                 if let Some(why) = out_of_order(&line, after) {

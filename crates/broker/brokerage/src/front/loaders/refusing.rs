@@ -13,8 +13,8 @@ impl Loaders {
 
     /// Its line is too long: it receives that under the number that the line shows.
     pub(super) fn dismiss_for_length(&mut self, number: u64) -> Option<()> {
-        let shown = shown_number(self.port.conn(number)?.rest());
-        self.end_with(number, &lost(shown, "a line may have at most 1,024 bytes"))
+        let last = lost(shown_number(self.port.conn(number)?.rest()), "a line may have at most 1,024 bytes");
+        self.end_with(number, &last)
     }
 
     fn end_with(&mut self, number: u64, last: &str) -> Option<()> {
@@ -26,12 +26,16 @@ impl Loaders {
     }
 }
 
+/// Why no line has such a number.
+pub(super) const BEYOND: &str = "a session's numbers must be below 16777216: continue in a new session";
+
 /// Why no command can have this number there, if none can.
 pub(super) fn out_of_order(line: &WorkloadLine, after: Option<u64>) -> Option<String> {
     let number = line.number;
     match after.filter(|_| line.command.user.is_some()) {
-        _ if number >= COMMANDS_OF_SESSION => {
-            Some("a session's numbers must be below 16777216: continue in a new session".into())
+        _ if number >= COMMANDS_OF_SESSION => Some(BEYOND.into()),
+        Some(after) if after >= COMMANDS_OF_SESSION => {
+            Some("its number must be above the one it follows".into())
         }
         Some(after) if after >= number => Some(format!("its number must be above {after}, which it follows")),
         _ => None,
