@@ -106,6 +106,14 @@ pub fn cents(price: impl Display) -> String {
     text.strip_suffix("00").map_or(text.clone(), str::to_owned)
 }
 
+/// A text of others, of which a terminal takes no command: so many characters of it at most.
+pub fn shown(text: &str, chars_max: usize) -> String {
+    let is_shown = |letter: char| !letter.is_control() || matches!(letter, '\n' | '\t');
+    let plain = |letter| if is_shown(letter) { letter } else { char::REPLACEMENT_CHARACTER };
+    let rest = text.chars().nth(chars_max).map_or("", |_| "...");
+    text.chars().take(chars_max).map(plain).collect::<String>() + rest
+}
+
 /// Bytes in a binary unit.
 pub fn bytes(count: u64) -> String {
     let tenths = |unit: u32| format!("{}.{}", count >> unit, ((count & ((1 << unit) - 1)) * 10) >> unit);
@@ -164,6 +172,15 @@ mod tests {
         assert_eq!(
             [1_023, 1_536, 16 << 20, 5 << 30].map(bytes),
             ["1023 B", "1.5 KiB", "16.0 MiB", "5.0 GiB"]
+        );
+    }
+
+    #[test]
+    fn of_foreign_text_a_part_is_shown_without_control_characters() {
+        assert_eq!(shown("a\tb\n\u{1b}[2Jc\r", 20), "a\tb\n\u{fffd}[2Jc\u{fffd}");
+        assert_eq!(
+            [shown("\u{e9}\u{e9}", 2), shown("\u{e9}\u{e9}\u{e9}", 2)],
+            ["\u{e9}\u{e9}", "\u{e9}\u{e9}..."]
         );
     }
 

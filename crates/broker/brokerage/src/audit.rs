@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use pares_broker::{AuditReplay, AuditReport, BrokerRead, LogDigest, LogHead, ReplayedAccount, StockQuote};
+use pares_broker::{
+    AuditFault, AuditReplay, AuditReport, BrokerRead, LogDigest, LogHead, ReplayedAccount, StockQuote,
+};
 use pares_keys::{from_hex, to_hex};
 use pares_site::Client;
-use pares_text::grouped;
+use pares_text::{grouped, shown};
 use serde::Serialize;
 
 use crate::error::{BrokerageError, BrokerageResult, failed};
@@ -17,6 +19,9 @@ pub mod dump;
 pub mod head;
 
 pub(crate) use chain::LogChain;
+
+/// So much is said of what a line of a log holds, characters.
+const SHOWN_MAX: usize = 200;
 
 /// Arguments of `pares broker audit verify`.
 #[derive(clap::Args, Clone, Debug)]
@@ -213,7 +218,8 @@ fn read(path: &Path, sought: Option<LogDigest>) -> BrokerageResult<ReadLog> {
     let mut lines = BufReader::with_capacity(1 << 16, File::open(path).map_err(reading())?);
     let (mut replay, mut line) = (AuditReplay::default(), String::new());
     let (mut chain, mut covered) = (LogChain::default(), None);
-    let wrong = |fault| failed(format!("{}: {fault}", path.display()));
+    let wrong =
+        |fault: AuditFault| failed(format!("{}: {}", path.display(), shown(&fault.to_string(), SHOWN_MAX)));
     while lines.read_line(&mut line).map_err(reading())? > 0 {
         replay.line(&line).map_err(wrong)?;
         chain.line(&line);
@@ -224,7 +230,7 @@ fn read(path: &Path, sought: Option<LogDigest>) -> BrokerageResult<ReadLog> {
     match report.quoted_twice() {
         None => Ok(ReadLog { path: path.to_owned(), report, chain, covered }),
         Some(StockQuote { symbol, key, .. }) => {
-            let log = path.display();
+            let (log, key) = (path.display(), shown(key, SHOWN_MAX));
             Err(failed(format!("{log}: contains the quote of {symbol} with the key {key} twice")))
         }
     }

@@ -37,6 +37,13 @@ fn a_log_in_which_a_quote_stands_twice_is_refused() {
     assert_eq!(replayed(&[first.clone(), other.clone()]).unwrap().report.quotes.len(), 2);
     let refused = replayed(&[first.clone(), other, first]).err().unwrap().to_string();
     assert!(refused.ends_with("contains the quote of S with the key k1 twice"), "{refused}");
+    // However long a line is, and whatever a terminal would do at it, little of it is said.
+    let long = format!("\u{1b}{}", "k".repeat(1 << 20));
+    let wrong = [vec![quote("S", &long), quote("S", &long)], vec![long.clone()], vec![quote(&long, "k")]];
+    for quotes in wrong {
+        let refused = replayed(&quotes).err().unwrap().to_string();
+        assert!(refused.len() < 1_000 && !refused.contains('\u{1b}'), "{} bytes", refused.len());
+    }
 }
 
 /// A workload of two users, whose amounts no other element has.
