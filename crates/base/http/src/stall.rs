@@ -5,7 +5,7 @@
 //! A socket that is closed while bytes of the client are unread resets the connection, and the client loses an answer that it has not read: that its body or message is too long. So the server ends its own
 //! direction first, and reads what still comes, for a while.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -74,6 +74,20 @@ impl<S: Through, P: Send + Unpin + 'static> AsyncWrite for Stalling<S, P> {
         let tried = self.stream().poll_write(context, bytes);
         self.wait(context, tried)
     }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let tried = self.stream().poll_write_vectored(context, parts);
+        self.wait(context, tried)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.kept.as_ref().is_some_and(|(stream, _)| stream.is_write_vectored())
+    }
+
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let tried = self.stream().poll_flush(context);
         self.wait(context, tried)
@@ -132,7 +146,8 @@ mod tests {
         let (server, client) = duplex(64);
         let place = std::sync::Arc::new(());
         let mut server = Stalling::new(server, LINGER, std::sync::Arc::clone(&place));
-        server.write_all(b"too long").await.unwrap();
+        let parts = [IoSlice::new(b"too "), IoSlice::new(b"long")];
+        assert_eq!((server.is_write_vectored(), server.write_vectored(&parts).await.unwrap()), (true, 8));
         drop(server);
         let (mut from, mut to) = tokio::io::split(client);
         to.write_all(&[7; 640]).await.expect("it is read");

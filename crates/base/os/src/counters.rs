@@ -59,9 +59,9 @@ impl CountersWriter {
     pub fn create_for(owner: &str, path: &Path, names: &[&str]) -> Result<CountersWriter, MapError> {
         assert!(owner.len() <= OWNER_BYTES, "owner of counters {owner:?}");
         let fresh = path.with_extension("tmp");
-        let fail = |step| move |source| MapError::Io { step, path: path.to_owned(), source };
+        let fail = |step, path| move |source| MapError::Io { step, path, source };
         match std::fs::remove_file(&fresh) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail("remove")(e)),
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail("remove", fresh)(e)),
             _ => {}
         }
         let mut map = Mapping::create(&fresh, HEADER_BYTES + names.len() * ENTRY_BYTES)?.without_file();
@@ -74,7 +74,7 @@ impl CountersWriter {
         map.atomic_u32(8).store(VERSION, Ordering::Relaxed);
         map.atomic_u32(12).store(count, Ordering::Relaxed);
         map.atomic_u64(0).store(MAGIC, Ordering::Release);
-        std::fs::rename(&fresh, path).map_err(fail("rename"))?;
+        std::fs::rename(&fresh, path).map_err(fail("rename", path.to_owned()))?;
         Ok(CountersWriter { map, count: names.len() })
     }
 

@@ -3,7 +3,7 @@
 //! Who has to be told follows from what the sites say of themselves. That may change while they are asked (a delegate dies, a log is still being read), so it is tried for a
 //! while; and it is done when the era that was decided has begun, which is looked for too.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use pares_site::protocol::Code;
@@ -176,20 +176,13 @@ fn declare_lost(
 ) -> OperatorResult {
     // One cluster for the whole run, once the witness was asked for it: no other gets what it was granted.
     let at = Cell::new(at);
-    let said = RefCell::new(String::new());
     let without = without_witness.then(WithoutWord::default);
     let whom = |reports: &[(SiteId, SiteReport)]| who_goes_on(reports, lost, at.get()).map_err(unready);
     let command = |told: (SiteId, &SiteReport)| {
         if access.config.witness.is_some() {
             at.set(Some(told.0.cluster.0));
         }
-        let granted = witness::granted(access, told, lost, without.as_ref())?;
-        if let Err(why) = &granted
-            && said.replace(why.clone()) != *why
-        {
-            pares_text::tell!("waiting up to {} s for the witness: {why}", patience.as_secs());
-        }
-        Ok(granted)
+        witness::granted(access, told, lost, without.as_ref())
     };
     // Begun at one cluster alone, it is undone if that one is lost: then the others would count on these again. What those say who are declared lost, and may
     // have continued by themselves, is no answer to this.
@@ -299,7 +292,7 @@ fn until(
 ) -> OperatorResult {
     let began = Instant::now();
     let mut why = NOBODY.to_owned();
-    let mut told: Option<Instant> = None;
+    let (mut told, mut said): (Option<Instant>, _) = (None, String::new());
     loop {
         let reports = sites::reports(access);
         if latest(&reports).is_some_and(|latest| is_so(&reports, latest)) {
@@ -317,6 +310,10 @@ fn until(
                 }
                 Err(no) if no == NOBODY => {} // silence just now explains less than what was said before
                 Err(no) => why = no,
+            }
+            if why != AGREED && why != said {
+                pares_text::aside!("waiting up to {} s: {why}", patience.as_secs());
+                said.clone_from(&why);
             }
         }
         std::thread::sleep(PAUSE);

@@ -3,6 +3,7 @@
 //! A site that must be asked how it is answers late exactly when the answer matters. So ten times a second it stores its figures where `pares site stat` reads them, of a live, a
 //! stuck or a dead site alike. Counters begin at the site's start. They are the figures of its report, so there is one list of them.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use pares_os::{CountersReader, CountersWriter, MapError};
@@ -134,10 +135,13 @@ impl SiteCounters {
     /// All of them, 0, in the directory of a site of the database `identity`.
     ///
     /// # Errors
-    /// If the file cannot be made.
-    pub(crate) fn create(own: &Path, identity: &str, site: SiteId) -> Result<Self, MapError> {
+    /// If the file cannot be made: why, and what to do.
+    pub(crate) fn create(own: &Path, identity: &str, site: SiteId) -> Result<Self, String> {
         let names: Vec<&str> = figures(&SiteReport::default()).into_iter().map(|(name, _)| name).collect();
-        CountersWriter::create_for(&owner(identity, site), &own.join(COUNTERS_FILE), &names).map(Self)
+        let made = CountersWriter::create_for(&owner(identity, site), &own.join(COUNTERS_FILE), &names);
+        made.map(Self).map_err(|error| {
+            format!("its counters are not available: {error}: {}, and restart the site", what_to_do(&error))
+        })
     }
 
     /// Shows a report.
@@ -145,6 +149,20 @@ impl SiteCounters {
         for (index, (_, value)) in figures(report).into_iter().enumerate() {
             self.0.set(index, value);
         }
+    }
+}
+
+/// What the operator can do so that the file can be made.
+fn what_to_do(error: &MapError) -> &'static str {
+    let MapError::Io { source, .. } = error else { return "move that file away" };
+    match source.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free space on its disk",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "let the site write to its directory",
+        _ if error.is_full() => "raise its limit of open files",
+        ErrorKind::IsADirectory | ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
+            "move what has that name away"
+        }
+        _ => "repair its disk or directory",
     }
 }
 
@@ -169,7 +187,22 @@ mod tests {
         std::fs::remove_file(other.path().join(COUNTERS_FILE)).unwrap();
         std::fs::create_dir(other.path().join(COUNTERS_FILE)).unwrap();
         assert!(site_figures(other.path(), "a", SITE).is_err());
-        assert!(SiteCounters::create(other.path(), "a", SITE).is_err());
+        let why = SiteCounters::create(other.path(), "a", SITE).unwrap_err();
+        assert!(why.contains("move what has that name away"), "{why}");
+        let fresh = other.path().join("counters.tmp");
+        std::fs::remove_file(&fresh).and_then(|()| std::fs::create_dir(&fresh)).unwrap();
+        let why = SiteCounters::create(other.path(), "a", SITE).unwrap_err();
+        assert!(why.contains("counters.tmp") && why.contains("move what has that name away"), "{why}");
+    }
+
+    #[test]
+    fn on_a_full_disk_space_is_to_be_freed() {
+        let full = |kind: ErrorKind| MapError::Io {
+            step: "allocate",
+            path: "counters.tmp".into(),
+            source: kind.into(),
+        };
+        assert_eq!(what_to_do(&full(ErrorKind::StorageFull)), "free space on its disk");
     }
 
     #[test]

@@ -76,11 +76,7 @@ impl Host {
         // Before anything is touched: the figures there are those of the process that runs.
         let lock = Lock::take(&own.path().join("lock"))?;
         let lock = lock.ok_or_else(|| ProcessError::InUse(own.path().to_owned()))?;
-        let counters = SiteCounters::create(own.path(), &config.identity, site).map_err(|error| {
-            format!(
-                "its counters are not available: {error}: move the file of that name away, and restart the site"
-            )
-        });
+        let counters = SiteCounters::create(own.path(), &config.identity, site);
         let (database, sql) = (database_of(config, site)?, config.place(site)?.sql);
         Ok(Self {
             own,

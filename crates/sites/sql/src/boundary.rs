@@ -125,12 +125,7 @@ pub(crate) fn set_transaction(tokens: &[Token]) -> Option<Mode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement;
-    use pares_store::postgres::split;
-
-    fn of(text: &str) -> Kind {
-        statement::kind(&split(text)[0])
-    }
+    use crate::statement::tests::of;
 
     #[test]
     fn whole_statements_are_read_as_the_server_does() {

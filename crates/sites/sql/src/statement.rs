@@ -301,11 +301,12 @@ fn schema(tokens: &[Token]) -> Kind {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use pares_store::postgres::split;
 
-    fn of(text: &str) -> Kind {
+    /// What a text's first statement is.
+    pub(crate) fn of(text: &str) -> Kind {
         kind(&split(text)[0])
     }
 

@@ -3,7 +3,7 @@
 //! A client reads at its own pace: what it has not taken lies in one buffer of bounded size, and the rest in the log.
 //!
 //! When all places are taken, a client that has not logged in, does not read, or has everything makes room, the one that has been so for longest, if that is a second
-//! and its network has as many clients as the newcomer's or more; else the oldest of the network that has most, for one that has fewer: no network keeps late receivers out by staying, or pushes those of others out by coming.
+//! and its network has as many clients as the newcomer's or more; else the oldest of the network that has most, for one that has at least two fewer: no network keeps late receivers out by staying, or pushes those of others out by coming.
 
 use std::io::{ErrorKind, Read, Write};
 

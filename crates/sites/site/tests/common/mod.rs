@@ -170,6 +170,8 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
         }
         // Until the database is founded.
         while !all.running.iter().all(|running| running.takes_part.load(Ordering::Relaxed)) {
+            let dead = all.running.iter().find(|running| running.thread.is_finished());
+            assert!(dead.is_none(), "{:?} ended, and the others wait for it", dead.map(|dead| dead.site));
             std::thread::sleep(Duration::from_millis(1));
         }
         all
