@@ -14,6 +14,10 @@ use thiserror::Error;
 
 use crate::protocol::{Ask, Code, FRAME_MAX, Horizon, Reply};
 
+mod question;
+
+use question::{Heard, Question};
+
 /// A site that has not answered for so long is asked again, or another is.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The same for reads: as long as a site lets one take, since a read that is asked again is done again.
@@ -234,18 +238,16 @@ impl Client {
     fn ask(&mut self, ask: &Ask, patience: Duration, again: bool) -> Result<Vec<u8>, CallError> {
         let (bytes, to) = (checked(ask.to_bytes())?, ask.number());
         let began = Instant::now();
-        let is_read = matches!(ask, Ask::Read(..) | Ask::Latest(..));
         let (patience_here, quiet_max) =
-            if is_read { (READ_PATIENCE, QUIET_MAX) } else { (PATIENCE, PATIENCE) };
-        let doors = Doors { was_open: again, ..Doors::default() };
-        let mut asking = Asking { ask, was_asked: again, why: None, doors };
+            if question::is_read(ask) { (READ_PATIENCE, QUIET_MAX) } else { (PATIENCE, PATIENCE) };
+        let mut question = Question::new(ask, again);
         loop {
             let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
-                return Err(asking.in_vain(patience));
+                return Err(question.in_vain(patience));
             }
             match self.ask_once(&bytes, to, left.min(patience_here), quiet_max) {
-                Ok(reply) => match asking.heard(reply)? {
+                Ok(reply) => match question.heard(reply)? {
                     Heard::Done(body) => return Ok(body),
                     Heard::Elsewhere => self.turn_to_next(),
                     Heard::AskAgain => {}
@@ -253,7 +255,7 @@ impl Client {
                 Err(error) => {
                     let was_open = self.connection.is_some();
                     self.turn_to_next();
-                    asking.failed(was_open, error, self.sites.len())?;
+                    question.failed(was_open, error, self.sites.len())?;
                 }
             }
             self.repeats += 1;
@@ -315,85 +317,4 @@ fn checked(bytes: Vec<u8>) -> Result<Vec<u8>, CallError> {
     let why = || "the request is too long for one frame: split it".into();
     let no = || CallError::No { code: Code::Impossible, why: why() };
     if bytes.len() <= FRAME_MAX { Ok(bytes) } else { Err(no()) }
-}
-
-/// What became of a call's connections.
-#[derive(Default)]
-struct Doors {
-    tried: usize,
-    /// A site may have been asked.
-    was_open: bool,
-    /// Why TLS failed last.
-    why: Option<String>,
-}
-
-impl Doors {
-    fn failed(&mut self, was_connected: bool, error: io::Error) {
-        self.tried += 1;
-        match error.kind() {
-            io::ErrorKind::InvalidData => self.why = Some(error.to_string()),
-            _ => self.was_open |= was_connected,
-        }
-    }
-
-    /// Why no site lets this client in, if none was asked anything, and TLS is why: waiting does not help then.
-    fn shut(&mut self, sites: usize) -> Option<String> {
-        if self.tried >= sites && !self.was_open { self.why.take() } else { None }
-    }
-}
-
-/// Whether an answer speaks of the asked site alone. Refusals do not: they are certified.
-fn is_local(ask: &Ask, code: Code) -> bool {
-    matches!(ask, Ask::Execute(..))
-        && matches!(code, Code::Aborted | Code::Behind | Code::Impossible | Code::Busy)
-}
-
-/// A question that is asked until it is answered.
-struct Asking<'a> {
-    ask: &'a Ask,
-    /// Whether a site may have done it, and has not said so.
-    was_asked: bool,
-    /// Why the last site sent it elsewhere.
-    why: Option<String>,
-    doors: Doors,
-}
-
-/// What follows from a reply.
-enum Heard {
-    Done(Vec<u8>),
-    /// Another site may know.
-    Elsewhere,
-    AskAgain,
-}
-
-impl Asking<'_> {
-    fn heard(&mut self, reply: Reply) -> Result<Heard, CallError> {
-        let Reply { code, body, .. } = reply;
-        let text = || String::from_utf8_lossy(&body).into_owned();
-        match code {
-            Code::Done => return Ok(Heard::Done(body)),
-            // This one's connection is as good as ever.
-            Code::Unknown => self.was_asked = true,
-            Code::Elsewhere => self.why = Some(text()),
-            // This site has not done it; whether one that was asked before has, it cannot know.
-            code if self.was_asked && is_local(self.ask, code) => return Ok(Heard::AskAgain),
-            code => return Err(CallError::No { code, why: text() }),
-        }
-        Ok(Heard::Elsewhere)
-    }
-
-    /// A site has not answered, one of so many.
-    fn failed(&mut self, was_open: bool, error: io::Error, sites: usize) -> Result<(), CallError> {
-        self.was_asked = true;
-        self.doors.failed(was_open, error);
-        self.doors.shut(sites).map_or(Ok(()), |why| Err(CallError::Shut(why)))
-    }
-
-    /// No site has answered for so long.
-    fn in_vain(self, patience: Duration) -> CallError {
-        match self.why.filter(|_| !self.was_asked) {
-            Some(why) => CallError::No { code: Code::Elsewhere, why },
-            None => CallError::Silence(patience),
-        }
-    }
 }

@@ -11,7 +11,7 @@ pub(super) fn heard(raw: &mut Raw, messages: &[Vec<u8>]) -> Vec<String> {
     raw.say(
         &[
             messages,
-            &[query("SELECT 'rows ' || count(*) || coalesce(string_agg(key::text, ' '), '') FROM note")],
+            &[query("SELECT 'rows ' || count(*) || coalesce(string_agg(key::text, ' ' ORDER BY key), '') FROM note")],
         ]
         .concat(),
     );
