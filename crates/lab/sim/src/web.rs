@@ -242,7 +242,7 @@ impl WebClient {
         if let Some(Open { request, .. }) = open.filter(|open| open.request.asked() != answer.asked) {
             return broken(
                 ANSWER,
-                format!("{}: {request:?} is told {answer:?}, of another request", self.member),
+                format!("{}: {request:?} receives {answer:?}, of another request", self.member),
             );
         }
         self.counts.answered += 1;
