@@ -28,10 +28,13 @@ use crate::worker::Worker;
 const BATCH_MAX: usize = 256;
 /// Nearer deadlines are waited for by yielding: a timer would be late by about as much.
 const YIELD_NS: u64 = 60_000;
-/// How long the last answers may take after the last request.
+/// How long the next answer may take after the last request, and after each answer that follows it: a slow machine is late, not silent.
 const DRAIN_NS: u64 = 10_000_000_000;
-/// How long streams are listened to after the last answer: what happened before it comes by another connection, and perhaps later.
-const LINGER_NS: u64 = 500_000_000;
+/// How long streams are listened to after the last that came: what happened before the last answer comes by another connection,
+/// and perhaps later.
+const LINGER_NS: u64 = 2_000_000_000;
+/// The most that both take together: others may continue to trade.
+const ENDING_MAX_NS: u64 = 60_000_000_000;
 /// Between two hand-overs of latencies to [`Observed`].
 const PUBLISH_NS: u64 = 50_000_000;
 
@@ -119,6 +122,19 @@ struct Answers {
     last_ns_of: [u64; ROLE_MAX],
 }
 
+/// What is behind the last request.
+struct Ending {
+    begun_ns: u64,
+    /// When something came last.
+    heard_ns: u64,
+}
+
+impl Ending {
+    fn is_over(&self, now_ns: u64, silence_ns: u64) -> bool {
+        now_ns - self.heard_ns >= silence_ns || now_ns - self.begun_ns >= ENDING_MAX_NS
+    }
+}
+
 impl Generator {
     fn new(plan: LoadPlan, flow: Box<dyn RequestSource>, observed: Arc<Observed>) -> Result<Self, LabError> {
         let sessions = (0..plan.members as usize).map(|place| connect(&plan, place));
@@ -143,16 +159,13 @@ impl Generator {
         self.start_ns = mono_ns();
         (self.answers.last_ns, self.answers.last_ns_of) = (self.start_ns, [self.start_ns; ROLE_MAX]);
         let mut published_ns = self.start_ns;
-        let (mut drain_until, mut lingers) = (None, false);
+        let mut ending: Option<Ending> = None;
         loop {
             let now_ns = mono_ns();
             if self.plan.resume {
                 self.bring_back(now_ns);
             }
-            let sending = drain_until.is_none() && !self.is_over(now_ns);
-            if !sending && drain_until.is_none() {
-                drain_until = Some(now_ns + DRAIN_NS);
-            }
+            let sending = ending.is_none() && !self.is_over(now_ns);
             let sent = if sending { self.send_due(now_ns)? } else { 0 };
             // Also after the last request: a connection may have taken a part of what it was given.
             for session in &mut self.sessions {
@@ -163,21 +176,27 @@ impl Generator {
                 published_ns = now_ns;
                 self.answers.publish();
             }
-            let in_flight =
-                self.sent - self.answers.completed - self.observed.rejected.load(Ordering::Relaxed);
-            if in_flight == 0 && !lingers {
-                lingers = drain_until.is_some();
-                drain_until = drain_until.map(|until: u64| until.min(now_ns + self.linger_ns()));
-            }
-            if drain_until.is_some_and(|until| now_ns >= until) {
-                self.answers.publish();
-                self.observed.keep_answered(std::mem::take(&mut self.answers.answered));
-                return Ok(());
+            if !sending {
+                let ending = ending.get_or_insert(Ending { begun_ns: now_ns, heard_ns: now_ns });
+                if received > 0 {
+                    ending.heard_ns = now_ns;
+                }
+                if ending.is_over(now_ns, self.silence_ns()) {
+                    self.answers.publish();
+                    self.observed.keep_answered(std::mem::take(&mut self.answers.answered));
+                    return Ok(());
+                }
             }
             if sent == 0 && received == 0 {
                 self.idle(sending)?;
             }
         }
+    }
+
+    /// How long nothing has come when nothing more will.
+    fn silence_ns(&self) -> u64 {
+        let rejected = self.observed.rejected.load(Ordering::Relaxed);
+        if self.sent > self.answers.completed + rejected { DRAIN_NS } else { self.linger_ns() }
     }
 
     fn linger_ns(&self) -> u64 {

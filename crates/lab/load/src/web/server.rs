@@ -12,7 +12,7 @@ use crate::error::LabError;
 use crate::system::own_program;
 
 /// How long one may take to say where it listens.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server of the exchange over HTTP; it is killed when this is dropped.
 pub struct WebProcess {
@@ -55,7 +55,10 @@ impl WebProcess {
             {
                 return Ok(address);
             }
-            if self.has_died() || begun.elapsed() > PATIENCE {
+            if self.has_died() {
+                return Err(LabError::Failed("a server of the exchange over HTTP ended as it began".into()));
+            }
+            if begun.elapsed() > PATIENCE {
                 return Err(LabError::Failed("a server of the exchange over HTTP does not come up".into()));
             }
             std::thread::sleep(Duration::from_millis(2));

@@ -181,7 +181,7 @@ fn a_copy_sees_the_others_orders_and_nothing_to_ask_by() {
         }
         assert_eq!(Asker::open(&web.address, 7).limit(1, "sell", 30, "12").status, 201);
         sign_on_as(&page, 9, 1).await;
-        page.shows("#who", "Member 9, session 1, told of member 7").await;
+        page.shows("#who", "Member 9, session 1, drop copy of member 7").await;
         page.shows("#orders", "Orders (member 7)").await;
         page.shows("#own-orders", "30").await;
         let ask = "return document.querySelectorAll('#ticket, [id^=cancel-]:not([hidden] *), [id^=change-]:not(#change-title)').length";
