@@ -16,7 +16,7 @@
 //! work, and not for all of it.
 //!
 //! Who has connected and not signed on is a *stranger*. Strangers have a share of the room only, and when it is used up one of the network
-//! that has most goes, or the oldest: programs that never sign on must not keep members out. Who comes to the operators' socket has one of the places
+//! that has most goes, or the oldest: programs that never sign on must not keep members out. A client of the operators' socket has one of the places
 //! that are for nobody else.
 
 mod accepting;

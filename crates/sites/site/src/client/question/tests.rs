@@ -1,3 +1,5 @@
+//! What a question without an answer ends with.
+
 use pares_wice::SiteId;
 
 use super::*;
