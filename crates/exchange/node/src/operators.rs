@@ -1,8 +1,8 @@
 //! The operators' socket of a gateway: a Unix socket in the system's directory.
 //!
 //! Anyone on the machine may connect to a port, and so take the places that connections of this machine have there. To this socket the kernel lets
-//! only the owner of the directory connect, so `pares admin` gets through however crowded the ports are. The protocol is that of the gateway's port, the
-//! sign-on included; there is no TLS, since nothing leaves the machine.
+//! only the user that the gateway runs as connect, and root, so `pares admin` gets through however crowded the ports are. The protocol is that of the
+//! gateway's port, the sign-on included; there is no TLS, since nothing leaves the machine.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -12,16 +12,24 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use mio::net::UnixListener;
-use pares_gateway_role::OPERATORS_MAX;
+use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 
-/// Connects to a gateway's socket.
+/// Connections that may wait to be accepted. Those of clients that have left count until the gateway looks at them.
+const BACKLOG: i32 = 128;
+
+/// Connects to a gateway's socket. A gateway that accepts nothing is not waited for.
 ///
 /// # Errors
-/// If this user may not, or nobody listens there.
+/// If this user may not, nobody listens there, or too many wait to be accepted.
 pub fn connect(path: &Path) -> io::Result<UnixStream> {
     let (_folder, name) = short(path)?;
-    UnixStream::connect(name)
+    let socket = socket()?;
+    // One that blocks would wait without end for a place in the queue.
+    rustix::net::connect(&socket, &SocketAddrUnix::new(name)?)?;
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 /// Listens there in place of an earlier process.
@@ -31,15 +39,20 @@ pub(crate) fn listen_at(path: &Path) -> io::Result<UnixListener> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let socket = socket()?;
     let (_folder, name) = short(&fresh)?;
     bind(&socket, &SocketAddrUnix::new(name)?)?;
     // Before it listens: nobody else has connected by then.
     fs::set_permissions(&fresh, Permissions::from_mode(0o600))?;
-    listen(&socket, OPERATORS_MAX as i32)?;
+    listen(&socket, BACKLOG)?;
     fs::rename(&fresh, path)?;
     Ok(UnixListener::from_std(socket.into()))
+}
+
+/// One that never blocks.
+fn socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
 }
 
 /// The same path by way of its folder, which is open as long: a socket's may have a hundred bytes only.
@@ -55,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_owner_connects_however_long_the_path_is() {
+    fn socket_is_of_mode_0600_however_long_its_path_is() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("a".repeat(200));
         fs::create_dir(&folder).unwrap();
@@ -66,5 +79,15 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let _client = connect(&path).unwrap();
         listener.accept().unwrap();
+    }
+
+    #[test]
+    fn hung_gateway_with_full_queue_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gateway-0.operators");
+        let _hung = listen_at(&path).unwrap();
+        // Each client leaves at once, and keeps its place in the queue.
+        let full = (0..2 * BACKLOG).find_map(|_| connect(&path).err());
+        assert_eq!(full.map(|error| error.kind()), Some(io::ErrorKind::WouldBlock));
     }
 }
