@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use account::ReplayedAccount;
 use account::Step;
-use element::{Element, Reader};
+use element::{Element, Reader, quoted};
 
 use crate::request::StockQuote;
 
@@ -94,7 +94,7 @@ impl AuditReplay {
             }
             let mut accounts = self.report.accounts.iter();
             let missing = accounts.find(|(_, account)| !account.is_conserved());
-            missing.map_or(Ok(()), |(user, _)| Err(format!("the money of {user} does not add up")))
+            missing.map_or(Ok(()), |(user, _)| Err(format!("the money of {} does not add up", quoted(user))))
         });
         match checked {
             Ok(()) => Ok(self.report),

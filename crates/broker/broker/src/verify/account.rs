@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::element::{Element, cents};
+use super::element::{Element, cents, quoted};
 use super::orders::{OrderStep, PlacedOrder, order_step};
 use crate::command::{StockSymbol, Verb};
 use crate::summary::AccountSummary;
@@ -37,7 +37,7 @@ impl Step {
             user: element.field("username").map(str::to_owned),
             number: element.number()?,
             is_system,
-            verb: Verb::of_name(verb).ok_or_else(|| format!("there is no command {verb}"))?,
+            verb: Verb::of_name(verb).ok_or_else(|| format!("there is no command {}", quoted(verb)))?,
             symbol: element.field("stockSymbol").map(str::to_owned),
             funds,
             moved: 0,

@@ -6,6 +6,15 @@ use crate::command::StockSymbol;
 use crate::request::StockQuote;
 use crate::xml::is_declaration;
 
+/// So much is quoted of what a log holds, characters: the reason that follows is read too.
+const QUOTED_MAX: usize = 100;
+
+/// A value of the log, for a message.
+pub(super) fn quoted(value: &str) -> String {
+    let rest = value.chars().nth(QUOTED_MAX).map_or("", |_| "...");
+    format!("`{}{rest}`", value.chars().take(QUOTED_MAX).collect::<String>())
+}
+
 /// An element.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Element {
@@ -25,7 +34,7 @@ impl Element {
     pub(super) fn number(&self) -> Result<u64, String> {
         let number = self.need("transactionNum")?;
         let positive = number.parse().ok().filter(|number| *number > 0);
-        positive.ok_or_else(|| format!("`{number}` is no number of a command"))
+        positive.ok_or_else(|| format!("{} is no number of a command", quoted(number)))
     }
 
     /// The quote of a `quoteServer`.
@@ -33,9 +42,9 @@ impl Element {
         let (symbol, time) = (self.need("stockSymbol")?, self.need("quoteServerTime")?);
         Ok(StockQuote {
             price_cents: self.cents("price")?,
-            symbol: StockSymbol::new(symbol).ok_or_else(|| format!("`{symbol}` is no stock"))?,
+            symbol: StockSymbol::new(symbol).ok_or_else(|| format!("{} is no stock", quoted(symbol)))?,
             user: self.need("username")?.to_owned(),
-            server_ms: time.parse().map_err(|_| format!("`{time}` is no time"))?,
+            server_ms: time.parse().map_err(|_| format!("{} is no time", quoted(time)))?,
             key: self.need("cryptokey")?.to_owned(),
         })
     }
@@ -50,7 +59,9 @@ impl Element {
 pub(super) fn cents(text: &str) -> Result<u64, String> {
     let parts = text.split_once('.').filter(|(_, decimals)| decimals.len() == 2);
     let digits = parts.map(|(whole, decimals)| format!("{whole}{decimals}"));
-    digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| format!("`{text}` is no sum of money"))
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| format!("{} is no sum of money", quoted(text)))
 }
 
 const KINDS: [&str; 6] =
@@ -78,7 +89,7 @@ impl Reader {
             Some(open) => self.inside(open, text),
             None => self.outside(text).then_some(None),
         };
-        found.ok_or_else(|| format!("`{text}` is not expected here"))
+        found.ok_or_else(|| format!("{} is not expected here", quoted(text)))
     }
 
     /// A line between elements; whether it may stand there.

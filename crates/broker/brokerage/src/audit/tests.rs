@@ -39,10 +39,16 @@ fn a_log_in_which_a_quote_stands_twice_is_refused() {
     assert!(refused.ends_with("contains the quote of S with the key k1 twice"), "{refused}");
     // However long a line is, and whatever a terminal would do at it, little of it is said.
     let long = format!("\u{1b}{}", "k".repeat(1 << 20));
-    let wrong = [vec![quote("S", &long), quote("S", &long)], vec![long.clone()], vec![quote(&long, "k")]];
-    for quotes in wrong {
+    let price = quote("S", "k").replace("5.00", &long);
+    for (quotes, why) in [
+        (vec![quote("S", &long), quote("S", &long)], "twice"),
+        (vec![long.clone()], "is not expected here"),
+        (vec![quote(&long, "k")], "is no stock"),
+        (vec![price], "is no sum of money"),
+    ] {
         let refused = replayed(&quotes).err().unwrap().to_string();
         assert!(refused.len() < 1_000 && !refused.contains('\u{1b}'), "{} bytes", refused.len());
+        assert!(refused.ends_with(why), "{refused}");
     }
 }
 
