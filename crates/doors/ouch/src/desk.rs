@@ -292,6 +292,9 @@ impl Desk {
     pub(crate) fn on_aside(&mut self, reply: &Reply) {
         match reply {
             Reply::Answer(answer) => self.on_answer_aside(answer),
+            // What was first asked under the number is in flight: its answer is in the stream.
+            Reply::Rejected { client_order_id, reason: Reason::DuplicateRequest }
+                if !self.changes.contains_key(client_order_id) => {}
             Reply::Rejected { client_order_id, reason } => self.on_refused(*client_order_id, *reason),
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, InstrumentId, NewOrder, NewTerms, OrderKind, Peg, Price, Quantity,
-    Reason, Reply, SelfTrade, ShardId, Side, Status, TimeInForce, Timestamp,
+    Reason, Reply, RequestDigest, SelfTrade, ShardId, Side, Status, TimeInForce, Timestamp,
 };
 
 use crate::rig::{ACME, NOON_NS, Rig, answer, cancel, enter, named, order, replace};
@@ -179,15 +179,21 @@ fn a_cancel_is_not_taken_for_another_one_of_its_name() {
     }
     rig.packets();
     let client_order_id = rig.cancels(5, 0).client_order_id();
-    // The other one was on its way when this one was asked for.
-    let of_other = Answer { client_order_id, order: order(6), ..answer(9, 3, Status::Cancelled, 0, 0) };
-    rig.told(Reply::Answer(of_other));
-    rig.told(Reply::Rejected { client_order_id, reason: Reason::DuplicateRequest });
-    rig.packets();
-    let ClientRequest::Cancel { client_order_id: mut last, target } = rig.request() else { panic!() };
-    assert_eq!(target, named(5));
+    // The other one was on its way when this one was asked for. Of the same order it has another digest.
+    let (target, terms) = (named(5), NewTerms::reduction(Quantity(30)));
+    let asked = ClientRequest::Amend { client_order_id, target, terms }.asked();
+    let mut last = client_order_id;
+    for (of, number, asked) in [(6, 3, RequestDigest::UNKNOWN), (5, 4, asked)] {
+        let gone = answer(9, number, Status::Cancelled, 0, 0);
+        rig.told(Reply::Answer(Answer { client_order_id: last, order: order(of), asked, ..gone }));
+        rig.told(Reply::Rejected { client_order_id: last, reason: Reason::DuplicateRequest });
+        rig.packets();
+        let request = rig.request();
+        last = request.client_order_id();
+        assert_eq!(request, ClientRequest::Cancel { client_order_id: last, target });
+    }
     // The reason of a repeat is the other's.
-    for tries in 3..=9 {
+    for tries in 4..=9 {
         let client_order_id = last;
         rig.told(Reply::Answer(Answer {
             client_order_id,
@@ -200,6 +206,20 @@ fn a_cancel_is_not_taken_for_another_one_of_its_name() {
         }
     }
     assert_eq!(rig.texts(), ["+ I 5 overloaded"]);
+}
+
+/// Its seconds count from its arrival, so the gateway takes what is sent again for another request while the first is in flight.
+#[test]
+fn a_resent_order_with_expire_time_is_in_flight() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    rig.is_live(1);
+    rig.says(&with(5, 26, b"6", &[5, 15, 0, 0, 0, 60]));
+    rig.told(Reply::Rejected { client_order_id: named(5), reason: Reason::DuplicateRequest });
+    rig.asked.clear();
+    rig.says(&enter(5, "ACME", &[]));
+    assert_eq!((rig.packets(), &rig.asked[..]), (vec![], &[][..]), "the number is used");
+    rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
+    assert!(matches!(&rig.packets()[..], [('S', message)] if message[0] == b'A'));
 }
 
 #[test]
