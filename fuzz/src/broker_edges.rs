@@ -29,6 +29,12 @@ pub fn loader_lines(bytes: &[u8]) {
             let begins = bytes.trim_ascii();
             assert!(begins.starts_with(b"[") || begins.starts_with(b"SESSION"), "anybody may say that");
         }
+        LoaderLine::Beyond(shown) => {
+            assert!(
+                shown.parse::<u64>().is_err() && shown.bytes().all(|byte| byte.is_ascii_digit()),
+                "{shown}"
+            );
+        }
         LoaderLine::Nothing | LoaderLine::Note | LoaderLine::Foreign => {}
     }
 }
