@@ -38,8 +38,8 @@ impl Changed<'_> {
         Known { order: Some(self.answer.order), side, ..order }
     }
 
-    /// The terms that it gave the order. What another session or door has asked for is not known; and what a question did not say of them is known,
-    /// of one that was answered before, while the order is as that left it.
+    /// The order's terms after it: those that this connection asked for. If it may have been told before, the order's terms as they are, unless a later
+    /// change has given it others.
     fn terms(&self, order: &Known) -> Option<Terms> {
         match self.is_possible_resend {
             true => order.terms.filter(|_| order.newest == self.answer.client_order_id),
@@ -82,7 +82,7 @@ impl Desk {
             // The stream does not tell how many a mass cancel of everything has cancelled.
             Some(What::Mass(mass)) => self.on_mass_answer(answer, mass),
             _ if is_repeat(answer) && asked.is_some_and(|asked| asked.is_duplicate) => {
-                self.forget_unanswered(answer.client_order_id);
+                self.orders.forget_asked(answer.client_order_id);
             }
             _ if answer.instrument.0 == 0 => {}
             _ if answer.status == Status::MassCancelled => {
@@ -94,20 +94,11 @@ impl Desk {
                 }
             }
             _ if answer.status == Status::Accepted => {}
+            Some(What::Enter(order)) => return self.on_entered((answer, Some(order)), is_new, held),
+            None if answer.order.0 == answer.request => return self.on_entered((answer, None), is_new, held),
             // A change that is refused before its order is looked for is answered as its own.
-            what if answer.order.0 == answer.request && !matches!(what, Some(What::Change(_))) => {
-                let entered =
-                    what.and_then(|what| if let What::Enter(order) = what { Some(order) } else { None });
-                return self.on_entered((answer, entered), is_new, held);
-            }
-            what => {
-                let question =
-                    what.and_then(|what| if let What::Change(change) = what { Some(change) } else { None });
-                let known = self.orders.by_key(OrderKey::Id(answer.order)).copied();
-                let is_possible_resend = self.is_possible_resend(answer);
-                return self
-                    .on_changed(&Changed { answer, question, known, is_new, is_possible_resend }, held);
-            }
+            Some(What::Change(change)) => return self.on_changed((answer, Some(change)), is_new, held),
+            None => return self.on_changed((answer, None), is_new, held),
         }
         held.iter().for_each(|heard| self.on_event(heard));
     }
@@ -117,15 +108,14 @@ impl Desk {
         let is_about = match asked.what {
             What::Enter(_) | What::Mass(_) => true,
             What::Change(change) => {
-                let standing = self.orders.standing(OrderKey::Name(change.entry));
-                let id = standing.and_then(|standing| standing.order);
-                let name = held.iter().find_map(|heard| name_of(heard, answer));
-                let may_be = || self.orders.names_of(OrderKey::Id(answer.order)).is_none();
-                answer.order.0 == answer.request
-                    || name.map_or_else(
-                        || id.map_or_else(may_be, |id| id == answer.order),
-                        |name| name == change.entry,
-                    )
+                let known = || self.orders.names_of(OrderKey::Id(answer.order)).map(|(_, entry)| entry);
+                let name = held.iter().find_map(|heard| name_of(heard, answer)).or_else(known);
+                let may_be = || match self.orders.standing(OrderKey::Name(change.entry)) {
+                    // The stream tells an order's answer before that to its change.
+                    Some(Standing { order: None, .. }) => answer.number == 0,
+                    standing => standing.is_none(),
+                };
+                answer.order.0 == answer.request || name.map_or_else(may_be, |name| name == change.entry)
             }
         };
         is_about && answer.can_be_of(&asked.request)
@@ -144,40 +134,29 @@ impl Desk {
         }
     }
 
-    /// Forgets an order that was asked for and is not what its name stands for.
-    pub(crate) fn forget_unanswered(&mut self, entry: ClientOrderId) {
-        if self.orders.get(entry).is_some_and(|order| !order.is_answered && order.order.is_none()) {
-            self.orders.remove(entry);
+    /// The order that an answer is about: as this connection has asked for it, if that was it, or as it was heard of. A repeated one may have been changed since.
+    fn entered(&mut self, answer: &Answer, asked: Option<Known>) -> Known {
+        let name = answer.client_order_id;
+        let is_it = |known: &&Known| known.order.is_some() || asked.is_some();
+        let known = self.orders.find(answer.order, name).filter(is_it).copied().or(asked);
+        if asked.is_some() {
+            self.orders.forget_asked(name);
         }
-    }
-
-    /// The order that an answer is about: as this connection has asked for it, if that was it, or as it was heard of.
-    fn entered(&self, answer: &Answer, asked: Option<Known>) -> Known {
-        let is_it = |known: &&Known| known.order.map_or(asked.is_some(), |id| id == answer.order);
-        let known = self.orders.get(answer.client_order_id).filter(is_it).copied();
-        known.or(asked).unwrap_or_else(|| Known::unknown(answer.client_order_id, answer.instrument))
+        let blank = Known { order: Some(answer.order), ..Known::unknown(name, answer.instrument) };
+        match known {
+            Some(known) if is_repeat(answer) => Known { side: known.side, ..blank },
+            Some(known) => Known { order: blank.order, ..known },
+            None => blank,
+        }
     }
 
     fn on_entered(&mut self, (answer, asked): (&Answer, Option<Known>), is_new: bool, held: &[Heard]) {
-        let mut order = self.entered(answer, asked);
-        if is_repeat(answer) {
-            // It may have been changed since.
-            order = Known { side: order.side, ..Known::unknown(answer.client_order_id, answer.instrument) };
-        }
-        order.order = Some(answer.order);
+        let order = self.entered(answer, asked);
         if answer.status == Status::Refused {
-            // A repeat (number 0) may be about a name whose order lives: only the stream's own answer ends it.
-            if answer.number > 0 {
-                self.orders.end(&order, status::REJECTED);
-            }
-            if asked.is_some() {
-                self.forget_unanswered(answer.client_order_id);
-            }
             self.tell_refused_order(answer, &order);
             return held.iter().for_each(|heard| self.on_event(heard));
         }
-        let (traded, cancelled) = sums(held, order.entry);
-        let all = Quantity(sum(answer.executed.0, sum(answer.remaining.0, cancelled)));
+        let (traded, all) = traded_and_all(answer, held, order.entry);
         // An order that was listed may have changed since.
         let is_counted = order.is_answered && answer.position < order.counted;
         let total = if is_counted || is_repeat(answer) { Some(all) } else { order.total.or(Some(all)) };
@@ -189,9 +168,6 @@ impl Desk {
         execution.is_possible_resend = self.is_possible_resend(answer);
         if is_repeat(answer) {
             (execution.status, execution.leaves) = (status_of(answer), answer.remaining);
-            if asked.is_some() {
-                self.forget_unanswered(answer.client_order_id);
-            }
         } else if is_new && !is_counted {
             self.orders.put(then);
         }
@@ -203,7 +179,7 @@ impl Desk {
     fn tell_held(&mut self, held: &[Heard], mut order: Known, is_told: impl Fn(&Reply) -> bool) {
         for heard in held {
             match order_of(&heard.reply) {
-                Some((entry, _)) if entry != order.entry => self.on_event(heard),
+                Some((id, ..)) if Some(id) != order.order => self.on_event(heard),
                 _ if is_told(&heard.reply) => self.tell_event(heard, &mut order),
                 _ => {}
             }
@@ -211,6 +187,10 @@ impl Desk {
     }
 
     fn tell_refused_order(&mut self, answer: &Answer, order: &Known) {
+        // A repeat (number 0) may be about a name whose order lives: only the stream's own answer ends it.
+        if answer.number > 0 {
+            self.orders.end(order, status::REJECTED);
+        }
         let id = ExecId::Answer(answer.shard, answer.position);
         let execution = Execution {
             name: Some(Name::Of(answer.client_order_id)),
@@ -225,8 +205,11 @@ impl Desk {
     }
 
     /// The answer to a replacement or a cancel, perhaps of another session or asked for through another gateway.
-    fn on_changed(&mut self, change: &Changed<'_>, held: &[Heard]) {
-        if change.answer.status == Status::Refused {
+    fn on_changed(&mut self, (answer, question): (&Answer, Option<Change>), is_new: bool, held: &[Heard]) {
+        let known = self.orders.by_key(OrderKey::Id(answer.order)).copied();
+        let is_possible_resend = self.is_possible_resend(answer);
+        let change = &Changed { answer, question, known, is_new, is_possible_resend };
+        if answer.status == Status::Refused {
             self.tell_refused_change(change);
             return held.iter().for_each(|heard| self.on_event(heard));
         }
@@ -287,11 +270,10 @@ impl Desk {
 
     fn on_replaced(&mut self, change: &Changed<'_>, order: Known, held: &[Heard]) {
         let answer = change.answer;
-        let (traded, cancelled) = sums(held, order.entry);
-        let total = Quantity(sum(answer.executed.0, sum(answer.remaining.0, cancelled)));
+        let (traded, all) = traded_and_all(answer, held, order.entry);
         let then = Known {
             newest: answer.client_order_id,
-            total: Some(total),
+            total: Some(all),
             executed: Quantity(answer.executed.0.saturating_sub(traded)),
             terms: change.terms(&order),
             is_answered: true,
@@ -301,13 +283,10 @@ impl Desk {
         let is_42 = self.version == Version::Fix42;
         let replaced = if is_42 && then.executed.is_zero() { status::REPLACED } else { then.status() };
         let id = ExecId::Answer(answer.shard, answer.position);
-        let execution = Execution {
-            original: change.original(),
-            is_possible_resend: change.is_possible_resend,
-            ..Execution::of_order(ExecKind::Replaced, replaced, id, &then)
-        };
-        self.told.push(Told::Execution(Box::new(execution)));
-        match self.orders.get(order.entry).copied().filter(|_| change.is_new) {
+        let (original, is_possible_resend) = (change.original(), change.is_possible_resend);
+        let execution = Execution::of_order(ExecKind::Replaced, replaced, id, &then);
+        self.told.push(Told::Execution(Box::new(Execution { original, is_possible_resend, ..execution })));
+        match self.orders.find(answer.order, order.entry).copied().filter(|_| change.is_new) {
             Some(_) if answer.position >= order.counted => self.orders.put(then),
             // Its shares are counted, its name is news.
             Some(now) => self.orders.put(Known { newest: then.newest, ..now }),
@@ -337,11 +316,7 @@ fn is_repeat(answer: &Answer) -> bool {
 
 /// The name of the order that is answered, if something is about it.
 fn name_of(heard: &Heard, answer: &Answer) -> Option<ClientOrderId> {
-    match &heard.reply {
-        Reply::Cancelled(one) if one.order == answer.order => Some(one.client_order_id),
-        Reply::Trade(one) if one.order == answer.order => Some(one.client_order_id),
-        _ => None,
-    }
+    order_of(&heard.reply).filter(|(id, ..)| *id == answer.order).map(|(_, entry, _)| entry)
 }
 
 /// The side of the order that is answered, if something cancelled of it says so.
@@ -364,18 +339,15 @@ fn status_of(answer: &Answer) -> u8 {
     }
 }
 
-/// Nothing that a frame says can be too much to add.
-fn sum(one: u64, other: u64) -> u64 {
-    one.saturating_add(other)
-}
-
-/// Shares of an order that were traded and cancelled; those that an amend took away are not of its new total.
-fn sums(held: &[Heard], entry: ClientOrderId) -> (u64, u64) {
-    held.iter().fold((0, 0), |(traded, cancelled), heard| match &heard.reply {
-        Reply::Trade(one) if one.client_order_id == entry => (sum(traded, one.quantity.0), cancelled),
+/// Shares of an order that were traded as it was answered, and all that it has or had; those that an amend took away are not of its new total.
+fn traded_and_all(answer: &Answer, held: &[Heard], entry: ClientOrderId) -> (u64, Quantity) {
+    let already = answer.executed.0.saturating_add(answer.remaining.0);
+    let (traded, all) = held.iter().fold((0_u64, already), |(traded, all), heard| match &heard.reply {
+        Reply::Trade(one) if one.client_order_id == entry => (traded.saturating_add(one.quantity.0), all),
         Reply::Cancelled(one) if one.client_order_id == entry && one.cause != CancelCause::Reduced => {
-            (traded, sum(cancelled, one.quantity.0))
+            (traded, all.saturating_add(one.quantity.0))
         }
-        _ => (traded, cancelled),
-    })
+        _ => (traded, all),
+    });
+    (traded, Quantity(all))
 }

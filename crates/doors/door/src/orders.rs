@@ -61,11 +61,6 @@ impl Known {
         }
     }
 
-    /// Whether anything was heard of it. Until then its name may turn out to be another order's.
-    pub(crate) fn is_heard_of(&self) -> bool {
-        self.order.is_some()
-    }
-
     /// Shares that are left, as far as its total is known.
     pub(crate) fn leaves(&self) -> Quantity {
         Quantity(self.total.map_or(0, |total| total.0.saturating_sub(self.executed.0)))
@@ -79,13 +74,16 @@ pub(crate) struct Standing {
     pub(crate) status: u8,
 }
 
-/// Orders that live, by the names under which they were entered, and the latest that have ended.
+/// Orders that live, and the latest that have ended. Two may have one name, in two shards: what was heard of is known by its id.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
-    known: BTreeMap<ClientOrderId, Known>,
-    /// From the newest name to the first, of those that have two.
-    renamed: BTreeMap<ClientOrderId, ClientOrderId>,
-    by_id: BTreeMap<OrderId, ClientOrderId>,
+    heard_of: BTreeMap<OrderId, Known>,
+    /// Of which nothing was heard.
+    asked: BTreeMap<ClientOrderId, Known>,
+    /// By the names under which they were entered.
+    by_name: BTreeMap<ClientOrderId, OrderId>,
+    /// By the newest names, of those that have two.
+    renamed: BTreeMap<ClientOrderId, OrderId>,
     ended: EndedOrders,
     max: usize,
 }
@@ -95,21 +93,33 @@ impl Orders {
         Self { max, ..Self::default() }
     }
 
+    /// The order that was entered under a name.
     pub(crate) fn get(&self, entry: ClientOrderId) -> Option<&Known> {
-        self.known.get(&entry)
+        let heard_of = self.by_name.get(&entry).and_then(|id| self.heard_of.get(id));
+        heard_of.or_else(|| self.asked.get(&entry))
     }
 
     pub(crate) fn get_mut(&mut self, entry: ClientOrderId) -> Option<&mut Known> {
-        self.known.get_mut(&entry)
+        match self.by_name.get(&entry) {
+            Some(id) => self.heard_of.get_mut(id),
+            None => self.asked.get_mut(&entry),
+        }
     }
 
     /// The order of a name, its first one or the newest, or of an id.
     pub(crate) fn by_key(&self, key: OrderKey) -> Option<&Known> {
-        let entry = match key {
-            OrderKey::Name(name) => self.renamed.get(&name).copied().unwrap_or(name),
-            OrderKey::Id(order) => *self.by_id.get(&order)?,
-        };
-        self.known.get(&entry)
+        match key {
+            OrderKey::Name(name) => match self.renamed.get(&name) {
+                Some(id) => self.heard_of.get(id),
+                None => self.get(name),
+            },
+            OrderKey::Id(id) => self.heard_of.get(&id),
+        }
+    }
+
+    /// The order of that id; if it was not heard of, the one that was asked for under the name.
+    pub(crate) fn find(&self, id: OrderId, entry: ClientOrderId) -> Option<&Known> {
+        self.heard_of.get(&id).or_else(|| self.asked.get(&entry))
     }
 
     /// The newest name and the first one of an order that lives or has ended.
@@ -127,42 +137,46 @@ impl Orders {
 
     /// Remembers how an order is now. Beyond the most that are remembered it is not.
     pub(crate) fn put(&mut self, order: Known) {
-        let before = self.known.get(&order.entry).copied();
-        if before.is_none() && self.known.len() >= self.max {
+        let before = order.order.and_then(|id| self.heard_of.get(&id)).copied();
+        if before.is_none() && self.heard_of.len() + self.asked.len() >= self.max {
             return;
         }
+        let Some(id) = order.order else {
+            self.asked.insert(order.entry, order);
+            return;
+        };
         if let Some(before) = before.filter(|before| before.newest != order.newest) {
             self.renamed.remove(&before.newest);
         }
         if order.newest != order.entry {
-            self.renamed.insert(order.newest, order.entry);
+            self.renamed.insert(order.newest, id);
         }
-        if let Some(id) = order.order {
-            self.by_id.insert(id, order.entry);
+        let other = self.by_name.insert(order.entry, id).filter(|other| *other != id);
+        // One in flight, as another gateway numbered it, is this one.
+        if let Some(other) =
+            other.filter(|other| self.heard_of.get(other).is_some_and(|one| !one.is_answered))
+        {
+            self.heard_of.remove(&other);
         }
-        self.known.insert(order.entry, order);
+        self.heard_of.insert(id, order);
     }
 
     /// Forgets an order that has ended, but for how it did.
     pub(crate) fn end(&mut self, order: &Known, status: u8) {
         let Known { entry, newest, order, .. } = *order;
         self.ended.put(Ended { entry, newest, order, status });
-        // One that waits for its answer under the same name is another one.
-        if self.known.get(&entry).is_some_and(Known::is_heard_of) {
-            self.remove(entry);
+        let Some(id) = order.filter(|id| self.heard_of.remove(id).is_some()) else { return };
+        // Another order may have one of its names by now.
+        for (names, name) in [(&mut self.by_name, entry), (&mut self.renamed, newest)] {
+            if names.get(&name) == Some(&id) {
+                names.remove(&name);
+            }
         }
     }
 
-    /// Forgets an order.
-    pub(crate) fn remove(&mut self, entry: ClientOrderId) {
-        let Some(order) = self.known.remove(&entry) else { return };
-        // One that is refused since another order has its name leaves that as it is.
-        if order.newest != entry {
-            self.renamed.remove(&order.newest);
-        }
-        if let Some(id) = order.order {
-            self.by_id.remove(&id);
-        }
+    /// Forgets what was asked for under a name.
+    pub(crate) fn forget_asked(&mut self, entry: ClientOrderId) {
+        self.asked.remove(&entry);
     }
 }
 
@@ -171,6 +185,7 @@ mod tests {
     use pares_types::{GatewayId, RequestId};
 
     use super::*;
+    use crate::types::status;
 
     #[test]
     fn ended_orders_are_forgotten_within_bounds() {
@@ -182,11 +197,12 @@ mod tests {
             orders.put(Known { newest: ClientOrderId(100 + name), ..known });
             orders.put(Known { newest: ClientOrderId(200 + name), ..known });
         }
-        assert_eq!((orders.known.len(), orders.renamed.len(), orders.by_id.len()), (10, 10, 10));
+        assert_eq!((orders.heard_of.len(), orders.by_name.len(), orders.renamed.len()), (10, 10, 10));
         let by_name = |name| orders.by_key(OrderKey::Name(ClientOrderId(name)));
         assert!(by_name(101).is_none(), "a name that was replaced");
         assert_eq!(by_name(201), orders.get(ClientOrderId(1)));
-        (1..=50).for_each(|name| orders.remove(ClientOrderId(name)));
-        assert_eq!((orders.known.len(), orders.renamed.len(), orders.by_id.len()), (0, 0, 0));
+        let all: Vec<Known> = orders.heard_of.values().copied().collect();
+        all.iter().for_each(|order| orders.end(order, status::FILLED));
+        assert_eq!((orders.heard_of.len(), orders.by_name.len(), orders.renamed.len()), (0, 0, 0));
     }
 }

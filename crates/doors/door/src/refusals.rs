@@ -54,7 +54,7 @@ impl Desk {
     }
 
     fn rejected_order(&mut self, order: &Known, reason: Reason, text: Cow<'static, str>) -> Told {
-        self.forget_unanswered(order.entry);
+        self.orders.forget_asked(order.entry);
         let id = self.blank(ExecKind::Rejected, status::REJECTED).id;
         Told::Execution(Box::new(Execution {
             order: None,

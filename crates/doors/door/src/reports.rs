@@ -4,8 +4,8 @@
 //! belongs to an answer waits for it. Both come in one turn of the gateway.
 
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientOrderId, InstrumentId, OrderChange, OrderKey, OrderNews, Position,
-    Quantity, Reply, Role, ShardId, Trade, TradeBusted,
+    Answer, CancelCause, Cancelled, ClientOrderId, InstrumentId, OrderChange, OrderId, OrderKey, OrderNews,
+    Position, Quantity, Reply, Role, ShardId, Trade, TradeBusted,
 };
 
 use crate::codes;
@@ -43,12 +43,12 @@ fn at(reply: &Reply) -> Option<At> {
 }
 
 /// The order that an event is about.
-pub(crate) fn order_of(reply: &Reply) -> Option<(ClientOrderId, InstrumentId)> {
+pub(crate) fn order_of(reply: &Reply) -> Option<(OrderId, ClientOrderId, InstrumentId)> {
     match reply {
-        Reply::Trade(one) => Some((one.client_order_id, one.instrument)),
-        Reply::Cancelled(one) => Some((one.client_order_id, one.instrument)),
-        Reply::News(one) => Some((one.client_order_id, one.instrument)),
-        Reply::Busted(one) => Some((one.client_order_id, one.instrument)),
+        Reply::Trade(one) => Some((one.order, one.client_order_id, one.instrument)),
+        Reply::Cancelled(one) => Some((one.order, one.client_order_id, one.instrument)),
+        Reply::News(one) => Some((one.order, one.client_order_id, one.instrument)),
+        Reply::Busted(one) => Some((one.order, one.client_order_id, one.instrument)),
         Reply::Answer(_) | Reply::Journalled { .. } | Reply::Rejected { .. } => None,
     }
 }
@@ -122,7 +122,7 @@ impl Desk {
             },
             _ => false,
         };
-        let order = order_of(reply).and_then(|(name, _)| self.orders.get(name));
+        let order = order_of(reply).and_then(|(id, ..)| self.orders.by_key(OrderKey::Id(id)));
         let is_settled = order.is_some_and(|order| order.is_answered && order.amending == 0);
         let is_live = at(reply).is_some_and(|at| !self.streams.is_replaying(at.shard));
         is_of_request && !(is_settled && is_live)
@@ -130,15 +130,9 @@ impl Desk {
 
     /// One of the member's orders traded, was cancelled or changed.
     pub(crate) fn on_event(&mut self, heard: &Heard) {
-        let Some((entry, instrument)) = order_of(&heard.reply) else { return };
-        let mut order = self.known(entry, instrument);
-        self.tell_event(heard, &mut order);
-    }
-
-    /// What was heard of an order; perhaps nothing but its name.
-    fn known(&self, entry: ClientOrderId, instrument: InstrumentId) -> Known {
-        let heard_of = self.orders.get(entry).filter(|order| order.is_heard_of());
-        heard_of.copied().unwrap_or_else(|| Known::unknown(entry, instrument))
+        let Some((id, entry, instrument)) = order_of(&heard.reply) else { return };
+        let heard_of = self.orders.by_key(OrderKey::Id(id)).copied();
+        self.tell_event(heard, &mut heard_of.unwrap_or_else(|| Known::unknown(entry, instrument)));
     }
 
     /// Tells an event of an order, and remembers how the order is then, if that is news.
@@ -159,7 +153,9 @@ impl Desk {
             match reply {
                 Reply::Busted(_) => {}
                 _ if has_ended => self.orders.end(order, execution.status),
-                _ if self.orders.get(order.entry).is_some_and(Known::is_heard_of) => self.orders.put(*order),
+                _ if order.order.is_some_and(|id| self.orders.by_key(OrderKey::Id(id)).is_some()) => {
+                    self.orders.put(*order);
+                }
                 _ => {}
             }
         }
@@ -169,7 +165,7 @@ impl Desk {
 
     fn busted(&self, busted: &TradeBusted, order: &Known) -> Execution {
         let trade = ExecId::Trade(busted.shard, busted.traded_at, busted.index, busted.client_order_id);
-        let known = self.orders.standing(OrderKey::Name(order.entry));
+        let known = self.orders.standing(OrderKey::Id(busted.order));
         let known = known.map_or(status::DONE, |standing| standing.status);
         Execution {
             order: Some(busted.order),

@@ -61,11 +61,11 @@ impl Desk {
     }
 
     fn tell_status(&mut self, told: &OrderStatus, name: Option<Name>, question: Question) {
-        let known = self.orders.get_mut(told.client_order_id).filter(|known| known.order == Some(told.order));
-        let mut order = known.as_deref().copied().unwrap_or_else(|| Known::listed(told));
+        let known = self.orders.by_key(OrderKey::Id(told.order)).copied();
+        let mut order = known.unwrap_or_else(|| Known::listed(told));
         order.side = order.side.or(told.side);
-        if let Some(known) = known {
-            known.side = order.side;
+        if known.is_some() {
+            self.orders.put(order);
         }
         if told.state == OrderState::Ended {
             // What was taken from it is not reported any more.

@@ -12,7 +12,7 @@
 
 use pares_fix::dictionary::tag;
 use pares_fix::message::FixMessage;
-use pares_types::ShardId;
+use pares_types::{OrderKey, ShardId};
 use pares_wire::frame::ClientFrame;
 
 use crate::desk::Desk;
@@ -142,7 +142,7 @@ impl Desk {
             return;
         }
         let Some(mut report) = TradeReport::of(&heard.reply, &asked.id) else { return };
-        let of_order = || self.orders.get(report.entry()).filter(|order| order.is_heard_of())?.side;
+        let of_order = || self.orders.by_key(OrderKey::Id(report.order))?.side;
         report.side = report.side.or_else(of_order);
         let report = Box::new(report);
         let told = if asked.untold.is_empty() { Some(report) } else { asked.last.replace(report) };

@@ -30,7 +30,7 @@ pub(crate) struct TradeReport {
     /// The trade that is declared void.
     void: Option<ExecId>,
     instrument: InstrumentId,
-    order: OrderId,
+    pub(crate) order: OrderId,
     name: ClientOrderId,
     pub(crate) side: Option<Side>,
     price: Price,
@@ -89,11 +89,6 @@ impl TradeReport {
             | Reply::Journalled { .. }
             | Reply::Rejected { .. } => return None,
         })
-    }
-
-    /// The order that traded.
-    pub(crate) fn entry(&self) -> ClientOrderId {
-        self.name
     }
 
     /// Writes what follows the header that every message has.

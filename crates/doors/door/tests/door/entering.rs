@@ -1,12 +1,13 @@
 //! Orders in, reports out.
 
-use pares_exercise::replies;
+use pares_exercise::replies::{self, order_id};
 use pares_types::{
-    Answer, CancelCause, ClientOrderId, ClientRequest, NewOrder, OrderChange, OrderKind, OrderNews, Position,
-    Price, Quantity, Reason, Reply, Role, Side, Status, TimeInForce,
+    Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, NewOrder, OrderChange, OrderKind,
+    OrderNews, Position, Price, Quantity, Reason, Reply, RequestDigest, Role, Side, Status, TimeInForce,
+    Trade,
 };
 
-use crate::rig::{ACME, Rig, answer, busted, cancelled, changed, trade};
+use crate::rig::{ACME, Rig, answer, busted, cancelled, changed, request_id, trade};
 
 const LIMIT: &str = "11=1|55=ACME|54=1|38=100|40=2|44=223.82|59=0|";
 
@@ -61,8 +62,8 @@ fn an_order_that_trades_at_once_is_new_first() {
     let mut rig = Rig::logged_on();
     rig.asks("D", LIMIT);
     let at = Position(107);
-    rig.told(Reply::Trade(trade(1, 5, Role::Incoming, 30, 70)).at(at));
-    rig.told(Reply::Trade(trade(1, 6, Role::Incoming, 70, 0)).at(at));
+    rig.told(Reply::Trade(Trade { position: at, ..trade(1, 5, Role::Incoming, 30, 70) }));
+    rig.told(Reply::Trade(Trade { position: at, ..trade(1, 6, Role::Incoming, 70, 0) }));
     assert!(rig.sent().is_empty(), "the answer is a frame away");
     rig.told(Reply::Answer(answer(1, 7, Status::Filled, 100, 0)));
     let told = rig.sent();
@@ -79,7 +80,8 @@ fn what_an_ioc_order_could_not_trade_is_cancelled() {
     rig.asks("D", "11=1|55=ACME|54=1|38=100|40=1|59=3|");
     let ClientRequest::Enter { order, .. } = rig.request() else { panic!("an order") };
     assert_eq!(order, NewOrder::market(Side::Buy, Quantity(100)));
-    rig.told(Reply::Cancelled(cancelled(1, 1, CancelCause::Remainder, 100)).at(Position(102)));
+    let position = Position(102);
+    rig.told(Reply::Cancelled(Cancelled { position, ..cancelled(1, 1, CancelCause::Remainder, 100) }));
     let of = Answer { reason: Reason::NothingToTrade, ..answer(1, 2, Status::Cancelled, 0, 0) };
     rig.told(Reply::Answer(of));
     let terms = "55=ACME 54=1 38=100 40=1 59=3";
@@ -98,7 +100,8 @@ fn a_cancel_is_told_once_with_both_names() {
     rig.asks("F", "41=1|11=2|55=ACME|54=1|");
     let (client_order_id, target) = (ClientOrderId(2), ClientOrderId(1));
     assert_eq!(rig.request(), ClientRequest::Cancel { client_order_id, target });
-    rig.told(Reply::Cancelled(cancelled(1, 2, CancelCause::Requested, 100)).at(Position(103)));
+    let position = Position(103);
+    rig.told(Reply::Cancelled(Cancelled { position, ..cancelled(1, 2, CancelCause::Requested, 100) }));
     let reason = Reason::Requested;
     rig.told(Reply::Answer(Answer { reason, ..changed(2, 1, 3, Status::Cancelled, 0, 0) }));
     let terms = "55=ACME 54=1 38=100 40=2 44=223.82 59=0";
@@ -118,7 +121,8 @@ fn a_replaced_order_answers_to_its_names() {
     let ClientRequest::Amend { target, terms, .. } = rig.request() else { panic!("an amend") };
     assert_eq!((target, terms.price, terms.quantity), (ClientOrderId(1), Price(2_240_000), Quantity(200)));
     assert_eq!((terms.display, terms.time_in_force), (Some(Quantity(20)), None));
-    rig.told(Reply::Trade(trade(1, 2, Role::Incoming, 50, 150)).at(Position(103)));
+    let position = Position(103);
+    rig.told(Reply::Trade(Trade { position, ..trade(1, 2, Role::Incoming, 50, 150) }));
     rig.told(Reply::Answer(changed(2, 1, 3, Status::Resting, 50, 150)));
     let terms = "55=ACME 54=1 38=200 40=2 44=224 59=0";
     assert_eq!(
@@ -230,8 +234,10 @@ fn what_nobody_asked_for_is_told_as_restated_or_expired() {
     let news = OrderNews { change: OrderChange::Triggered, price, remaining, shown, ..replies::news(1, 2) };
     rig.told(Reply::News(news));
     rig.told(Reply::News(OrderNews { change: OrderChange::Refilled, number: 3, ..news }));
-    rig.told(Reply::Cancelled(cancelled(1, 4, CancelCause::SelfTrade, 40)).at(Position(121)));
-    rig.told(Reply::Cancelled(cancelled(1, 5, CancelCause::DayEnd, 60)).at(Position(122)));
+    let position = Position(121);
+    rig.told(Reply::Cancelled(Cancelled { position, ..cancelled(1, 4, CancelCause::SelfTrade, 40) }));
+    let position = Position(122);
+    rig.told(Reply::Cancelled(Cancelled { position, ..cancelled(1, 5, CancelCause::DayEnd, 60) }));
     rig.sends(&[
         "150=D 39=0 378=8 636=N",
         "150=D 39=0 378=5 55=ACME 54=1 38=60 .. 151=60",
@@ -251,22 +257,6 @@ fn a_refusal_of_the_exchange_is_told_with_its_reason() {
     rig.asks("D", LIMIT);
     rig.told(Reply::Rejected { client_order_id: ClientOrderId(1), reason: Reason::Overloaded });
     assert!(rig.sent()[0].contains("150=8 39=8 103=99 55=ACME"));
-}
-
-/// The same at another position.
-trait At {
-    fn at(self, position: Position) -> Self;
-}
-
-impl At for Reply {
-    fn at(mut self, to: Position) -> Self {
-        match &mut self {
-            Self::Trade(one) => one.position = to,
-            Self::Cancelled(one) => one.position = to,
-            _ => panic!("not of the tests"),
-        }
-        self
-    }
 }
 
 #[test]
@@ -313,4 +303,53 @@ fn cancel_refused_early_is_no_cancel_reject() {
     let reason = Reason::UnknownInstrument;
     rig.told(Reply::Answer(Answer { reason, ..answer(2, 2, Status::Refused, 0, 0) }));
     rig.sends(&["^9 37=1:1 11=2 41=1 39=0 "]);
+}
+
+/// Two shards may each have an order of one name, of two sessions.
+#[test]
+fn orders_of_one_name_are_told_apart() {
+    let of = |sequence, answer| {
+        let (order, request, asked) = (order_id(sequence), request_id(sequence), RequestDigest::of(&9));
+        Reply::Answer(Answer { order, request, asked, ..answer })
+    };
+    let other_trades = |number, remaining| {
+        Reply::Trade(Trade { order: order_id(9), ..trade(5, number, Role::Resting, 30, remaining) })
+    };
+    for (own_number, other_number) in [(1, 2), (2, 1)] {
+        let mut rig = Rig::logged_on();
+        rig.asks("D", "11=5|55=ACME|54=2|38=77|40=2|44=9.99|");
+        let own = Answer { asked: rig.request().asked(), ..answer(5, own_number, Status::Resting, 0, 77) };
+        let other = of(9, answer(5, other_number, Status::Resting, 0, 100));
+        let mut answers = [Reply::Answer(own), other];
+        answers.rotate_left(usize::from(own_number == 2));
+        answers.into_iter().for_each(|answer| rig.told(answer));
+        rig.sent();
+        rig.told(other_trades(3, 70));
+        rig.told(Reply::Trade(trade(5, 4, Role::Resting, 40, 37)));
+        rig.told(other_trades(5, 40));
+        rig.sends(&[
+            "37=1:9 11=5 .. 38=100 32=30 .. 151=70 14=30",
+            "37=1:5 11=5 .. 38=77 40=2 44=9.99 59=0 32=40 .. 151=37 14=40",
+            "37=1:9 11=5 .. 38=100 32=30 .. 151=40 14=60",
+        ]);
+        rig.told(of(8, answer(5, 6, Status::Refused, 0, 0)));
+        rig.told(Reply::Trade(trade(5, 7, Role::Resting, 37, 0)));
+        rig.told(Reply::Busted(busted(5, 8, 104, 40)));
+        rig.sends(&["37=1:8 .. 39=8", "37=1:5 .. 39=2 .. 38=77 40=2 .. 14=77", "37=1:5 .. 150=H 39=2"]);
+    }
+}
+
+/// The stream tells an order's answer before that to its cancel.
+#[test]
+fn refused_cancel_of_another_order_is_not_told_as_own() {
+    let mut rig = Rig::logged_on();
+    rig.asks("D", LIMIT);
+    rig.asks("F", "11=5|41=1|55=ACME|54=1|");
+    let reason = Reason::UnknownOrder;
+    rig.told(Reply::Answer(Answer { reason, ..changed(5, 2, 1, Status::Refused, 0, 0) }));
+    rig.told(Reply::Answer(answer(1, 2, Status::Resting, 0, 100)));
+    rig.told(Reply::Cancelled(cancelled(1, 3, CancelCause::Requested, 100)));
+    let (reason, position) = (Reason::Requested, Position(103));
+    rig.told(Reply::Answer(Answer { reason, position, ..changed(5, 1, 4, Status::Cancelled, 0, 0) }));
+    rig.sends(&["^9 37=1:2 11=5 41=NONE", "150=0", "11=5 41=1 .. 150=4 .. 54=1 38=100 40=2 44=223.82 "]);
 }
