@@ -8,7 +8,7 @@ use pares_types::{
 
 use crate::fan_out::Whole;
 use crate::look_up::LookUp;
-use crate::names::{self, Kind, NameIndex, State};
+use crate::names::{Kind, NameIndex, State};
 use crate::sessions::Listener;
 use crate::streams::Follow;
 use crate::{Gateway, GatewaySink, Place, SessionId, clock};
@@ -43,6 +43,7 @@ impl Gateway {
         let number = self.report(&Told { position, request, outcome, events }, sink);
         let answer = Answer { number, ..answer(position, request, outcome, events.len()) };
         let settled = self.settle(answer, request, place);
+        self.refuse_lost(request, sink);
         self.follow_orders(request, outcome, events);
         self.listings.follow(request, outcome, events);
         if let Some(settled) = settled {
@@ -94,7 +95,7 @@ impl Gateway {
                 self.settle_part(name, request, answer, place).and_then(|(_, place)| place)
             }
             // A refusal that stands behind it has the same name and is not the first answer.
-            Kind::Enter { .. } | Kind::Amend(_) | Kind::Other => {
+            Kind::Enter { .. } | Kind::Amend(_) | Kind::Cancel | Kind::Other => {
                 Some(place).filter(|_| entry.id == request.id)
             }
         };
@@ -125,7 +126,7 @@ impl Gateway {
         let is_refused = self.names.get(name).is_refused();
         let (answer, place) = match self.names.get(name).kind {
             Kind::FanOut => self.settle_part(name, request, answer, place)?,
-            Kind::Enter { .. } | Kind::Amend(_) | Kind::Other => {
+            Kind::Enter { .. } | Kind::Amend(_) | Kind::Cancel | Kind::Other => {
                 self.fan_outs.remove(&name);
                 let stands_behind = matches!(answer.reason, Reason::DuplicateRequest | Reason::TooOld);
                 (answer, Some(place).filter(|_| !stands_behind))
@@ -161,15 +162,25 @@ impl Gateway {
         if entry.id == request.id {
             return;
         }
-        // Another shard executes what it was asked under the same name.
-        let is_refused = entry.kind == Kind::FanOut || !self.is_of_another_shard(name, request);
-        let asked = names::asked(request.instrument, &request.command);
-        if is_refused && entry.asks_otherwise(|| Some(asked)) {
+        // Another shard executes what it was asked under the same name, unless that is lost.
+        let is_executed = self.is_of_another_shard(name, request) && !self.is_lost(name);
+        let is_refused = entry.kind == Kind::FanOut || !is_executed;
+        let asked = self.names.asked(request);
+        if is_refused && entry.asks_otherwise(asked) {
             self.names.refuse(name, asked);
-            if self.sessions.end(asker) {
-                let (client_order_id, reason) = (request.client_order_id, Reason::DuplicateRequest);
-                sink.reply(asker, Reply::Rejected { client_order_id, reason });
-            }
+            self.refuse_asker(asker, request.client_order_id, sink);
+        }
+    }
+
+    /// The session waits no longer: the name stands for another request, and nothing of its own is done.
+    pub(crate) fn refuse_asker(
+        &mut self,
+        asker: SessionId,
+        client_order_id: ClientOrderId,
+        sink: &mut impl GatewaySink,
+    ) {
+        if self.sessions.end(asker) {
+            sink.reply(asker, Reply::Rejected { client_order_id, reason: Reason::DuplicateRequest });
         }
     }
 

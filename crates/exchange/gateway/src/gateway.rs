@@ -36,6 +36,8 @@ pub struct Gateway {
     pub(crate) shards: Box<[Shard]>,
     pub(crate) names: Names,
     pub(crate) fan_outs: BTreeMap<NameIndex, FanOut>,
+    /// Requests in flight without their name, by the place of their shard.
+    pub(crate) nameless: BTreeMap<(usize, RequestId), NameIndex>,
     pub(crate) sessions: Sessions,
     pub(crate) register: Register,
     /// Wrong proofs, by where they came from.
@@ -130,6 +132,7 @@ impl Gateway {
             shards: ids.into_iter().map(shard).collect(),
             names: Names::new(config.names_max, 0),
             fan_outs: BTreeMap::new(),
+            nameless: BTreeMap::new(),
             sessions: Sessions::default(),
             register: Register::new(None),
             attempts: Attempts::default(),

@@ -7,7 +7,7 @@ use pares_types::{
 
 use crate::flights::{Undurable, Weight};
 use crate::look_up::LookUp;
-use crate::names::{self, Kind, NameIndex, State};
+use crate::names::{Asked, Kind, Name, NameIndex, State};
 use crate::route::Route;
 use crate::{Gateway, GatewaySink, SessionId, clock, days};
 
@@ -189,7 +189,10 @@ impl Gateway {
     ) -> Result<(), Reason> {
         match known {
             Some(name) if self.is_lost(name) => self.take_new(asking, Some(name), request, sink),
-            Some(name) if self.asks_otherwise(name, asking.member, request) => Err(Reason::DuplicateRequest),
+            // Only one of the two will be executed.
+            Some(name) if self.names.get(name).asks_otherwise(Asked::by(&request)) => {
+                Err(Reason::DuplicateRequest)
+            }
             Some(name) => self.repeat(asking, name, sink),
             None => self.take_new(asking, None, request, sink),
         }
@@ -222,13 +225,6 @@ impl Gateway {
         }
     }
 
-    /// Whether another request than this one waits for its answer under the name: only one of them will be executed.
-    fn asks_otherwise(&self, name: NameIndex, member: MemberId, request: ClientRequest) -> bool {
-        let route = || self.route(member, request).ok();
-        let asked = || route().map(|route| names::asked(route.instrument, &route.command));
-        self.names.get(name).asks_otherwise(asked)
-    }
-
     /// Whether the request of that name will not be committed, or late: a later one of its gateway was, so that venues could
     /// not read it. Should it be ordered after all, the second one is refused as a duplicate, as ever.
     pub(crate) fn is_lost(&self, name: NameIndex) -> bool {
@@ -236,11 +232,14 @@ impl Gateway {
         if entry.is_answered() || entry.kind == Kind::FanOut {
             return false;
         }
-        // Of requests to one shard only those about the register name no instrument.
+        self.shard_asked(entry).is_some_and(|shard| self.shards[shard].has_passed(entry.id))
+    }
+
+    /// The shard's place that a request to one shard concerns. Only those about the register name no instrument.
+    pub(crate) fn shard_asked(&self, entry: &Name) -> Option<usize> {
         let shard =
             if entry.instrument == InstrumentId(0) { Some(0) } else { self.shard_of(entry.instrument) };
-        let shard = shard.and_then(|shard| self.shards.get(shard));
-        shard.is_some_and(|shard| shard.has_passed(entry.id))
+        shard.filter(|&shard| shard < self.shards.len())
     }
 
     /// `session` is the one to be told from now on.

@@ -138,7 +138,7 @@ impl Gateway {
         let first = found.iter().min_by_key(|one| (one.request.stamp, one.request.id))?;
         let (answer, place) = match Kind::of(&first.request) {
             Kind::FanOut => self.whole(first, found)?,
-            Kind::Enter { .. } | Kind::Amend(_) | Kind::Other => (first.answer(), first.place),
+            Kind::Enter { .. } | Kind::Amend(_) | Kind::Cancel | Kind::Other => (first.answer(), first.place),
         };
         if let Some(name) = self.names.find(look_up.member, look_up.client_order_id)
             && self.names.get(name).state() == State::Answered(None)

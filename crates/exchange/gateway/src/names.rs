@@ -19,6 +19,7 @@
 //! ```
 
 mod amends;
+mod asked;
 mod at_work;
 mod floors;
 mod kind;
@@ -28,19 +29,19 @@ mod scan;
 use std::collections::VecDeque;
 
 use pares_types::{
-    ClientOrderId, InstrumentId, MemberId, OpenOrder, OrderId, Quantity, Request, RequestDigest, RequestId,
-    Side,
+    ClientOrderId, InstrumentId, MemberId, OpenOrder, OrderId, Quantity, Request, RequestId, Side,
 };
 
 use crate::Place;
 use crate::index::Index;
 
 use amends::Amends;
+pub(crate) use asked::Asked;
 use at_work::AtWork;
 use floors::Floors;
 pub(crate) use kind::Kind;
 pub use name::NAME_BYTES;
-pub(crate) use name::{Name, State, asked};
+pub(crate) use name::{Name, State};
 
 /// A name's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,8 +130,8 @@ impl Names {
     }
 
     /// The session that waits under the name was refused, since that was asked first.
-    pub(crate) fn refuse(&mut self, index: NameIndex, asked: RequestDigest) {
-        self.change(index, |entry| entry.refuse(asked));
+    pub(crate) fn refuse(&mut self, index: NameIndex, asked: Asked) {
+        self.change(index, |entry| entry.refuse(asked.digest));
     }
 
     /// So many orders were cancelled by the fan-out.
@@ -233,17 +234,27 @@ impl Names {
     /// take it in at once. The name stands for the first; the other counts, and is found by its id.
     pub(crate) fn insert_nameless(&mut self, request: &Request) -> NameIndex {
         self.make_room(self.names_max.saturating_sub(1));
-        self.add_nameless(Name::new(request))
+        self.add_nameless(Name::new(request, self.asked(request)))
     }
 
-    /// What is in flight under the name continues without it, with the session that waits: another shard's request comes first under the name.
-    pub(crate) fn set_aside(&mut self, index: NameIndex) {
-        let entry = self.get(index).set_aside();
+    /// What is in flight under the name continues without it, with the session that waits: another shard's request comes first under the name,
+    /// which is identified as that.
+    pub(crate) fn set_aside(&mut self, index: NameIndex) -> NameIndex {
+        let entry = *self.get(index);
+        self.entries[index.0 as usize].leave();
+        self.at_work.replace(entry.work(), None);
         let aside = self.add_nameless(entry);
         if !entry.kind.is_order() {
             self.by_order.insert(aside.0, hash_id(self.seed, entry.id));
         }
-        self.set_state(index, State::Pending(None));
+        aside
+    }
+
+    /// A request without its name is lost: nobody can ask for it again.
+    pub(crate) fn drop_nameless(&mut self, index: NameIndex) {
+        self.set_lost(index);
+        self.by_order.remove(index.0, hash_id(self.seed, self.get(index).id));
+        self.free.push(index.0);
     }
 
     fn add(&mut self, entry: Name) -> NameIndex {

@@ -89,7 +89,7 @@ fn counted(work: Work) -> Option<Work> {
 impl Names {
     /// What is to be kept of a request that is taken in, or met. An amend counts by what it adds to its order, if that is known here.
     pub(super) fn named(&mut self, request: &Request) -> Name {
-        let mut named = Name::new(request);
+        let mut named = Name::new(request, self.asked(request));
         let Command::Amend(amendment) = request.command else { return named };
         let Some(index) = self.find_order(amendment.target) else { return named };
         let order = &self.entries[index.0 as usize];

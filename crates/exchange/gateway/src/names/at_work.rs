@@ -25,7 +25,7 @@ impl Name {
         let (side, is_order) = match self.kind {
             Kind::Enter { side, .. } => (side, true),
             Kind::Amend(side) => (side, false),
-            Kind::Other | Kind::FanOut => return None,
+            Kind::Cancel | Kind::Other | Kind::FanOut => return None,
         };
         let Self { member, instrument, remaining: shares, .. } = *self;
         (shares != Quantity::ZERO).then_some(Work { member, instrument, side, shares, is_order })

@@ -8,6 +8,8 @@ pub(crate) enum Kind {
     Enter { side: Side, at_market: bool },
     /// An amend of an order of that side that is known here.
     Amend(Side),
+    /// A cancel of one order.
+    Cancel,
     /// Any other request to one shard.
     Other,
     /// A request to all shards, with a part for each.
@@ -20,6 +22,7 @@ impl Kind {
             Command::Enter(NewOrder { side, kind, .. }) => {
                 Self::Enter { side, at_market: kind == OrderKind::Market }
             }
+            Command::Cancel { .. } => Self::Cancel,
             Command::Register(_) => Self::Other,
             // No instrument has the id 0.
             _ if request.instrument == InstrumentId(0) => Self::FanOut,

@@ -5,6 +5,7 @@ use pares_types::{
     RequestDigest, RequestId, Side,
 };
 
+use super::asked::Asked;
 use super::kind::Kind;
 use crate::{Place, SessionId};
 
@@ -44,7 +45,7 @@ pub(crate) struct Name {
     recorder: RecorderId,
     tag: Tag,
     pub(crate) kind: Kind,
-    /// What its request asks.
+    /// What its request asks, by [`Asked`].
     asked: RequestDigest,
 }
 /// What a name takes, its places in two indexes aside, bytes.
@@ -52,7 +53,7 @@ pub const NAME_BYTES: usize = size_of::<Name>();
 const _: () = assert!(NAME_BYTES == 56);
 
 impl Name {
-    pub(super) fn new(request: &Request) -> Self {
+    pub(super) fn new(request: &Request, asked: Asked) -> Self {
         let remaining = match request.command {
             Command::Enter(order) => order.quantity,
             _ => Quantity::ZERO,
@@ -68,7 +69,7 @@ impl Name {
             recorder: RecorderId(0),
             tag: Tag::Pending,
             kind: Kind::of(request),
-            asked: asked(request.instrument, &request.command),
+            asked: asked.digest,
         }
     }
 
@@ -102,9 +103,10 @@ impl Name {
         matches!(self.tag, Tag::Answered | Tag::AnsweredBefore)
     }
 
-    /// Whether something else is in flight under the name. Where it is not known what, as of a route that cannot be found, it is not this.
-    pub(crate) fn asks_otherwise(&self, asked: impl FnOnce() -> Option<RequestDigest>) -> bool {
-        !self.is_answered() && asked() != Some(self.asked)
+    /// Whether something else is in flight under the name. A cancel of an order that is not known here counts as the same as any other cancel.
+    pub(crate) fn asks_otherwise(&self, asked: Asked) -> bool {
+        let is_cancel = self.kind == Kind::Cancel;
+        !self.is_answered() && (is_cancel != asked.is_cancel || self.asked.differs(asked.digest))
     }
 
     /// Another request comes first under the name. The session that waited was refused, and nobody receives that one's answer as its own.
@@ -120,12 +122,10 @@ impl Name {
         self.tag == Tag::Refused
     }
 
-    /// The same without the name, and nothing but what its asker waits for.
-    pub(super) fn set_aside(mut self) -> Self {
-        if let Kind::Amend(_) = self.kind {
-            (self.kind, self.remaining, self.executed) = (Kind::Other, Quantity::ZERO, Quantity::ZERO);
-        }
-        self
+    /// Another request has the name, and all that this one does is elsewhere.
+    pub(super) fn leave(&mut self) {
+        (self.kind, self.tag) = (Kind::Other, Tag::Pending);
+        (self.remaining, self.executed) = (Quantity::ZERO, Quantity::ZERO);
     }
 
     /// It is an amend, which adds so many shares to an order of that side that is known here.
@@ -158,13 +158,5 @@ impl Name {
             }
             State::Answered(None) => self.tag = Tag::AnsweredBefore,
         }
-    }
-}
-
-/// What a request asks, with the ids that it has at gateways. What is drawn is no part of that.
-pub(crate) fn asked(instrument: InstrumentId, command: &Command) -> RequestDigest {
-    match command {
-        Command::Time { .. } => RequestDigest::of(&(instrument, Command::TIME)),
-        command => RequestDigest::of(&(instrument, command)),
     }
 }

@@ -50,7 +50,8 @@ fn an_order_that_lost_the_race_for_its_name_is_no_longer_found() {
 
 #[test]
 fn a_state_comes_back_as_it_was_set() {
-    let mut entry = Name::new(&enter(1, 1, 1));
+    let request = enter(1, 1, 1);
+    let mut entry = Name::new(&request, Names::new(1, 0).asked(&request));
     let answered = State::Answered(Some(Place { recorder: RecorderId(2), offset: 99 }));
     for state in [State::Pending(Some(SessionId(u64::MAX))), State::Pending(None), answered] {
         entry.set_state(state);
