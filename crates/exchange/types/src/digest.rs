@@ -1,16 +1,26 @@
 //! What was asked under a name, in three bytes.
 //!
-//! A name stands for one request, for life. Two sessions of a member may ask for different things under it, and the second would take the first one's
-//! answer for its own. So an answer bears a digest of what its request says, made of the record: its receiver compares it with that of its own request.
+//! Two sessions of a member may ask for different things under one name, and one would take the other's answer for its own. So an answer bears a digest of
+//! what its request says, made of the record: its receiver compares it with that of its own request.
+//!
+//! ```text
+//!  23    20 19                    0
+//! +--------+-----------------------+
+//! | VERSION| of all that is said   |     all 0: it is not known
+//! +--------+-----------------------+
+//! ```
 
 use std::hash::{Hash, Hasher};
 
-use crate::{Amendment, ClientRequest, Command, OrderId, RequestId};
+use crate::{Amendment, ClientOrderId, ClientRequest, Command, OrderId, RequestId};
 
 const NO_ORDER: OrderId = OrderId(RequestId::NONE);
 
-/// A digest of what a request asks. A chance of one in 16 million makes two requests look alike.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// Counts on, from 1 to 15 and round, whenever the digest of any request changes, which a new field or a new compiler can cause: programs of two builds then compare nothing.
+const VERSION: u8 = 1;
+
+/// A digest of what a request asks. A chance of one in a million makes two requests look alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestDigest([u8; 3]);
 
 impl RequestDigest {
@@ -23,8 +33,7 @@ impl RequestDigest {
         let mut digest = Digest::default();
         said.hash(&mut digest);
         let [.., low, middle, high] = digest.finish().to_le_bytes();
-        // All zeros say that nothing is known.
-        Self(if [low, middle, high] == [0; 3] { [1, 0, 0] } else { [low, middle, high] })
+        Self([low, middle, high >> 4 | VERSION << 4])
     }
 
     /// As a number below 2^24.
@@ -41,18 +50,21 @@ impl RequestDigest {
         Self([low, middle, high])
     }
 
-    /// Whether something else was asked, as far as both are known.
+    /// Whether something else was asked, as far as both are known and of one version.
     #[must_use]
     pub fn differs(self, other: Self) -> bool {
-        self != other && self != Self::UNKNOWN && other != Self::UNKNOWN
+        let version = |Self([.., high]): Self| high >> 4;
+        self != other && version(self) == version(other)
     }
 }
 
 impl Command {
-    /// What is asked, in terms that its client knows too: without the ids that gateways and venues give.
+    /// What is asked, in terms that its client knows too: without the ids that gateways and venues give. Unknown of an amend that does not say its order's
+    /// name, as in records of earlier builds.
     #[must_use]
     pub fn asked(&self) -> RequestDigest {
         RequestDigest::of(&match *self {
+            Self::Amend(Amendment { target_name: ClientOrderId(0), .. }) => return RequestDigest::UNKNOWN,
             Self::Amend(terms) => Self::Amend(Amendment { target: NO_ORDER, ..terms }),
             Self::Cancel { .. } => Self::Cancel { target: NO_ORDER },
             Self::Time { .. } => Self::TIME,
@@ -76,8 +88,7 @@ impl ClientRequest {
     }
 }
 
-/// Not proof against collisions that a member looks for: they would confuse nothing but its own requests. Answers are compared by programs of different
-/// builds, so what it makes of a command must stay as it is.
+/// Not proof against collisions that a member looks for: they would confuse nothing but its own requests.
 #[derive(Default)]
 struct Digest(u64);
 
@@ -98,35 +109,122 @@ impl Hasher for Digest {
 
 #[cfg(test)]
 mod tests {
-    use crate::{ClientOrderId, InstrumentId, NewOrder, NewTerms, Phase, Price, Quantity, Side};
+    use crate::{
+        BusinessDay, BustedTrade, Entry, InstrumentId, Key, MemberId, NewOrder, NewTerms, OrderKind, Peg,
+        Phase, Position, Price, Quantity, Registration, Rule, SelfTrade, Side, Symbol, TimeInForce,
+        Timestamp,
+    };
 
     use super::*;
 
-    /// Servers and gateways of different builds compare them.
+    const NAME: ClientOrderId = ClientOrderId(5);
+    const PRICE: Price = Price(2_238_200);
+
+    /// Programs of two builds compare digests of one version.
     #[test]
-    fn digests_of_requests_stay_what_they_are() {
-        let (client_order_id, target, instrument) = (ClientOrderId(5), ClientOrderId(1), InstrumentId(3));
-        let order = NewOrder::limit(Side::Buy, Price(2_238_200), Quantity(100));
-        let other = NewOrder::limit(Side::Sell, Price(2_238_200), Quantity(100));
-        let terms = NewTerms::new(Price(2_238_200), Quantity(50));
-        let requests = [
-            ClientRequest::Enter { client_order_id, instrument, order },
-            ClientRequest::Enter { client_order_id, instrument, order: other },
-            ClientRequest::Amend { client_order_id, target, terms },
-            ClientRequest::Amend { client_order_id, target: ClientOrderId(2), terms },
-            ClientRequest::Cancel { client_order_id, target },
-            ClientRequest::MassCancel { client_order_id, instrument, side: None },
-            ClientRequest::MassCancel { client_order_id, instrument, side: Some(Side::Buy) },
-            ClientRequest::Exchange {
-                client_order_id,
-                instrument,
-                command: Command::SetPhase(Phase::Halted),
-            },
+    fn another_digest_of_a_request_needs_another_version() {
+        let orders = orders().map(Command::Enter);
+        let commands: Vec<_> = orders.into_iter().chain(amends()).chain(others()).collect();
+        let bits: Vec<_> = commands.iter().map(|command| command.asked().bits()).collect();
+        let known = [
+            1_165_700, 1_684_367, 2_025_837, 1_980_779, 1_659_772, 1_089_054, 1_569_467, 1_911_302,
+            1_344_825, 1_610_474, 1_524_767, 1_155_165, 1_439_060, 1_359_810, 1_345_899, 1_947_856,
+            1_540_110, 1_521_540, 1_164_297, 1_250_265, 2_056_321, 1_443_017,
         ];
-        let bits = requests.map(|request| request.asked().bits());
-        let known =
-            [1_952_132, 14_498_524, 2_416_656, 7_211_725, 8_557_290, 7_357_471, 15_550_154, 5_095_362];
-        assert_eq!(bits, known);
-        assert_eq!(bits.map(RequestDigest::from_bits), requests.map(|request| request.asked()));
+        assert_eq!((VERSION, bits.as_slice()), (1, known.as_slice()));
+        let again: Vec<_> = bits.into_iter().map(RequestDigest::from_bits).collect();
+        assert_eq!(again, commands.iter().map(Command::asked).collect::<Vec<_>>());
+    }
+
+    fn orders() -> [NewOrder; 6] {
+        let plain = NewOrder::limit(Side::Buy, PRICE, Quantity(100));
+        let iceberg = NewOrder { display: Quantity(10), minimum: Quantity(20), ..plain };
+        let stop = NewOrder { trigger: Some(PRICE), ..NewOrder::market(Side::Sell, Quantity(100)) };
+        let peg = NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: PRICE }, ..plain };
+        let dated = NewOrder { time_in_force: TimeInForce::Gtd { until: Timestamp(7) }, ..plain };
+        let careful = NewOrder { post_only: true, self_trade: SelfTrade::CancelBoth, ..plain };
+        [plain, iceberg, stop, peg, dated, careful]
+    }
+
+    fn amends() -> [Command; 3] {
+        let plain = NewTerms::new(PRICE, Quantity(50));
+        let (display, trigger) = (Some(Quantity(10)), Some(PRICE));
+        let full = NewTerms { display, trigger, time_in_force: Some(TimeInForce::Gtc), ..plain };
+        [plain, full, NewTerms::reduction(Quantity(50))].map(|terms| Command::Amend(terms.of(NO_ORDER, NAME)))
+    }
+
+    fn others() -> [Command; 13] {
+        let member = MemberId(7);
+        let side = Some(Side::Sell);
+        let registration = |entry| Command::Register(Registration { member, session: 1, entry });
+        let bust = BustedTrade {
+            position: Position(9),
+            index: 2,
+            resting: NO_ORDER,
+            incoming: NO_ORDER,
+            price: PRICE,
+            quantity: Quantity(100),
+            resting_side: Side::Buy,
+            resting_owner: (member, NAME),
+            incoming_owner: (MemberId(8), NAME),
+        };
+        [
+            Command::Cancel { target: NO_ORDER },
+            Command::MassCancel { side: None },
+            Command::MassCancel { side },
+            Command::Time { draw: 9 },
+            Command::SetPhase(Phase::Halted),
+            Command::SetRule(Rule::Lot(Quantity(10))),
+            Command::SetRule(Rule::Tick { from: PRICE, tick: Price(100) }),
+            Command::AddInstrument(Symbol::new("ACME").unwrap()),
+            Command::Block { member },
+            Command::Bust(bust),
+            Command::BeginDay { day: BusinessDay(20_000) },
+            registration(Entry::AddMember),
+            registration(Entry::SetKey(Key::Shared([3; 32]))),
+        ]
+    }
+
+    #[test]
+    fn clients_and_records_say_alike_what_was_asked() {
+        let (instrument, order) = (InstrumentId(3), orders()[1]);
+        let terms = NewTerms::new(PRICE, Quantity(50));
+        let target = OrderId(RequestId::new(crate::GatewayId(1), 9));
+        let (command, side) = (Command::SetPhase(Phase::Halted), Some(Side::Buy));
+        let pairs = [
+            (ClientRequest::Enter { client_order_id: NAME, instrument, order }, Command::Enter(order)),
+            (
+                ClientRequest::Amend { client_order_id: NAME, target: ClientOrderId(1), terms },
+                Command::Amend(terms.of(target, ClientOrderId(1))),
+            ),
+            (
+                ClientRequest::Cancel { client_order_id: NAME, target: ClientOrderId(1) },
+                Command::Cancel { target },
+            ),
+            (
+                ClientRequest::MassCancel { client_order_id: NAME, instrument, side },
+                Command::MassCancel { side },
+            ),
+            (ClientRequest::Exchange { client_order_id: NAME, instrument, command }, command),
+        ];
+        for (request, recorded) in pairs {
+            assert_eq!(request.asked(), recorded.asked(), "{request:?}");
+        }
+    }
+
+    /// Records of earlier builds do not say the order's name.
+    #[test]
+    fn what_an_amend_without_a_name_asks_is_unknown() {
+        let old = Command::Amend(Amendment::new(NO_ORDER, PRICE, Quantity(50)));
+        assert_eq!(old.asked(), RequestDigest::UNKNOWN);
+        assert!(!old.asked().differs(amends()[0].asked()));
+    }
+
+    #[test]
+    fn digests_of_two_versions_do_not_differ() {
+        let one = orders().map(|order| Command::Enter(order).asked());
+        assert!(one[0].differs(one[1]) && !one[0].differs(one[0]));
+        let other = RequestDigest::from_bits(one[1].bits() ^ 3 << 20);
+        assert!(!one[0].differs(other) && !other.differs(one[0]));
     }
 }

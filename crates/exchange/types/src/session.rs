@@ -141,7 +141,8 @@ pub enum Reply {
     News(OrderNews),
     /// A trade of one of the member's orders was declared void.
     Busted(TradeBusted),
-    /// The gateway did not take the request in; nothing was recorded and the name is still free.
+    /// The gateway did not take the request in: nothing was recorded and the name is still free. Or the name stands for another request
+    /// ([`Reason::DuplicateRequest`]): then this one is not executed, even if it was taken in, but for parts of one that is for all shards.
     Rejected {
         /// The request's name.
         client_order_id: ClientOrderId,

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use pares_types::{
     Answer, CancelCause, ClientOrderId, ClientRequest, GatewayId, InstrumentId, NewOrder, OrderChange,
-    OrderId, Phase, Position, Price, Quantity, Reason, Refuser, Reply, RequestDigest, RequestId, ShardId,
-    Side, Status,
+    OrderId, Phase, Position, Price, Quantity, Reason, Refuser, Reply, RequestId, ShardId, Side, Status,
 };
 use pares_wire::frame::{self, FRAME_MAX, Message, SignOn};
 use pares_wire::record;
@@ -163,7 +162,8 @@ fn the_order_entry_page_s_example_is_what_is_sent() {
     frame::write(&mut sent, &SignOn { member: 7.into(), ..SignOn::default() });
     let order = NewOrder::limit(Side::Buy, Price(2_238_200), Quantity(100));
     let (client_order_id, instrument) = (ClientOrderId(1), InstrumentId(1));
-    frame::write_request(&mut sent, &ClientRequest::Enter { client_order_id, instrument, order });
+    let enter = ClientRequest::Enter { client_order_id, instrument, order };
+    frame::write_request(&mut sent, &enter);
     assert!(page.contains(&dump(&sent)), "{}", dump(&sent));
 
     let request = RequestId::new(GatewayId(1), 1);
@@ -181,7 +181,7 @@ fn the_order_entry_page_s_example_is_what_is_sent() {
         events: 0,
         repeat: false,
         number: 1,
-        asked: RequestDigest::UNKNOWN,
+        asked: enter.asked(),
     };
     let mut answered = Vec::new();
     frame::write_reply(&mut answered, &Reply::Answer(answer));

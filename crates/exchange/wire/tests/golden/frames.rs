@@ -90,7 +90,7 @@ fn frames_of_replies_keep_their_bytes() {
         events: 5,
         repeat: true,
         number,
-        asked: RequestDigest::UNKNOWN,
+        asked: RequestDigest::from_bits(0x63_6261),
     };
     let trade = Trade {
         client_order_id,
