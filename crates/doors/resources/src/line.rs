@@ -10,13 +10,14 @@
 //! The same name asked twice is one request with two who wait: the exchange executes it once anyway, and says the same to both. Who does not wait any more
 //! counts no more; a request for which nobody waits, and which no gateway can have, is forgotten.
 //!
-//! A name is answered for life by what was first asked for under it. An answer says what was asked: that of another request, perhaps in another shard, is nobody's here.
+//! A name is answered for life by what was first asked for under it. An answer says what was asked, so nobody is told another request's,
+//! perhaps of another shard. Of which order a refused cancel was it does not say: the request is sent again, and the gateway answers it outside of the stream.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use pares_types::{
-    Answer, ClientOrderId, ClientRequest, OrderId, OrderStatus, OwnLimits, Reason, Reply, ShardId,
+    Answer, ClientOrderId, ClientRequest, OrderId, OrderStatus, OwnLimits, Reason, Reply, ShardId, Status,
 };
 use pares_wire::frame::{self, CancelAfter, GatewayFrame, Ping};
 
@@ -319,7 +320,13 @@ impl<W> Line<W> {
             (ClientRequest::Cancel { target, .. }, Some((_, name))) => name == *target,
             _ => true,
         };
+        let is_refused_cancel =
+            answer.status == Status::Refused && matches!(request, ClientRequest::Cancel { .. });
         let told = match is_of_order && answer.can_be_of(request) {
+            // Perhaps of another order.
+            true if is_refused_cancel && answer.number > 0 => {
+                return frame::write_request(&mut self.out, request);
+            }
             true => LineTold::Answer(answer),
             // Another request's, perhaps told again. What is asked for now is refused, or has an answer of its own.
             false if answer.number > 0 => return,

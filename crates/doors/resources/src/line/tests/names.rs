@@ -117,3 +117,25 @@ fn cancel_of_another_order_under_name_is_not_passed_on() {
     let own = of(cancel(7), Answer { order: replies::order_id(1), ..answer(7, 6) });
     assert_eq!(hears(&mut line, own), LineTold::Answer(own));
 }
+
+#[test]
+fn refused_cancel_of_another_order_is_not_passed_on() {
+    let late = |of, number| {
+        let refused = Answer { status: Status::Refused, reason: Reason::UnknownOrder, ..answer(7, number) };
+        Answer { order: replies::order_id(of), asked: cancel(7).asked(), ..refused }
+    };
+    let mut line = live(4);
+    line.ask(cancel(7), 1).unwrap();
+    let asked = sent(&mut line);
+    assert!(matches!(
+        hear(&mut line, GatewayFrame::Reply(Reply::Answer(late(2, 4))))[..],
+        [Effect::Stream(..)]
+    ));
+    assert_eq!(sent(&mut line), [*asked.last().unwrap()], "once more: the gateway knows");
+    hear(&mut line, GatewayFrame::Reply(Reply::Cancelled(replies::cancelled(1, 5))));
+    let own = of(cancel(7), answer(7, 6));
+    assert_eq!(hears(&mut line, own), LineTold::Answer(own));
+    line.ask(cancel(7), 1).unwrap();
+    hear(&mut line, GatewayFrame::Reply(Reply::Answer(late(1, 7))));
+    assert_eq!(hears(&mut line, repeat(late(1, 7))), LineTold::Answer(repeat(late(1, 7))));
+}
