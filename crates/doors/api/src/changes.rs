@@ -6,7 +6,7 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use pares_http::problem::Problem;
 use pares_resources::{LineTold, Question, order_terms};
-use pares_types::{ClientOrderId, ClientRequest, OrderId, OrderKey, Reason, Status};
+use pares_types::{Answer, ClientOrderId, ClientRequest, OrderId, OrderKey, Reason, Status};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -62,8 +62,8 @@ async fn cancelled(call: &Call, asked: &Named, target: ClientOrderId, order: Opt
     changed(call, ClientRequest::Cancel { client_order_id, target }, target, order).await
 }
 
-/// Asks for it. An answer about another order is that of an earlier request of the same name. An order that is called by its name is looked up only if there may have
-/// been one: what was cancelled now is known by its name.
+/// Asks for it. An answer about another order is that of an earlier request of the same name. What was asked now or is an amend, whose digest has its target,
+/// is known without a question; in a refusal, another gateway may have numbered the order otherwise.
 async fn changed(
     call: &Call,
     request: ClientRequest,
@@ -75,10 +75,12 @@ async fn changed(
     if let LineTold::Answer(answer) = &told
         && answer.order.0 != answer.request
     {
+        let is_refused = answer.status == Status::Refused;
+        let is_same_amend = matches!(request, ClientRequest::Amend { .. }) && answer.asked == request.asked();
         let is_own = match order {
-            Some(order) => order == answer.order,
-            None if !answer.repeat && answer.status != Status::Refused => true,
-            None => is_named(call, answer.order, target).await?,
+            Some(order) if order == answer.order || !is_refused => order == answer.order,
+            None if !answer.repeat && !is_refused => true,
+            _ => is_same_amend || is_named(call, answer, target).await?,
         };
         if !is_own {
             return Err(refused::refused(Reason::DuplicateRequest));
@@ -87,15 +89,15 @@ async fn changed(
     call.outcome(StatusCode::OK, &committed(told)?)
 }
 
-/// Whether the order has that name. If the gateway knows it no more, it has ended long ago: then an order that is known by the name is another one.
-async fn is_named(call: &Call, order: OrderId, name: ClientOrderId) -> Result<bool, Problem> {
+/// Whether the order has that name. If the gateway knows it no more, it has ended long ago: then what is not refused was of another one, if one is known by the name.
+async fn is_named(call: &Call, answer: &Answer, name: ClientOrderId) -> Result<bool, Problem> {
     let known = async |key| match call.session.question(Question::Order(key)).await? {
         LineTold::Order(status) => Ok(status),
         _ => Err(refused::no_answer_yet()),
     };
-    match known(OrderKey::Id(order)).await? {
+    match known(OrderKey::Id(answer.order)).await? {
         Some(status) => Ok(status.client_order_id == name),
-        None => Ok(known(OrderKey::Name(name)).await?.is_none()),
+        None => Ok(answer.status == Status::Refused || known(OrderKey::Name(name)).await?.is_none()),
     }
 }
 

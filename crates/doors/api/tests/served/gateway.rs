@@ -92,6 +92,12 @@ impl Gateway {
         self.script().refuses = true;
     }
 
+    /// The cancel of that name was refused, of an order that is not known any more.
+    pub(crate) fn refuse_cancel(&self, name: u64) {
+        let (status, reason, order) = (Status::Refused, Reason::UnknownOrder, replies::order_id(9));
+        self.script().cancels.push(Answer { status, reason, order, ..answer(name, InstrumentId(1)) });
+    }
+
     /// A session that signs on from now on receives that member's streams.
     pub(crate) fn copy(&self, member: u32) {
         self.script().copied = member;

@@ -51,6 +51,12 @@ fn cancel_by_id_under_another_cancel_s_name_is_a_duplicate() {
     let (status, refused) = served.ask("PATCH", &format!("/v1/orders/{second}"), &terms);
     assert_eq!((status, &refused["reason"]), (409, &json!("duplicate_request")));
     assert_eq!(cancel(&first), done, "the same again");
+    // Another gateway had numbered an order in flight otherwise.
+    gateway.refuse_cancel(6);
+    for order in [&first, "by-name/1"] {
+        let told = served.ask("DELETE", &format!("/v1/orders/{order}?client_order_id=6"), &Value::Null).1;
+        assert_eq!(told["reason"], "unknown_order", "{told}");
+    }
 }
 
 #[test]
