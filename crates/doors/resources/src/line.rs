@@ -10,7 +10,7 @@
 //! The same name asked twice is one request with two who wait: the exchange executes it once anyway, and says the same to both. Who does not wait any more
 //! counts no more; a request for which nobody waits, and which no gateway can have, is forgotten.
 //!
-//! A name is answered for life by what was first asked for under it. An answer says what was asked, so nobody is told another request's,
+//! A name is answered for life by what was first asked for under it. An answer says what was asked, so no waiter receives another request's,
 //! perhaps of another shard. Of which order a refused cancel was it does not say: the request is sent again, and the gateway answers it outside of the stream.
 
 use std::collections::BTreeMap;
