@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pares_client::{Client, ClientError, Credential, KeyFile, Options, Secret, Update};
@@ -109,10 +111,13 @@ fn a_member_signs_on_by_its_key_and_nobody_else_does() {
 fn crowd_on_the_machine_bars_no_operator() {
     let exchange = Exchange::start(&SystemConfig { sessions_max: 64, ..required(1) });
     let address = exchange.addresses()[0];
-    std::thread::spawn(move || {
+    let is_enough = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_enough);
+    let crowd = std::thread::spawn(move || {
         let mut crowd = VecDeque::new();
-        // Until the gateway ends.
-        while let Ok(stream) = TcpStream::connect(address) {
+        while !seen.load(Ordering::Relaxed)
+            && let Ok(stream) = TcpStream::connect(address)
+        {
             crowd.push_back(stream);
             crowd.drain(..crowd.len().saturating_sub(100));
         }
@@ -121,6 +126,8 @@ fn crowd_on_the_machine_bars_no_operator() {
         exchange.counter(gateway(0), "refused_connections") > 100
     });
     (1..=5).for_each(|member| _ = done(&exchange, &format!("member add {member}")));
+    is_enough.store(true, Ordering::Relaxed);
+    crowd.join().unwrap();
 }
 
 #[test]

@@ -173,12 +173,16 @@ impl Entrance {
         Some(Self { socket: Some(layout.operators_socket(id)), address })
     }
 
-    /// Through its socket, which nobody else on this machine can crowd; at its port if this user may not.
+    /// Through its socket, which nobody else on this machine can crowd; at its port if this user may not, or the socket has no place.
     fn connect(&self, options: &Options) -> Result<Client, ClientError> {
-        match self.socket.as_deref().map(operators::connect) {
-            Some(Ok(socket)) => Client::at_socket(socket, EXCHANGE, options),
-            Some(Err(_)) | None => Client::connect_with(self.address.trim(), EXCHANGE, options.clone()),
+        if let Some(Ok(socket)) = self.socket.as_deref().map(operators::connect) {
+            match Client::at_socket(socket, EXCHANGE, options) {
+                // Who is refused before it has written anything finds the connection closed.
+                Err(ClientError::Rejected(Reason::TooManyConnections) | ClientError::Closed) => {}
+                signed_on => return signed_on,
+            }
         }
+        Client::connect_with(self.address.trim(), EXCHANGE, options.clone())
     }
 }
 
@@ -244,7 +248,49 @@ fn name_new_key(error: CommandError, path: Option<&Path>) -> CommandError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
+
+    use pares_types::Reply;
+    use pares_wire::frame;
+
     use super::*;
+
+    /// Refuses a client.
+    fn refuse(mut stream: impl Write, reason: Reason) {
+        let mut refusal = Vec::new();
+        frame::write_reply(&mut refusal, &Reply::Rejected { client_order_id: ClientOrderId(0), reason });
+        stream.write_all(&refusal).unwrap();
+    }
+
+    /// Why an operator at that socket is refused whose gateway refuses for a wrong key at its port.
+    fn refused(socket: &Path) -> Option<Reason> {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = port.local_addr().unwrap().to_string();
+        let entrance = Entrance { socket: Some(socket.to_owned()), address };
+        std::thread::scope(|scope| {
+            scope.spawn(|| refuse(port.accept().unwrap().0, Reason::WrongKey));
+            match entrance.connect(&Options::default()) {
+                Err(ClientError::Rejected(reason)) => Some(reason),
+                _ => None,
+            }
+        })
+    }
+
+    #[test]
+    fn operator_without_place_at_the_socket_goes_to_the_port() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gateway-0.operators");
+        assert_eq!(refused(&path), Some(Reason::WrongKey), "there is no socket");
+        let socket = UnixListener::bind(&path).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| refuse(socket.accept().unwrap().0, Reason::TooManyConnections));
+            assert_eq!(refused(&path), Some(Reason::WrongKey), "all places are taken");
+        });
+        while operators::connect(&path).is_ok() {}
+        assert_eq!(refused(&path), Some(Reason::WrongKey), "its gateway is hung");
+    }
 
     #[test]
     fn a_refused_key_beside_which_a_new_one_lies_names_that_one() {
