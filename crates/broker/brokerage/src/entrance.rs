@@ -25,7 +25,7 @@ pub(crate) struct Entrance {
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
     /// Origin of another server's pages that may call this one, such as https://desk.example; repeatable
-    #[arg(long = "origin", value_name = "ORIGIN")]
+    #[arg(long = "origin", value_name = "ORIGIN", value_parser = pares_web::origins::parse)]
     pub(crate) origins: Vec<String>,
 }
 
@@ -128,8 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_needs_its_key() {
-        for wrong in ["--tls-cert x", "--tls-key x", "--tls-cert x --tls-key y --plain-behind-proxy"] {
+    fn arguments_that_could_not_work_are_refused() {
+        for wrong in [
+            "--tls-cert x",
+            "--tls-key x",
+            "--tls-cert x --tls-key y --plain-behind-proxy",
+            "--origin https://desk.example/",
+        ] {
             assert!(entrance(wrong).is_err(), "{wrong}");
         }
         let missing = entrance("--tls-cert nowhere.pem --tls-key nowhere.key.pem").unwrap();

@@ -76,7 +76,7 @@ impl FromRequestParts<Shared> for Caller {
         parts.extensions.get().inspect(|used: &&ConnectionUse| used.note_signed_on());
         let csrf = csrf_of(token);
         if !is_bearer {
-            check_site(parts, &csrf)?;
+            check_site(parts, &csrf, app.is_secure)?;
         }
         note_seen(app, session, &found);
         let SessionFound { name, rights, expires_ms, .. } = found;
@@ -124,7 +124,7 @@ pub(crate) fn cookie(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// A request that a cookie came with: whether our own page sent it.
-fn check_site(parts: &Parts, csrf: &str) -> Answer<()> {
+fn check_site(parts: &Parts, csrf: &str, is_secure: bool) -> Answer<()> {
     let refuse = |detail: &str| Err(Problem::forbidden(detail).reason("cross-site"));
     if parts.method.is_safe() {
         return Ok(());
@@ -134,7 +134,7 @@ fn check_site(parts: &Parts, csrf: &str) -> Answer<()> {
     if digest_of(word) != digest_of(csrf) {
         return refuse("a cookie is not enough: send the session's csrf token in X-CSRF");
     }
-    if is_other_site(&parts.headers) {
+    if is_other_site(&parts.headers, is_secure) {
         return refuse("requests from other origins are refused");
     }
     Ok(())

@@ -44,6 +44,7 @@ mod supervisor;
 
 pub use broker::{Broker, BrokerAnswer, Costs, Unavailable};
 pub use pares_http::connections::{WebError, WebTransport};
+pub use pares_http::origins;
 pub use people::{PersonError, add_person, person_of};
 pub use server::WebServer;
 pub use settings::{Allowance, WebClock, WebSettings};

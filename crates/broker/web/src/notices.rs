@@ -68,7 +68,7 @@ pub(crate) async fn notices(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer<Response> {
     // A page of another site may open sockets, and its browser sends the cookie along, and says whose page it is.
-    if is_other_site(&headers) || !caller.is_bearer && !headers.contains_key(header::ORIGIN) {
+    if is_other_site(&headers, app.is_secure) || !caller.is_bearer && !headers.contains_key(header::ORIGIN) {
         return Err(Problem::forbidden("requests from other origins are refused").reason("cross-site"));
     }
     let upgrade = upgrade.map_err(|_| Problem::bad("this is a WebSocket"))?;

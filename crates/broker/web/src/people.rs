@@ -23,7 +23,7 @@ use crate::problem::{self, Answer, Problem};
 use crate::settings::WebSettings;
 
 const NAME_FORM: &str = "a name must be 1 to 32 letters and digits";
-const PASSWORD_FORM: &str = "a password must have at least 10 characters and at most 256 bytes, no control characters, and only characters that Unicode assigns";
+const PASSWORD_FORM: &str = "a password must have at least 10 characters and at most 256 bytes, no control characters, and none that Unicode does not assign or leaves to private use";
 
 /// Who wants to be known.
 #[derive(Deserialize, ToSchema)]
@@ -114,7 +114,7 @@ pub(crate) async fn sign_up(
 
 /// Who has no session comes from no other site's page, and not too often.
 fn admit(app: &App, peer: Option<Extension<Origin>>, headers: &HeaderMap) -> Answer<()> {
-    if is_other_site(headers) && !origins::is_named(headers, &app.settings.origins) {
+    if is_other_site(headers, app.is_secure) && !origins::is_named(headers, &app.settings.origins) {
         return Err(Problem::forbidden("requests from other origins are refused").reason("cross-site"));
     }
     app.sign_ins.take(&text_of(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)

@@ -66,6 +66,7 @@ pub use asyncapi::asyncapi;
 pub use books::BookTold;
 pub use market::{MarketTold, ReceivedMarket};
 pub use pares_http::connections::{WebError, WebTransport};
+pub use pares_http::origins;
 pub use routes::document;
 pub use server::ApiServer;
 pub use settings::{ApiSettings, Gateways};

@@ -62,7 +62,7 @@ pub(crate) async fn socket(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Answered {
     // A browser opens a socket for any page, and leaves it to the server to look whose it is.
-    if is_other_site(&headers) && !is_named(&headers, &app.settings.origins) {
+    if is_other_site(&headers, app.is_secure) && !is_named(&headers, &app.settings.origins) {
         let detail = "pages of other origins open no socket, unless the server names them (--origin)";
         return Err(Problem::of(StatusCode::FORBIDDEN, detail).reason("other_origin"));
     }

@@ -104,9 +104,14 @@ impl Served {
     ) -> Result<WebSocket<MaybeTlsStream<TcpStream>>, u16> {
         let mut request = format!("ws://{}/v1/socket", self.address).into_client_request().unwrap();
         request.headers_mut().insert("authorization", format!("Bearer {}", self.token).parse().unwrap());
-        headers
-            .iter()
-            .for_each(|(name, value)| _ = request.headers_mut().insert(*name, value.parse().unwrap()));
+        for (name, value) in headers {
+            let value = value.parse().unwrap();
+            match *name {
+                // There may be two.
+                "origin" => _ = request.headers_mut().append(*name, value),
+                _ => _ = request.headers_mut().insert(*name, value),
+            }
+        }
         match tungstenite::connect(request) {
             Ok((socket, _)) => Ok(socket),
             Err(tungstenite::Error::Http(answer)) => Err(answer.status().as_u16()),

@@ -106,9 +106,11 @@ fn page_of_other_origin_opens_no_socket_unless_named() {
     for origin in [own.as_str(), "https://desk.example"] {
         assert_eq!(opened(&[("origin", origin)]), None, "{origin}");
     }
-    for origin in ["https://evil.example", "null"] {
+    let other = ["https://evil.example", "http://desk.example", "https://Desk.Example", "null"];
+    for origin in other.into_iter().chain(["http://127.0.0.1:1", &served.address.to_string()]) {
         assert_eq!(opened(&[("origin", origin)]), Some(403), "{origin}");
     }
+    assert_eq!(opened(&[("origin", &own), ("origin", "https://evil.example")]), Some(403), "two are none");
     assert_eq!(opened(&[("sec-fetch-site", "cross-site")]), Some(403));
     assert_eq!(opened(&[("sec-websocket-key", "not sixteen bytes")]), Some(400));
 }
