@@ -21,7 +21,7 @@ mod places;
 use self::lives::{Deaths, Lives};
 
 /// One that is active, and one that takes over.
-const ROUTERS: usize = 2;
+pub const ROUTERS: usize = 2;
 /// A process that does not end on a signal is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// The command of this program that runs a site.

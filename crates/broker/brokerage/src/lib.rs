@@ -52,7 +52,7 @@ mod site_link;
 mod tally;
 mod up;
 
-pub use children::{BrokerPart, Children, ToldBesides};
+pub use children::{BrokerPart, Children, ROUTERS, ToldBesides};
 pub use error::{BrokerageError, BrokerageResult};
 pub use figures::{DeathFigures, RunFigures};
 pub use generate::{Args as WorkloadArgs, run as generate};

@@ -15,7 +15,7 @@ const LEFTOVERS_MAX: Duration = Duration::from_secs(10);
 /// One that is still there after this may be a node that nobody killed: the operator is informed.
 const LEFTOVERS_QUIET: Duration = Duration::from_millis(500);
 /// Tells a node which process started it.
-pub const PARENT: &str = "PARES_PARENT";
+pub(crate) const PARENT: &str = "PARES_PARENT";
 
 /// The lock of the system in that directory, for `command`.
 ///

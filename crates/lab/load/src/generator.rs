@@ -122,7 +122,7 @@ struct Answers {
     last_ns_of: [u64; ROLE_MAX],
 }
 
-/// What is behind the last request.
+/// The wait after the last request.
 struct Ending {
     begun_ns: u64,
     /// When something came last.
@@ -130,7 +130,10 @@ struct Ending {
 }
 
 impl Ending {
-    fn is_over(&self, now_ns: u64, silence_ns: u64) -> bool {
+    fn is_over(&mut self, now_ns: u64, received: usize, silence_ns: u64) -> bool {
+        if received > 0 {
+            self.heard_ns = now_ns;
+        }
         now_ns - self.heard_ns >= silence_ns || now_ns - self.begun_ns >= ENDING_MAX_NS
     }
 }
@@ -152,14 +155,17 @@ impl Generator {
         Ok(Self { flow, plan, observed, sessions, start_ns: 0, sent: 0, sent_at, answers })
     }
 
-    fn run(&mut self) -> Result<(), LabError> {
+    fn begin(&mut self) {
         // A timer may fire 50 us late by default. Where that cannot be changed, latencies show it.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         pares_os::scheduling::short_slices();
         self.start_ns = mono_ns();
         (self.answers.last_ns, self.answers.last_ns_of) = (self.start_ns, [self.start_ns; ROLE_MAX]);
-        let mut published_ns = self.start_ns;
-        let mut ending: Option<Ending> = None;
+    }
+
+    fn run(&mut self) -> Result<(), LabError> {
+        self.begin();
+        let (mut published_ns, mut ending) = (self.start_ns, None::<Ending>);
         loop {
             let now_ns = mono_ns();
             if self.plan.resume {
@@ -178,10 +184,7 @@ impl Generator {
             }
             if !sending {
                 let ending = ending.get_or_insert(Ending { begun_ns: now_ns, heard_ns: now_ns });
-                if received > 0 {
-                    ending.heard_ns = now_ns;
-                }
-                if ending.is_over(now_ns, self.silence_ns()) {
+                if ending.is_over(now_ns, received, self.silence_ns()) {
                     self.answers.publish();
                     self.observed.keep_answered(std::mem::take(&mut self.answers.answered));
                     return Ok(());
@@ -364,4 +367,17 @@ fn connect(plan: &LoadPlan, place: usize) -> Result<Box<dyn Connection + Send>, 
 /// Only the generator's thread writes these.
 fn bump(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ending_lasts_until_silence_or_sixty_seconds() {
+        let mut ending = Ending { begun_ns: 5, heard_ns: 5 };
+        assert!(!ending.is_over(14, 0, 10) && ending.is_over(15, 0, 10), "nothing came for 10 ns");
+        assert!(!ending.is_over(14, 1, 10) && !ending.is_over(23, 0, 10) && ending.is_over(24, 0, 10));
+        assert!(!ending.is_over(ENDING_MAX_NS + 4, 1, 10) && ending.is_over(ENDING_MAX_NS + 5, 1, 10));
+    }
 }

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use pares_brokerage::quote_server::QuoteServer;
-use pares_brokerage::{Behaviour, BrokerPart, Children, HowMany, ToldBesides};
+use pares_brokerage::{Behaviour, BrokerPart, Children, HowMany, ROUTERS, ToldBesides};
 use pares_load::{LabError, LabResult, ScratchDirectory};
 use pares_operator::init;
 use pares_operator::sites::{self, ChildOutput};
@@ -18,8 +18,6 @@ use super::customers::failed;
 
 /// Sites of the one cluster.
 pub(super) const SITES: u8 = 3;
-/// One is active, the other stands by.
-const ROUTERS: usize = 2;
 /// A site that was killed is down for so long.
 const SITE_DOWN: Duration = Duration::from_secs(1);
 
@@ -88,11 +86,9 @@ impl Broker {
 
     /// Kills the router of that number, and starts the next. Whether it was there.
     pub(super) fn kill_router(&mut self, number: u64) -> Result<bool, LabError> {
-        // It draws its number, and says it first.
-        let said = format!("router {number:x}: ");
         let is_it = |router: &usize| {
             let log = std::fs::read_to_string(self.dir.path().join(format!("router-{router}.log")));
-            log.is_ok_and(|log| log.contains(&said))
+            log.is_ok_and(|log| number_said(&log) == Some(number))
         };
         let Some(router) = (0..ROUTERS).find(is_it).map(BrokerPart::Router) else { return Ok(false) };
         self.children.kill(&[router]);
@@ -104,6 +100,12 @@ impl Broker {
     pub(super) fn close_pages(&mut self) {
         self.children.kill(&[BrokerPart::Front(0), BrokerPart::Desk(0)]);
     }
+}
+
+/// The number that a router has drawn, by its log. Each says it first, and one that is started again writes behind the one before.
+fn number_said(log: &str) -> Option<u64> {
+    let said = |line: &str| u64::from_str_radix(line.strip_prefix("router ")?.split_once(": ")?.0, 16).ok();
+    log.lines().rev().find_map(said)
 }
 
 /// What is killed, in turns.
@@ -121,5 +123,18 @@ impl Victim {
     /// The one whose turn it is after so many kills.
     pub(super) fn after(kills: usize) -> Self {
         Self::ALL[kills % Self::ALL.len()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn router_that_was_started_again_has_its_latest_number() {
+        let log =
+            "router 1f: for member 7, sites in d\ntrades\nrouter 2a: for member 7, sites in d\nrouter: x\n";
+        assert_eq!(number_said(log), Some(0x2a));
+        assert_eq!(number_said("it has not said it\n"), None);
     }
 }
