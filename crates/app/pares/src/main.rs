@@ -89,9 +89,6 @@ fn main() -> ExitCode {
     text::output::run(command)
 }
 
-/// So much is said of an error, characters: a file or another program may have written a part of it.
-const ERROR_MAX: usize = 4_000;
-
 fn command() -> ExitCode {
     let result = match laboratory::asked() {
         Some(arguments) => Err(laboratory::run(&arguments)),
@@ -100,7 +97,7 @@ fn command() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            pares_text::aside!("pares: {}", pares_text::shown(&error.to_string(), ERROR_MAX));
+            pares_text::aside!("pares: {}", pares_text::shown(&error.to_string(), pares_text::ERROR_MAX));
             ExitCode::from(error.exit_status())
         }
     }

@@ -90,8 +90,9 @@ pub fn opaque(password: &str) -> String {
     spaced.nfc().collect()
 }
 
-/// Whether a new password may have these characters (RFC 8265, OpaqueString): no control characters and ends of lines, which devices drop or change, and only
-/// those that Unicode assigns. One that was set before is checked as it is.
+/// Whether a new password may have these characters: no control characters and ends of lines, which devices drop or change, and none that Unicode does not assign
+/// or leaves to private use. RFC 8265 (OpaqueString) also refuses ignorable characters and old Jamo; they are accepted here. A password that was set before is
+/// checked as it is.
 #[must_use]
 pub fn may_be_password(password: &str) -> bool {
     let may_stand =

@@ -106,6 +106,9 @@ pub fn cents(price: impl Display) -> String {
     text.strip_suffix("00").map_or(text.clone(), str::to_owned)
 }
 
+/// An error's whole message has so many characters at most: a file or another program may have written a part of it.
+pub const ERROR_MAX: usize = 4_000;
+
 /// A text of others, of which a terminal takes no command: so many characters of it at most.
 pub fn shown(text: &str, chars_max: usize) -> String {
     let is_shown = |letter: char| !letter.is_control() || matches!(letter, '\n' | '\t');

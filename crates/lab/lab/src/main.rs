@@ -68,7 +68,7 @@ fn command() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            pares_text::aside!("pares-lab: {error}");
+            pares_text::aside!("pares-lab: {}", pares_text::shown(&error.to_string(), pares_text::ERROR_MAX));
             match error {
                 LabError::Skipped(_) => ExitCode::from(LabError::SKIPPED),
                 _ => ExitCode::FAILURE,

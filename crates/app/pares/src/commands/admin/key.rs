@@ -255,7 +255,7 @@ fn password((member, session): (u32, u16)) -> Result<Secret, CommandError> {
         return Err(CommandError::Usage("a password must have at least one character".into()));
     }
     if !may_be_password(password) {
-        let why = "a password may have no control characters, and none that Unicode does not assign";
+        let why = "a password may have no control characters, and none that Unicode does not assign or leaves to private use";
         return Err(CommandError::Usage(why.into()));
     }
     let salt = password_salt(MemberId(member), session);
