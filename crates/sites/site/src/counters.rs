@@ -154,8 +154,11 @@ impl SiteCounters {
 
 /// What the operator can do so that the file can be made.
 fn what_to_do(error: &MapError) -> &'static str {
-    let MapError::Io { source, .. } = error else { return "move that file away" };
-    match source.kind() {
+    let kind = match error {
+        MapError::Io { source, .. } => source.kind(),
+        MapError::Empty { .. } => ErrorKind::Other,
+    };
+    match kind {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free space on its disk",
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "let the site write to its directory",
         _ if error.is_full() => "raise its limit of open files",

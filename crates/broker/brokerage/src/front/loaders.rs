@@ -217,16 +217,7 @@ impl Loaders {
         (loader.half, loader.latest_word) = (None, Instant::now());
         match line {
             LoaderLine::Nothing => {}
-            LoaderLine::Session(session) => {
-                // In the middle it would be a session that begins with a command of another.
-                if loader.is_busy() || !loader.latest.is_empty() {
-                    return self.dismiss(number, "a session must be named before its first command");
-                }
-                if !floor.front.may_go_on(session) {
-                    return self.dismiss(number, &format!("session {session} was never assigned"));
-                }
-                loader.session = Some(session);
-            }
+            LoaderLine::Session(session) => return self.name_session(number, session, floor),
             LoaderLine::Note => loader.wants_note = true,
             LoaderLine::Wrong(count, refusal) => {
                 self.port.writer(number)?.push(refused(count, refusal).as_bytes());
@@ -242,6 +233,19 @@ impl Loaders {
                 return self.hand_on(number, floor);
             }
         }
+        Some(())
+    }
+
+    fn name_session(&mut self, number: u64, session: u64, floor: &Floor) -> Option<()> {
+        let loader = self.loaders.get_mut(&number)?;
+        // In the middle it would be a session that begins with a command of another.
+        if loader.is_busy() || !loader.latest.is_empty() {
+            return self.dismiss(number, "a session must be named before its first command");
+        }
+        if !floor.front.may_go_on(session) {
+            return self.dismiss(number, &format!("session {session} was never assigned"));
+        }
+        loader.session = Some(session);
         Some(())
     }
 

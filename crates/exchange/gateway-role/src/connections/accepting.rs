@@ -73,29 +73,9 @@ impl<S: Sockets> Connections<S> {
     }
 
     fn admit(&mut self, stream: S::Stream, entrance: Entrance, mono_ns: u64) {
-        self.generations = self.generations.wrapping_add(1);
-        let mut connection = Connection::new(stream, self.generations, mono_ns);
-        match entrance {
-            Entrance::Port(None) => {}
-            Entrance::Port(Some(end)) => connection = connection.with_end(end),
-            Entrance::Operators => connection.at_operators = true,
-        }
-        if self.tap.is_on() {
-            let ends = self.sockets.ends(connection.stream());
-            self.tap.opened(&mut connection.tapped, ends);
-        }
-        // An operator's is this machine.
-        connection.origin =
-            if connection.at_operators { None } else { self.sockets.origin(connection.stream()) };
+        let mut connection = self.opened(stream, entrance, mono_ns);
         if !self.has_room(&connection, mono_ns) {
-            self.refused += 1;
-            // Told why if the socket takes it; dropping closes it. Other protocols have no word for it before a logon.
-            if !connection.has_door() {
-                write_refusal(connection.output(), Reason::TooManyConnections);
-                let _ = connection.flush(false, &mut self.tap);
-            }
-            self.tap.ended(&connection.tapped, Close::Refused);
-            return;
+            return self.turn_away(connection);
         }
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -116,6 +96,35 @@ impl<S: Sockets> Connections<S> {
             self.tap.ended(&connection.tapped, Close::Refused);
             self.free.push(slot);
         }
+    }
+
+    /// A new connection, of which the tap is told.
+    fn opened(&mut self, stream: S::Stream, entrance: Entrance, mono_ns: u64) -> Connection<S::Stream> {
+        self.generations = self.generations.wrapping_add(1);
+        let mut connection = Connection::new(stream, self.generations, mono_ns);
+        match entrance {
+            Entrance::Port(None) => {}
+            Entrance::Port(Some(end)) => connection = connection.with_end(end),
+            Entrance::Operators => connection.at_operators = true,
+        }
+        if self.tap.is_on() {
+            let ends = self.sockets.ends(connection.stream());
+            self.tap.opened(&mut connection.tapped, ends);
+        }
+        // Operators at the socket are on this machine.
+        connection.origin =
+            if connection.at_operators { None } else { self.sockets.origin(connection.stream()) };
+        connection
+    }
+
+    fn turn_away(&mut self, mut connection: Connection<S::Stream>) {
+        self.refused += 1;
+        // Told why if the socket takes it; dropping closes it. Other protocols have no word for it before a logon.
+        if !connection.has_door() {
+            write_refusal(connection.output(), Reason::TooManyConnections);
+            let _ = connection.flush(false, &mut self.tap);
+        }
+        self.tap.ended(&connection.tapped, Close::Refused);
     }
 
     fn has_room(&mut self, connection: &Connection<S::Stream>, mono_ns: u64) -> bool {

@@ -48,13 +48,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<ItchMessage, String> {
 fn change(kind: u8, bytes: &[u8]) -> Result<Option<BookChange>, String> {
     Ok(Some(match kind {
         // `F` says whose it is behind the fields of `A`.
-        AddOrder::KIND | b'F' => {
-            let added = read::<AddOrder>(bytes)?;
-            let no_side = || format!("side byte {:#04x} is neither B nor S", added.side);
-            let side = side_of(added.side).ok_or_else(no_side)?;
-            let (id, quantity) = (id(added.reference), quantity(kind, added.shares)?);
-            BookChange::Submit { id, side, price: price(added.price), quantity }
-        }
+        AddOrder::KIND | b'F' => submitted(kind, read(bytes)?)?,
         // A `C` has its own price behind the fields of an `E`.
         Executed::KIND | ExecutedAt::KIND => {
             let Executed { reference, shares, .. } = *read(bytes)?;
@@ -76,6 +70,13 @@ fn change(kind: u8, bytes: &[u8]) -> Result<Option<BookChange>, String> {
         Trade::KIND => BookChange::HiddenExecution,
         _ => return Ok(None),
     }))
+}
+
+fn submitted(kind: u8, added: &AddOrder) -> Result<BookChange, String> {
+    let no_side = || format!("side byte {:#04x} is neither B nor S", added.side);
+    let side = side_of(added.side).ok_or_else(no_side)?;
+    let (id, quantity) = (id(added.reference), quantity(kind, added.shares)?);
+    Ok(BookChange::Submit { id, side, price: price(added.price), quantity })
 }
 
 fn read<T: FromBytes + KnownLayout + Immutable + Unaligned>(bytes: &[u8]) -> Result<&T, String> {
