@@ -4,7 +4,7 @@
 //! while; and it is done when the era that was decided has begun, which is looked for too.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pares_site::protocol::Code;
 use pares_site::{Access, CallError, NoSurvivor, SiteReport, has_begun_everywhere, who_goes_on};
@@ -15,11 +15,11 @@ use crate::histories;
 use crate::sites::{self, ANSWER_PATIENCE};
 use crate::witness::{self, WithoutWord};
 
-/// Pause between two tries.
-pub(crate) const PAUSE: Duration = Duration::from_millis(20);
-/// Why a run ends that a site has agreed to, before all have begun the era.
-const AGREED: &str =
-    "a site has agreed, but not all have begun the new era; they may still do so: see `pares site status`";
+mod until;
+
+pub(crate) use until::PAUSE;
+use until::until;
+
 /// Why no site receives a decision, as long as none reports that it could take one.
 const NOBODY: &str = "no site reports that it certifies or is a delegate: check that one is running";
 
@@ -280,62 +280,6 @@ pub(crate) fn certifying(reports: &[(SiteId, SiteReport)]) -> Option<SiteId> {
 
 fn who_certifies(reports: &[(SiteId, SiteReport)]) -> Result<SiteId, String> {
     certifying(reports).ok_or_else(|| NOBODY.into())
-}
-
-/// Tells all that have to be told, until the latest era is as wanted.
-fn until(
-    access: &Access,
-    command: impl Fn((SiteId, &SiteReport)) -> Result<Result<Command, String>, OperatorError>,
-    patience: Duration,
-    whom: impl Fn(&[(SiteId, SiteReport)]) -> Result<SiteId, String>,
-    is_so: impl Fn(&[(SiteId, SiteReport)], &SiteReport) -> bool,
-) -> OperatorResult {
-    let began = Instant::now();
-    let mut why = NOBODY.to_owned();
-    let (mut told, mut said): (Option<Instant>, _) = (None, String::new());
-    loop {
-        let reports = sites::reports(access);
-        if latest(&reports).is_some_and(|latest| is_so(&reports, latest)) {
-            return Ok(());
-        }
-        if began.elapsed() >= patience {
-            break;
-        }
-        // Once agreed to, it is under way, unless the one that agreed has died.
-        if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE) {
-            match decided(access, &reports, &whom, &command)? {
-                Ok(()) => {
-                    told = Some(Instant::now());
-                    why = AGREED.into();
-                }
-                Err(no) if no == NOBODY => {} // silence just now explains less than what was said before
-                Err(no) => why = no,
-            }
-            if why != AGREED && why != said {
-                pares_text::aside!("waiting up to {} s: {why}", patience.as_secs());
-                said.clone_from(&why);
-            }
-        }
-        std::thread::sleep(PAUSE);
-    }
-    Err(OperatorError::Failed(format!("not within {patience:?}: {why}")))
-}
-
-/// Tells who has to be told; `Ok(Err)` if it may yet be done.
-fn decided(
-    access: &Access,
-    reports: &[(SiteId, SiteReport)],
-    whom: impl Fn(&[(SiteId, SiteReport)]) -> Result<SiteId, String>,
-    command: impl Fn((SiteId, &SiteReport)) -> Result<Result<Command, String>, OperatorError>,
-) -> Result<Result<(), String>, OperatorError> {
-    let site = match whom(reports) {
-        Ok(site) => site,
-        Err(why) => return Ok(Err(why)),
-    };
-    match command((site, of(reports, site).expect("it has reported")))? {
-        Ok(command) => tell(access, site, command),
-        Err(why) => Ok(Err(why)),
-    }
 }
 
 /// Tells a site; `Ok(Err)` if it may yet do it.
