@@ -217,6 +217,11 @@ impl WebClient {
                 self.on_answer(name, *answer)
             }
             (Waiting::Request(name), LineTold::Rejected(reason)) => {
+                let asked = &self.asked[&name];
+                if *reason == Reason::DuplicateRequest && asked.iter().all(|one| *one == asked[0]) {
+                    let why = "although nothing else was asked under that name";
+                    return broken(ANSWER, format!("{}: {name} receives {told:?}, {why}", self.member));
+                }
                 // Nothing was done: for good, or the same again makes sense later.
                 if pares_resources::status::retry_s(*reason).is_none() {
                     if let Some(before) = self.answered.get(&name) {
