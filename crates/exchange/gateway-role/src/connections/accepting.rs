@@ -98,7 +98,7 @@ impl<S: Sockets> Connections<S> {
         }
     }
 
-    /// A new connection, of which the tap is told.
+    /// A new connection; the tap notes it.
     fn opened(&mut self, stream: S::Stream, entrance: Entrance, mono_ns: u64) -> Connection<S::Stream> {
         self.generations = self.generations.wrapping_add(1);
         let mut connection = Connection::new(stream, self.generations, mono_ns);
