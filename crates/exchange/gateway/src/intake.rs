@@ -193,9 +193,21 @@ impl Gateway {
             Some(name) if self.names.get(name).asks_otherwise(Asked::by(&request)) => {
                 Err(Reason::DuplicateRequest)
             }
+            Some(name) if self.cancels_another(asking.member, name, &request) => {
+                Err(Reason::DuplicateRequest)
+            }
             Some(name) => self.repeat(asking, name, sink),
             None => self.take_new(asking, None, request, sink),
         }
+    }
+
+    /// Whether an order that is known here is to be cancelled under the name of another one's cancel: that one's answer would be taken for this one's. Answers of
+    /// all other kinds say what was asked.
+    fn cancels_another(&self, member: MemberId, name: NameIndex, request: &ClientRequest) -> bool {
+        let ClientRequest::Cancel { target, .. } = *request else { return false };
+        let is_order = |known: NameIndex| matches!(self.names.get(known).kind, Kind::Enter { .. });
+        self.names.find(member, target).is_some_and(is_order)
+            && self.names.get(name).has_cancelled_another(Asked::by(request))
     }
 
     pub(crate) fn repeat(

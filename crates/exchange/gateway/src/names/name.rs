@@ -109,6 +109,12 @@ impl Name {
         !self.is_answered() && (is_cancel != asked.is_cancel || self.asked.differs(asked.digest))
     }
 
+    /// Whether it is a cancel that was answered, of another order than is asked, as far as both are known.
+    pub(crate) fn has_cancelled_another(&self, asked: Asked) -> bool {
+        let are_cancels = self.kind == Kind::Cancel && asked.is_cancel;
+        self.is_answered() && are_cancels && self.asked.differs(asked.digest)
+    }
+
     /// Another request comes first under the name. The session that waited was refused, and nobody receives that one's answer as its own.
     pub(super) fn refuse(&mut self, asked: RequestDigest) {
         (self.tag, self.asked) = (Tag::Refused, asked);

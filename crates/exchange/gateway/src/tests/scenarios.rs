@@ -166,6 +166,24 @@ fn changes_repeated_where_the_order_has_another_id_are_joined() {
     }
 }
 
+/// A repeat is one of the same order; of an order that is not known here a gateway cannot tell.
+#[test]
+fn cancel_under_name_of_another_order_s_cancel_is_refused() {
+    let mut world = market();
+    for request in [enter(1, 1, Side::Sell, 100, 50), enter(2, 1, Side::Sell, 100, 50), cancel(3, 1)] {
+        world.ask(0, 1, request);
+        world.settle();
+    }
+    let first = told(&mut world);
+    for (gateway, session) in [(0, 1), (1, 2)] {
+        world.ask(gateway, session, cancel(3, 2));
+        assert!(told(&mut world).contains("rejected c3 duplicate_request"));
+        world.ask(gateway, session, cancel(3, 1));
+        let again = told(&mut world);
+        assert!(again.contains("answer c3 (1:3 at 0/2) Cancelled Requested: order 1:1"), "{first}{again}");
+    }
+}
+
 /// The order's gateway is slower than the cancel's.
 #[test]
 fn a_cancel_of_an_order_not_read_yet_is_joined_by_its_kind() {
