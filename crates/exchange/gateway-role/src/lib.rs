@@ -347,6 +347,7 @@ fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Ga
         shards.into_iter().flat_map(|(shard, list)| list.into_iter().map(move |one| (one, shard)));
     let rules = Rules {
         id,
+        gateways: config.gateways.len() as u16,
         sign_on_required: config.sign_on == SignOnSetting::Required,
         member_sessions_max: config.member_sessions_max,
         session_in_flight_max: config.session_in_flight_max,

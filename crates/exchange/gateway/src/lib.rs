@@ -88,6 +88,8 @@ pub use streams::Resume;
 pub struct GatewayConfig {
     /// Which gateway this is; stable over restarts.
     pub id: GatewayId,
+    /// How many the system has.
+    pub gateways: u16,
     /// Whether sessions sign on by a key of the register; otherwise each client is whom it says it is, and may do everything.
     pub sign_on_required: bool,
     /// Sessions a member may have, at least 1: all of them receive each of its trades.

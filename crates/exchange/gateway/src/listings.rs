@@ -15,6 +15,8 @@ use pares_types::{
 
 /// A member's share of a book, if the register sets no limit of its open orders: an eighth of the orders that the book takes.
 const BOOK_SHARE: u32 = 8;
+/// Gateways that take in a member's orders at once give it a share each, before they have read of the others'; that is half a book at most.
+const HALF: u32 = 2;
 
 #[derive(Default)]
 pub(crate) struct Listings {
@@ -74,10 +76,10 @@ impl Listings {
         listing.last.or(listing.reference)
     }
 
-    /// How many orders of the instrument a member may have open, if nothing else is said of it; at least one.
-    pub(crate) fn orders_share(&self, instrument: InstrumentId) -> Option<u32> {
+    /// How many orders of the instrument a member may have open, if nothing else is said of it, in a system of so many gateways; at least one.
+    pub(crate) fn orders_share(&self, instrument: InstrumentId, gateways: u16) -> Option<u32> {
         let (_, listing) = self.listings.get(&instrument)?;
-        Some((listing.instrument.orders_max / BOOK_SHARE).max(1))
+        Some((listing.instrument.orders_max / BOOK_SHARE.max(HALF * u32::from(gateways))).max(1))
     }
 
     /// A record of the committed stream.

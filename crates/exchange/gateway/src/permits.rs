@@ -173,7 +173,8 @@ impl Gateway {
     fn check_orders(&self, asker: Asker, order: &NewOrder, instrument: InstrumentId) -> Result<(), Reason> {
         let Asker { member, permit: Permit { limits, .. }, .. } = asker;
         let stays = !matches!(order.time_in_force, TimeInForce::Ioc | TimeInForce::Fok);
-        let has_room = match (limits.orders_max, self.listings.orders_share(instrument)) {
+        let has_room = match (limits.orders_max, self.listings.orders_share(instrument, self.config.gateways))
+        {
             (0, Some(share)) if stays => self.names.orders_for(member, instrument) < share,
             (0, _) => true,
             (most, _) => self.names.orders_of(member) < most,

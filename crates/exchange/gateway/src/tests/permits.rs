@@ -309,6 +309,17 @@ fn without_limit_a_member_has_its_share_of_each_book() {
     assert!(names.orders_for(MemberId(7), InstrumentId(1)) >= 3, "counted again from the logs");
 }
 
+/// Each gateway takes in a share before it has read of the others' orders.
+#[test]
+fn all_gateways_shares_are_at_most_half_a_book() {
+    let mut floor = Floor::new();
+    assert_eq!(floor.operate(OPERATOR, 1, 1, Command::SetRule(Rule::OrdersMax(16))), None);
+    for (gateways, share) in [(1, 2), (4, 2), (8, 1), (16, 1)] {
+        let listings = &floor.world.gates[0].gateway.listings;
+        assert_eq!(listings.orders_share(InstrumentId(1), gateways), Some(share));
+    }
+}
+
 #[test]
 fn register_rate_applies_beside_configured_rate() {
     let mut floor = Floor::new();

@@ -27,6 +27,7 @@ pub(super) fn config(gate: usize) -> GatewayConfig {
     let id = GatewayId(gate as u16 + 1);
     GatewayConfig {
         id,
+        gateways: 2,
         sign_on_required: false,
         member_sessions_max: 100,
         session_in_flight_max: 100,
