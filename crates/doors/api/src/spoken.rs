@@ -65,11 +65,11 @@ pub(crate) fn of_xml<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 fn is_plain(text: &str) -> Result<(), &'static str> {
     let (before, tags) = text.split_once('<').ok_or("no element")?;
     let (mut depth, mut roots, mut is_bare) = (0_usize, 0, before.trim().is_empty());
-    for tag in tags.split('<') {
+    for (at, tag) in tags.split('<').enumerate() {
         let (tag, behind) = tag.split_once('>').ok_or("a tag has no end")?;
         let name = tag.trim_start_matches('/').trim_end_matches('/').trim_end();
         match tag.as_bytes() {
-            [b'?', ..] if roots == 0 && is_utf8(tag) => {}
+            [b'?', ..] if at == 0 && is_declaration(tag) => {}
             _ if name.contains(|one: char| one.is_whitespace() || "?\"'=".contains(one)) => {
                 return Err("attributes, instructions and encodings other than UTF-8 are not supported");
             }
@@ -85,10 +85,13 @@ fn is_plain(text: &str) -> Result<(), &'static str> {
     if roots == 1 && is_bare { Ok(()) } else { Err("there must be exactly one root element") }
 }
 
-/// Whether a declaration names no other encoding.
-fn is_utf8(declaration: &str) -> bool {
-    let declaration = declaration.to_ascii_lowercase();
-    !declaration.contains("encoding") || declaration.contains("utf-8")
+/// Whether it is what XML may begin with, and names no other encoding.
+fn is_declaration(tag: &str) -> bool {
+    let said = tag.strip_prefix("?xml").and_then(|said| said.strip_suffix('?'));
+    said.is_some_and(|said| {
+        let said = said.to_ascii_lowercase();
+        said.starts_with(char::is_whitespace) && (!said.contains("encoding") || said.contains("utf-8"))
+    })
 }
 
 /// In which of the two the answer is wanted.
@@ -232,6 +235,9 @@ mod tests {
             "<a b=\"/>\">",
             "<price currency=\"EUR\">1</price>",
             "<a><?b?></a>",
+            "<?b c?><a/>",
+            "<?xml-stylesheet href='c'?><a/>",
+            "<?xml version='1.0'?><?xml version='1.0'?><a/>",
             "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a/>",
             "",
         ] {
