@@ -20,6 +20,8 @@ const SCHEMA_TRIES: usize = 100;
 const SCHEMA_PAUSE: Duration = Duration::from_millis(50);
 /// After so many tries without success, because a session was in the way or others have written, all others give way.
 const PATIENT_TRIES: usize = 10;
+/// Or behind this part of the time that the change may take: at a server with many tables one try takes seconds.
+const PATIENT_PART: u32 = 4;
 /// No client waits for longer, and what is added to a clock does not overflow.
 const DAY: Duration = Duration::from_secs(86_400);
 const ELSEWHERE: &str = "sites execute a schema change with the store's search_path, but this session's begins with another schema: RESET search_path, and name schemas explicitly";
@@ -119,7 +121,9 @@ impl Session {
         patience: Duration,
         has_announced: &mut bool,
     ) -> Result<(), Message> {
-        let tries = Tries { until: Instant::now() + patience.min(DAY), began: None, longest: Duration::ZERO };
+        let patience = patience.min(DAY);
+        let (began, patient) = (Instant::now(), patience / PATIENT_PART);
+        let tries = Tries { until: began + patience, began: None, longest: Duration::ZERO };
         let (mut failed_tries, mut last_snapshot, mut why, mut has_failed) = (0, None, OTHERS_WRITE, false);
         for left in tries.take(SCHEMA_TRIES) {
             let has_way = failed_tries >= PATIENT_TRIES;
@@ -128,10 +132,12 @@ impl Session {
                 *has_announced = true;
                 continue;
             }
-            match self.try_change(statement, has_way, left)? {
+            let tried = self.try_change(statement, has_way, left)?;
+            let failed_more = if began.elapsed() < patient { failed_tries + 1 } else { PATIENT_TRIES };
+            match tried {
                 Tried::Done => return Ok(()),
                 Tried::Outrun(snapshot) if last_snapshot.replace(snapshot) != Some(snapshot) => {
-                    (failed_tries, why) = (failed_tries + 1, OTHERS_WRITE);
+                    (failed_tries, why) = (failed_more, OTHERS_WRITE);
                 }
                 // Nothing has come into the store since the last try, so the next ends the same.
                 Tried::Outrun(_) => {
@@ -139,7 +145,7 @@ impl Session {
                     std::thread::sleep(SCHEMA_PAUSE);
                 }
                 Tried::Blocked => {
-                    failed_tries += 1;
+                    failed_tries = failed_more;
                     std::thread::sleep(SCHEMA_PAUSE);
                 }
             }

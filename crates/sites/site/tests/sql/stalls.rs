@@ -91,6 +91,20 @@ fn schema_change_passes_clients_that_never_pause() {
 }
 
 #[test]
+fn slow_schema_change_passes_clients_that_never_pause() {
+    let Some((sites, mut here, mut there)) = bank() else { return };
+    // As at a server with many tables: too slow for ten tries.
+    let slow = "SET session_replication_role = replica;
+        CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); END $$;
+        CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION slow();
+        ALTER EVENT TRIGGER slow ENABLE ALWAYS";
+    sites.server(A0).batch_execute(slow).unwrap();
+    here.batch_execute("SET pares.commit_timeout_ms = 9000").unwrap();
+    beside_writers(&sites, || here.batch_execute("CREATE TABLE beside (a int PRIMARY KEY)")).unwrap();
+    until(|| there.query("SELECT FROM beside", &[]).is_ok());
+}
+
+#[test]
 fn two_schema_changes_pass_beside_clients_that_never_pause() {
     let Some((sites, mut here, mut there)) = bank() else { return };
     let changed = beside_writers(&sites, || {
