@@ -260,7 +260,8 @@ impl Session {
         loop {
             match Wire::sign_on(settings, turn, (self.member, self.number)).await {
                 Ok((wire, SignedOn::Done(agreed))) => return Some((wire, agreed)),
-                Ok((_, SignedOn::Refused(Reason::TooManyConnections | Reason::TooManySessions))) | Err(_) => {}
+                Ok((_, SignedOn::Refused(Reason::TooManyConnections | Reason::TooManySessions))) | Err(_) => {
+                }
                 Ok((_, SignedOn::Challenged(_) | SignedOn::Refused(_))) => return None,
             }
             turn += 1;

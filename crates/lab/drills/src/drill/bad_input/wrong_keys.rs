@@ -39,9 +39,9 @@ fn by_binary(address: SocketAddr, member: MemberId, secret: Secret) -> Result<bo
     match Client::connect_with(address, member, Options { credential, ..Options::default() }) {
         Err(ClientError::Rejected(Reason::WrongKey)) => Ok(true),
         // No room among those who have not signed on yet, or for another try.
-        Err(ClientError::Rejected(Reason::TooManyAttempts | Reason::TooManyConnections) | ClientError::Closed) => {
-            Ok(false)
-        }
+        Err(
+            ClientError::Rejected(Reason::TooManyAttempts | Reason::TooManyConnections) | ClientError::Closed,
+        ) => Ok(false),
         Err(error) => Err(error.into()),
         Ok(_) => Err(let_in(address, &format!("member {member}"))),
     }
