@@ -22,6 +22,8 @@ use until::until;
 
 /// Why no site receives a decision, as long as none reports that it could take one.
 const NOBODY: &str = "no site reports that it certifies or is a delegate: check that one is running";
+/// The same for `lost`, while delegates answer that could not continue.
+const NONE_GOES_ON: &str = "no delegate of a live cluster that is not lost answers, or none of the cluster that --at names: check that its sites are running";
 
 /// Arguments of `pares site lost`.
 #[derive(clap::Args)]
@@ -177,7 +179,9 @@ fn declare_lost(
     // One cluster for the whole run, once the witness was asked for it: no other gets what it was granted.
     let at = Cell::new(at);
     let without = without_witness.then(WithoutWord::default);
-    let whom = |reports: &[(SiteId, SiteReport)]| who_goes_on(reports, lost, at.get()).map_err(unready);
+    let whom = |reports: &[(SiteId, SiteReport)]| {
+        who_goes_on(reports, lost, at.get()).map_err(|why| unready(why, reports))
+    };
     let command = |told: (SiteId, &SiteReport)| {
         if access.config.witness.is_some() {
             at.set(Some(told.0.cluster.0));
@@ -201,8 +205,10 @@ fn declare_lost(
 }
 
 /// Why nobody can be told that clusters are lost, and the way out if the witness has granted it already.
-fn unready(why: NoSurvivor) -> String {
-    let NoSurvivor::CertifiedBy(certifier, own) = why else { return NOBODY.into() };
+fn unready(why: NoSurvivor, reports: &[(SiteId, SiteReport)]) -> String {
+    let NoSurvivor::CertifiedBy(certifier, own) = why else {
+        return latest_delegate(reports).map_or_else(|| nobody(reports), |_| NONE_GOES_ON.into());
+    };
     format!(
         "{certifier} certifies, so its delegate must receive the decision, but it does not answer, or --at \
          names another cluster. If {certifier} is lost too, declare both lost together. If the witness has \
@@ -279,7 +285,29 @@ pub(crate) fn certifying(reports: &[(SiteId, SiteReport)]) -> Option<SiteId> {
 }
 
 fn who_certifies(reports: &[(SiteId, SiteReport)]) -> Result<SiteId, String> {
-    certifying(reports).ok_or_else(|| NOBODY.into())
+    let certifier_is_missing = |latest: &SiteReport| {
+        format!(
+            "cluster {0} is to certify and does not: its sites are down, or it waits for promises of all live \
+             clusters. Start the sites that are missing; if a cluster is lost, declare that first: `pares site \
+             lost {0} --yes` if it is this one",
+            latest.certifier
+        )
+    };
+    certifying(reports)
+        .ok_or_else(|| latest_delegate(reports).map_or_else(|| nobody(reports), certifier_is_missing))
+}
+
+/// The delegate that knows the latest era.
+fn latest_delegate(reports: &[(SiteId, SiteReport)]) -> Option<&SiteReport> {
+    reports.iter().map(|(_, report)| report).filter(|report| report.delegate).max_by_key(|report| report.era)
+}
+
+/// Why no delegate answers: what one that takes no part waits for, or that none is there.
+fn nobody(reports: &[(SiteId, SiteReport)]) -> String {
+    let waits =
+        |(site, report): &(SiteId, SiteReport)| Some((sites::name(*site), report.apart.as_ref()?.clone()));
+    let waiting = reports.iter().find_map(waits);
+    waiting.map_or_else(|| NOBODY.into(), |(site, why)| format!("{site} does not participate: {why}"))
 }
 
 /// Tells a site; `Ok(Err)` if it may yet do it.
@@ -298,6 +326,23 @@ pub(crate) fn tell(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_waited_for_is_named() {
+        let site = |cluster, report| (SiteId::new(cluster, 0), report);
+        let live = SiteReport { delegate: true, live: vec![0, 1], ..SiteReport::default() };
+        let why = who_certifies(&[site(1, live.clone())]).unwrap_err();
+        assert!(
+            why.contains("cluster 0 is to certify") && why.contains("`pares site lost 0 --yes`"),
+            "{why}"
+        );
+        let new = SiteReport { apart: Some("it is new".into()), ..SiteReport::default() };
+        let new = [site(0, new)];
+        assert_eq!(unready(NoSurvivor::Silent, &new), "0.0 does not participate: it is new");
+        assert_eq!(who_certifies(&new).unwrap_err(), unready(NoSurvivor::Silent, &new));
+        assert_eq!(unready(NoSurvivor::Silent, &[]), NOBODY);
+        assert_eq!(unready(NoSurvivor::Silent, &[site(1, live)]), NONE_GOES_ON, "it is declared lost");
+    }
 
     #[test]
     fn that_no_cluster_would_be_left_is_said_at_once() {

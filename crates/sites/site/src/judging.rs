@@ -61,7 +61,7 @@ pub fn renewed(reports: &[(SiteId, SiteReport)], by: u8, before: u32) -> Option<
     is_it.then_some(latest.era.0)
 }
 
-/// Whether the delegates of all clusters that live in the era of `latest` have begun it. One that has just started may have missed later ones.
+/// Whether the delegates of all clusters that live in the era of `latest` have begun it. One that has just started may have missed later ones; one that takes no part knows of none.
 #[must_use]
 pub fn has_begun_everywhere(reports: &[(SiteId, SiteReport)], latest: &SiteReport) -> bool {
     let has_begun = |cluster: &u8| {
@@ -70,7 +70,7 @@ pub fn has_begun_everywhere(reports: &[(SiteId, SiteReport)], latest: &SiteRepor
         };
         reports.iter().any(is_its)
     };
-    latest.live.iter().all(has_begun)
+    !latest.live.is_empty() && latest.live.iter().all(has_begun)
 }
 
 #[cfg(test)]
@@ -98,6 +98,8 @@ mod tests {
             let is_nowhere_else = what.starts_with("nobody") || what.starts_with("another");
             assert_eq!(has_begun_everywhere(&reports, latest), is_nowhere_else, "{what}");
         }
+        let empty = [(SiteId::new(0, 0), SiteReport::default())];
+        assert!(!has_begun_everywhere(&empty, &empty[0].1), "one with an empty disk knows of no era");
     }
 
     #[test]

@@ -77,6 +77,12 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
     let said = site("lost 0 --yes --patience 1", &dir).unwrap_err();
     assert!(said.contains("waiting, 1 s in all: no site reports"), "{said}");
     let here = start("0.0", &dir);
+    eventually("0.0 answers", || status(&dir).len() == 1);
+    let said = site("lost 1 --yes --patience 1", &dir).unwrap_err();
+    assert!(
+        said.contains("not within 1s") && said.contains("0.0 does not participate"),
+        "not founded: {said}"
+    );
     let _there = start("1.0", &dir);
     assert_eq!(site("execute add alice 100", &dir).unwrap(), "100 added to alice");
     assert_eq!(site("execute put carol x", &dir).unwrap(), "carol is x");
