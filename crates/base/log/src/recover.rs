@@ -140,7 +140,7 @@ pub fn adopt(dir: &Path, config: Config, (from, until): (Offset, Offset)) -> Res
 fn create(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery), OpenError> {
     let first_segment = segment::list(dir).map_err(OpenError::io("list", dir))?.first().copied();
     if let Some(base) = first_segment {
-        let what = "segments without marks: restore the `marks` file, or copy the whole log of a peer";
+        let what = "the `marks` file of this segment's log is missing";
         return Err(OpenError::Foreign { path: segment_path(dir, base), what });
     }
     if config.existing {
