@@ -41,9 +41,9 @@ const HELD: &str = "
     WHERE w.is_written AND c.relnamespace = 'pg_catalog'::regnamespace AND c.relkind = 'r'";
 
 /// Names of tables, types and the like stand in rows (`regclass`) as the writer reads them, a temporary table stands before none of the catalogue's, and what bounds the client's statements ends none of the session's.
-/// Behind [`CHECK`], whose triggers have the client's settings. (Only later servers know the last one.)
+/// Behind [`CHECK`], whose triggers have the client's settings. (Only later servers know the last one.) `$1` is the store's schema.
 const OWN_SETTINGS: &str = "
-    SELECT pg_catalog.set_config('search_path', $pares$PARES, pg_temp$pares$, true), pg_catalog.set_config('statement_timeout', '0', true),
+    SELECT pg_catalog.set_config('search_path', $1 || ', pg_temp', true), pg_catalog.set_config('statement_timeout', '0', true),
         pg_catalog.set_config('lock_timeout', '0', true), pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true),
         (SELECT pg_catalog.set_config('transaction_timeout', '0', true) WHERE pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL)";
 
@@ -103,7 +103,7 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     let patience = patience_of(column(state, 4));
     link.ask(FORM, &[])?;
     link.ask(CHECK, &[])?;
-    link.ask(&front.own(OWN_SETTINGS), &[])?;
+    link.ask(OWN_SETTINGS, &[&front.home])?;
     let counted = link.counted.clone();
     let locked = locked(&link.ask(&front.own(HELD), &[&counted])?)?;
     // Before this asks for rows itself.
@@ -204,7 +204,7 @@ fn images(front: &Front, link: &mut Link, tables: &Touched<'_>) -> Result<Writes
     rehearse(front, link, &writes)?;
     link.ask(BACK, &[])?;
     link.ask(FORM, &[])?;
-    link.ask(&front.own(OWN_SETTINGS), &[])?;
+    link.ask(OWN_SETTINGS, &[&front.home])?;
     if !noted(front, link)?.is_empty() {
         return Err(unfit(
             "the transaction cannot be rolled back to its beginning, because it changed the savepoint pares, which is reserved for the site",
@@ -235,7 +235,7 @@ fn each_image(
 /// Whether the writer can write the rows, everywhere, as they are here. While the transaction still holds them.
 fn rehearse(front: &Front, link: &mut Link, writes: &Writes) -> Result<(), Trouble> {
     for (table, [keys, rows]) in writes.rows() {
-        let told = link.ask(&front.own(&rehearsal(table)), &[&keys, &rows])?;
+        let told = link.ask(&rehearsal(table, &front.home), &[&keys, &rows])?;
         if let Some(why) = told.first().and_then(|row| row[0].as_deref()) {
             return Err(unfit(format!(
                 "{table}: its rows cannot be written identically at every site, in UTC and by the store's role: {why}: write another value, or give the column a type or CHECK that accepts it"

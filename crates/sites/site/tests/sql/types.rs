@@ -82,6 +82,24 @@ fn values_of_each_type_arrive_as_they_were_written() {
 }
 
 #[test]
+fn rows_arrive_whatever_tables_and_columns_are_called() {
+    let Some((_sites, mut here, mut there)) = with("CREATE SCHEMA \"Up\"") else { return };
+    for name in ["$1", "$2", "PARES", "xPARESy", "WRITER", "$pares$", "x$pares_0$y", "o'c", "{rows}", "\\"] {
+        let name = format!("\"{name}\"");
+        for table in [name.clone(), format!("\"Up\".{name}")] {
+            here.batch_execute(&format!("CREATE TABLE {table} (id int PRIMARY KEY, {name} text)")).unwrap();
+            for statement in
+                [format!("INSERT INTO {table} VALUES (1, 'a')"), format!("UPDATE {table} SET {name} = 'b'")]
+            {
+                here.batch_execute(&statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+            }
+            let written = format!("SELECT FROM {table} WHERE {name} = 'b'");
+            until(|| there.query(&written, &[]).is_ok_and(|rows| rows.len() == 1));
+        }
+    }
+}
+
+#[test]
 fn json_inside_domains_and_rows_is_refused_when_made() {
     let types = "CREATE DOMAIN document AS json; CREATE DOMAIN letter AS document; CREATE TYPE part AS (id int, what json); CREATE TYPE whole AS (parts part[]);
         CREATE TYPE fit AS (id int, what jsonb); CREATE DOMAIN object AS jsonb CHECK (value ? 'a')";

@@ -18,7 +18,7 @@ use postgres::GenericClient;
 
 use super::failed;
 use super::sessions::WRITER;
-use super::tables::{Table, own_function};
+use super::tables::{Table, own_function, quoted};
 use crate::error::StoreError;
 
 /// Creates the table of notes and its functions; `PARES` stands for the store's schema. Runs after [`super::idle::OWN`]. Each row has the number of the server process of its session. By the
@@ -68,10 +68,10 @@ const NOTES: &str = "
     REVOKE ALL ON FUNCTION PARES.pares_note(text, jsonb), PARES.pares_never_commits(), PARES.pares_keeps() FROM PUBLIC;
     GRANT EXECUTE ON FUNCTION PARES.pares_captured() TO PUBLIC";
 
-/// Tables that participate and are not captured.
+/// Tables that participate and are not captured; or by functions of an older release, of which two tables could have one.
 pub(super) const UNCAPTURED: &str = "
     SELECT name FROM pares_tables WHERE 4 > (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(name) AND tgenabled = 'A'
-        AND tgfoid::regproc::text ~ 'pares_captures_' AND tgname IN ('pares_insert', 'pares_update', 'pares_delete', 'pares_truncate'))";
+        AND tgfoid::regproc::text ~ 'pares_captures_.*_[0-9a-f]{32}$' AND tgname IN ('pares_insert', 'pares_update', 'pares_delete', 'pares_truncate'))";
 
 /// What was noted in this transaction: tables' names, each with the primary keys of rows that were touched; null if these have more than `$1` bytes. Each is part of an
 /// item's name, so that is no less than the transaction has. `PARES` stands for the store's schema.
@@ -101,8 +101,8 @@ pub(super) fn triggers(table: &Table, schema: &str) -> String {
     let literal = name.replace('\'', "''");
     let keys = table.key_of("r");
     let function = format!("{schema}.{}", own_function("captures", name));
-    format!(
-        "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $pares$
+    let body = quoted(&format!(
+        "
         DECLARE keys jsonb := '[]'; more jsonb;
         BEGIN
             IF current_setting('session_replication_role') = 'replica' AND {schema}.pares_writes() THEN RETURN NULL; END IF;
@@ -116,7 +116,10 @@ pub(super) fn triggers(table: &Table, schema: &str) -> String {
             END IF;
             PERFORM {schema}.pares_note('{literal}', keys);
             RETURN NULL;
-        END $pares$;
+        END "
+    ));
+    format!(
+        "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp {body};
         REVOKE ALL ON FUNCTION {function}() FROM PUBLIC;
         CREATE OR REPLACE TRIGGER pares_insert AFTER INSERT ON {name}
             REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION {function}();

@@ -12,31 +12,38 @@
 
 use postgres::GenericClient;
 
-use super::deltas::literal;
 use super::failed;
-use super::tables::{Table, own_function};
+use super::tables::{Table, own_function, quoted};
 use crate::error::StoreError;
 
-/// A query for why rows of a table cannot be written again as they are; null if they can. `$1` are keys and `$2` rows, both as [`super::Writes::rows`] gives them;
-/// `PARES` stands for the store's schema.
+/// A query for why rows of a table cannot be written again as they are; null if they can. `$1` are keys and `$2` rows, both as [`super::Writes::rows`] gives them.
+/// `schema` is the store's, quoted.
 #[must_use]
-pub fn rehearsal(table: &str) -> String {
-    format!("SELECT PARES.{}($1::text::text[], $2::text::text[])", own_function("rehearses", table))
+pub fn rehearsal(table: &str, schema: &str) -> String {
+    format!("SELECT {schema}.{}($1::text::text[], $2::text::text[])", own_function("rehearses", table))
 }
 
 /// SQL for the function of a table. On a connection that is the writer's, or set as that is ([`super::idle::OWN`]): its settings are taken from there.
 pub(super) fn function(table: &Table, schema: &str) -> String {
+    let body = quoted(&body(table));
     format!(
         "CREATE OR REPLACE FUNCTION {schema}.{function}(text[], text[]) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
             SET session_replication_role FROM CURRENT SET search_path FROM CURRENT SET TimeZone FROM CURRENT SET DateStyle FROM CURRENT
             SET IntervalStyle FROM CURRENT SET extra_float_digits FROM CURRENT SET bytea_output FROM CURRENT SET lc_monetary FROM CURRENT
             SET xmlbinary FROM CURRENT SET xmloption FROM CURRENT SET array_nulls FROM CURRENT
-        AS $pares$
+        {body}",
+        function = own_function("rehearses", &table.name),
+    )
+}
+
+fn body(table: &Table) -> String {
+    format!(
+        "
         DECLARE pares_before text[]; pares_behind text[]; pares_stack text;
             pares_who name := coalesce(nullif(current_setting('role'), 'none'), session_user);
         BEGIN
             GET DIAGNOSTICS pares_stack = PG_CONTEXT;
-            IF pares_stack ~ E'\\n(SQL|PL/)' OR EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = {literal}::regclass AND attnum > 0
+            IF pares_stack ~ E'\\n(SQL|PL/)' OR EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = '{name}'::regclass AND attnum > 0
                 AND NOT attisdropped AND NOT has_column_privilege(pares_who, attrelid, attnum, 'SELECT')) THEN
                 RAISE EXCEPTION '%', 'permission denied for table {name}: its rows are read again at COMMIT' USING ERRCODE = 'insufficient_privilege';
             END IF;
@@ -54,12 +61,10 @@ pub(super) fn function(table: &Table, schema: &str) -> String {
             RETURN CASE WHEN pares_before IS DISTINCT FROM pares_behind THEN format('%s comes back as %s',
                 (SELECT left(was, 200) FROM unnest(pares_before) was WHERE was <> ALL (pares_behind) LIMIT 1),
                 (SELECT left(became, 200) FROM unnest(pares_behind) became WHERE became <> ALL (pares_before) LIMIT 1)) END;
-        END $pares$",
-        function = own_function("rehearses", &table.name),
-        literal = literal(&table.name),
+        END ",
         name = table.name.replace('\'', "''"),
         delete = table.delete(),
-        insert = table.insert().replace("$1", "$2"),
+        insert = table.insert("$2"),
     )
 }
 

@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use pares_wice::{Key, KeyRange};
 use postgres::GenericClient;
 use postgres::error::SqlState;
+use sha2::{Digest, Sha256};
 
 use super::deltas::{self, Delta};
 use super::failed;
@@ -206,10 +207,19 @@ pub(super) fn object<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>, alia
     format!("jsonb_build_object({})", parts.join(", "))
 }
 
-/// The name of a function of one table. Names are cut by the server, so the number tells two from each other.
+/// The name of a function of one table, of 63 bytes at most, where the server cuts. Of two tables with one name each would lose what is written to it.
 pub(super) fn own_function(what: &str, table: &str) -> String {
     let word = table.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    format!("pares_{what}_{word:.30}_{:08x}", crc32c::crc32c(table.as_bytes()))
+    let digest = Sha256::digest(table);
+    let digest = u128::from_be_bytes(*digest.first_chunk().expect("SHA-256 has 32 bytes"));
+    format!("pares_{what}_{word:.14}_{digest:032x}")
+}
+
+/// SQL for the body of a function, between what no name in it contains.
+pub(super) fn quoted(body: &str) -> String {
+    let tag =
+        (0..).map(|number| format!("$pares_{number}$")).find(|tag| !body.contains(tag)).expect("a free one");
+    format!("AS {tag}{body}{tag}")
 }
 
 /// An identifier as it is written inside a string.
@@ -283,7 +293,7 @@ pub(super) fn write_rows(
         client.execute(&delete, &[keys])?;
     }
     for (name, Rows { rows, .. }) in &rows {
-        client.execute(&known[*name].insert(), &[rows])?;
+        client.execute(&known[*name].insert("$1"), &[rows])?;
     }
     Ok(())
 }
@@ -324,8 +334,8 @@ impl Table {
         )
     }
 
-    /// SQL that inserts rows, called `pares_new`: `$1` are they.
-    pub(super) fn insert(&self) -> String {
+    /// SQL that inserts rows, called `pares_new`: `rows` are they.
+    pub(super) fn insert(&self, rows: &str) -> String {
         let columns = self.columns.join(", ");
         let value = |column: &String| match self.texts.iter().find(|text| text.is_of(column)) {
             Some(text) => text.value("pares_row", "pares_text"),
@@ -333,7 +343,7 @@ impl Table {
         };
         let values = self.columns.iter().map(value).collect::<Vec<_>>();
         format!(
-            "INSERT INTO {0} AS pares_new ({columns}) OVERRIDING SYSTEM VALUE SELECT {1} FROM unnest($1::text[]) pares_text, \
+            "INSERT INTO {0} AS pares_new ({columns}) OVERRIDING SYSTEM VALUE SELECT {1} FROM unnest({rows}::text[]) pares_text, \
              jsonb_populate_record(NULL::{0}, pares_text::jsonb) pares_row",
             self.name,
             values.join(", ")

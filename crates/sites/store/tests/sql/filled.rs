@@ -116,7 +116,7 @@ fn only_readers_own_rows_are_rehearsed() {
         ordered(server, &["CREATE TABLE person (id int PRIMARY KEY, name text UNIQUE)"]);
     write(&mut site, &mut certifier, "INSERT INTO person VALUES (1, 'Ada')");
     let mut owner = Client::connect(&site.address, NoTls).unwrap();
-    let query = rehearsal("public.person").replace("PARES", "public");
+    let query = rehearsal("public.person", "public");
     let told = |client: &mut Client, key: &str, row: &str| -> Result<Option<String>, String> {
         let array = |text: &str| format!("{{\"{}\"}}", text.replace('"', "\\\""));
         let told = client.query_one(&query, &[&array(key), &array(row)]);

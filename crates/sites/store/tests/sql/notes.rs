@@ -91,19 +91,43 @@ fn nothing_ends_the_constraint_that_stops_a_commit() {
 fn triggers_that_rest_are_woken_when_the_store_opens() {
     let Some(server) = server() else { return };
     let mut site = Site::new(server, BANK, &TABLES);
-    // The table of an older release, a trigger as it made them, and one that is another's.
+    // The table of an older release, triggers as it made them, and one that is another's.
     let older = "SET session_replication_role = replica; DROP TABLE pares_open; CREATE TABLE pares_open (at timestamptz NOT NULL DEFAULT now());
         ALTER TABLE account ENABLE TRIGGER pares_insert; ALTER TABLE person DISABLE TRIGGER ALL;
-        CREATE OR REPLACE TRIGGER pares_insert AFTER INSERT ON journal EXECUTE FUNCTION journal(); ALTER TABLE journal ENABLE ALWAYS TRIGGER pares_insert";
+        CREATE OR REPLACE TRIGGER pares_insert AFTER INSERT ON journal EXECUTE FUNCTION journal(); ALTER TABLE journal ENABLE ALWAYS TRIGGER pares_insert;
+        CREATE TABLE note (id int PRIMARY KEY); INSERT INTO pares_tables VALUES ('public.note');
+        CREATE FUNCTION pares_captures_public_note_48f51d06() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+        DO $$ DECLARE what text; BEGIN FOREACH what IN ARRAY '{insert,update,delete,truncate}'::text[] LOOP
+            EXECUTE format('CREATE TRIGGER pares_%1$s AFTER %1$s ON note EXECUTE FUNCTION pares_captures_public_note_48f51d06()', what);
+            EXECUTE format('ALTER TABLE note ENABLE ALWAYS TRIGGER pares_%s', what);
+        END LOOP; END $$";
     Client::connect(&site.address, NoTls).unwrap().batch_execute(older).unwrap();
     let options = Options::new(site.address.as_str());
     drop(site);
     site = Site::open(options);
     Client::connect(&site.address, NoTls).unwrap().batch_execute(HIDES).unwrap();
-    let written = ["SELECT hides(1)", "INSERT INTO person VALUES (1)", "INSERT INTO journal VALUES (1, 1)"];
+    let written = [
+        "SELECT hides(1)",
+        "INSERT INTO person VALUES (1)",
+        "INSERT INTO journal VALUES (1, 1)",
+        "INSERT INTO note VALUES (1)",
+    ];
     let written = site.run(&written).unwrap().writes;
     let rows = written.iter().filter(|write| write.key.as_bytes().starts_with(b"sql/row/"));
-    assert_eq!(rows.count(), 3);
+    assert_eq!(rows.count(), 4);
+}
+
+#[test]
+fn tables_whose_names_have_one_checksum_are_captured_apart() {
+    // The same CRC-32C behind `public.`, and the same first 30 characters.
+    let tables =
+        ["izf6ec1uszh7g2", "xj279m05noiyj_"].map(|end| format!("account_of_customers_at_place_{end}"));
+    let [first, second] = &tables;
+    let made = tables.each_ref().map(|table| format!("CREATE TABLE {table} (id int PRIMARY KEY)")).join(";");
+    let Some(mut bank) = Bank::of(&made, &[first, second]) else { return };
+    bank.commit(0, &[&format!("INSERT INTO {second} VALUES (1), (2)")]);
+    bank.commit(1, &[&format!("INSERT INTO {first} VALUES (3)")]);
+    assert_eq!((bank.rows(first), bank.rows(second)), (vec!["(3)".into()], vec!["(1)".into(), "(2)".into()]));
 }
 
 #[test]
