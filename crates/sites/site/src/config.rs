@@ -194,7 +194,7 @@ impl Place {
 /// Why a configuration cannot be used.
 #[derive(Debug, Error)]
 pub enum ConfigError {
-    /// The file cannot be read.
+    /// There is none.
     #[error("{path}: {source}: name a directory with a sites.toml, or create one with `pares site init`")]
     Read {
         /// Which file.
@@ -260,9 +260,11 @@ impl SitesConfig {
     /// # Errors
     /// As [`SitesConfig::load`].
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         let content = |what| ConfigError::Content { path: path.to_owned(), what };
+        let text = std::fs::read_to_string(path).map_err(|source| match path.exists() {
+            true => content(source.to_string()),
+            false => ConfigError::Read { path: path.to_owned(), source },
+        })?;
         let config: Self = toml::from_str(&text).map_err(|error| content(error.to_string()))?;
         config.check().map_err(content)?;
         Ok(config)

@@ -12,8 +12,8 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// Whether that may be the URL of a site's database, once it is known where the site is.
 fn check_url(url: &str, site: SiteId) -> Result<(), String> {
-    if !SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
-        return Err(format!("store: {site} needs a URL that begins with postgres://"));
+    if !SCHEMES.iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty())) {
+        return Err(format!("store: {site} needs a URL that begins with postgres://HOST"));
     }
     let Some((_, unknown)) = url.split_once('{') else { return Ok(()) };
     let unknown = unknown.split('}').next().unwrap_or_default();

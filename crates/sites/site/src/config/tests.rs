@@ -33,12 +33,8 @@ fn each_site_has_a_database_of_its_own_or_a_file() {
 #[test]
 fn a_database_of_two_sites_or_of_none_is_refused() {
     for (store, own, sql, why) in [
-        (
-            Some("postgres://db/bank"),
-            [None, None],
-            false,
-            "uses the same database as site 0.0: put {number} into",
-        ),
+        (Some("postgres://db/bank"), [None, None], false, "same database as site 0.0: put {number} into"),
+        (Some("postgres://"), [None, None], false, "begins with postgres://HOST"),
         (None, [Some("postgres:///a"), Some("postgres:///a")], false, "site 0.0: give each its own"),
         (Some("postgres://db/bank_{number}_{site}"), [None, None], false, "{site} is no placeholder"),
         (Some("host=db dbname=bank"), [None, None], false, "a URL that begins with postgres://"),
@@ -49,6 +45,15 @@ fn a_database_of_two_sites_or_of_none_is_refused() {
         let refused = config.check().unwrap_err();
         assert!(refused.contains(why), "{refused}");
     }
+}
+
+#[test]
+fn only_a_file_that_is_not_there_is_to_be_created() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = || SitesConfig::load(dir.path()).unwrap_err().to_string();
+    assert!(told().ends_with("create one with `pares site init`"));
+    std::fs::write(dir.path().join(SITES_FILE), b"\xff").unwrap();
+    assert!(told().ends_with("valid UTF-8"));
 }
 
 #[test]
