@@ -147,13 +147,20 @@ pub(crate) fn write(
     path: &Path,
     so_far: impl FnMut(u64),
 ) -> BrokerageResult<WrittenLog> {
-    let part = part_of(path);
-    let whole = write_part(&part, sites.clone(), user.clone(), path, so_far);
-    let written = whole.and_then(|(entries, chain)| {
+    whole(path, |part| {
+        let (entries, chain) = write_part(part, sites.clone(), user.clone(), path, so_far)?;
         keep(sites, name, user, &chain)?;
+        Ok(WrittenLog { entries, head: chain.head() })
+    })
+}
+
+/// Has the file `path` written under another name: it is there when it is whole.
+pub(crate) fn whole<T>(path: &Path, write: impl FnOnce(&Path) -> BrokerageResult<T>) -> BrokerageResult<T> {
+    let part = part_of(path);
+    let written = write(&part).and_then(|written| {
         let renamed = std::fs::rename(&part, path);
         renamed.map_err(BrokerageError::io(format!("writing {}", path.display())))?;
-        Ok(WrittenLog { entries, head: chain.head() })
+        Ok(written)
     });
     if written.is_err() {
         // There may be none.
@@ -162,8 +169,8 @@ pub(crate) fn write(
     written
 }
 
-/// Where a log lies until it is whole: two fronts may write one at once. No log that was commanded has a name that begins like this.
-fn part_of(path: &Path) -> PathBuf {
+/// Where a file lies until it is whole: two fronts may write one at once. No log that was commanded has a name that begins like this.
+pub(crate) fn part_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().display();
     path.with_file_name(format!(".{name}.{}.part", std::process::id()))
 }

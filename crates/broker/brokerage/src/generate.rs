@@ -15,11 +15,12 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pares_broker::{StockSymbol, Verb, dollars};
 use pares_random::Random;
 
+use crate::dump;
 use crate::error::{BrokerageError, BrokerageResult, already_exists};
 
 /// All commands but the dump, as the columns of the chances.
@@ -86,7 +87,7 @@ pub struct Args {
 impl Args {
     /// So much of everything, to `file`.
     #[must_use]
-    pub fn of(file: &std::path::Path, commands: u64, users: u64, stocks: u64) -> Self {
+    pub fn of(file: &Path, commands: u64, users: u64, stocks: u64) -> Self {
         Self { file: file.to_owned(), commands, users, stocks, seed: 1, force: true }
     }
 }
@@ -96,11 +97,19 @@ impl Args {
 /// # Errors
 /// If it cannot be written, or is there already and is not to be overwritten.
 pub fn run(args: &Args) -> BrokerageResult {
-    let writing = || BrokerageError::io(format!("writing {}", args.file.display()));
     if args.file.is_file() && !args.force {
         return Err(already_exists(&args.file));
     }
-    let mut file = BufWriter::new(File::create(&args.file).map_err(writing())?);
+    match args.file.exists() && !args.file.is_file() {
+        // A pipe or a device keeps its place.
+        true => write(args, &args.file),
+        false => dump::whole(&args.file, |part| write(args, part)),
+    }
+}
+
+fn write(args: &Args, to: &Path) -> BrokerageResult {
+    let writing = || BrokerageError::io(format!("writing {}", args.file.display()));
+    let mut file = BufWriter::new(File::create(to).map_err(writing())?);
     let mut draw = Random::new(args.seed);
     let mut users: Vec<Last> = Vec::new();
     for number in 1..args.commands {
@@ -231,6 +240,16 @@ mod tests {
         let stocks: BTreeSet<_> = lines.iter().filter_map(|line| line.command.symbol).collect();
         assert!(stocks.len() > 300 && lines.iter().any(|line| line.fault.is_none()));
         assert_eq!(lines.iter().map(|line| line.number).collect::<Vec<_>>(), (1..=5_000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_workload_that_cannot_be_written_leaves_the_old_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a");
+        std::fs::write(&file, "old").unwrap();
+        std::fs::create_dir(dump::part_of(&file)).unwrap();
+        assert!(run(&Args::of(&file, 9, 2, 2)).is_err());
+        assert_eq!(std::fs::read(&file).unwrap(), b"old");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use pares_site::protocol::Code;
 use pares_site::{Answered, Process, SiteReport, SitesConfig};
 use pares_wice::{Isolation, SiteId, TransactionId};
 
-use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed, usage};
 use crate::site_link::{PAUSE, PAUSE_MAX, SiteAnswer};
 
 /// Between two looks for requests to be handed in again.
@@ -116,6 +116,7 @@ impl OwnSite {
     /// A site alone in `dir`, which is empty; its items in a file there, or in the PostgreSQL database that the URL `store` names.
     pub(crate) fn open(dir: &Path, durability: Promise, store: Option<&str>) -> BrokerageResult<Self> {
         let config = configuration(durability, store);
+        config.check().map_err(usage)?;
         config.make_directories(dir).map_err(BrokerageError::io("making the site's directory"))?;
         let mut site = Process::open(&config, SiteId::new(0, 0), dir, Accounts).map_err(failed)?;
         wait_until_certifying(&mut site)?;

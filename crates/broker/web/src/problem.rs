@@ -1,7 +1,7 @@
 //! What goes wrong with the broker's commands, as [problem documents](pares_http::problem::Problem).
 
 use axum::http::StatusCode;
-use pares_broker::Refusal;
+use pares_broker::{CENTS_MAX, Refusal, dollars};
 pub(crate) use pares_http::problem::Problem;
 
 use crate::broker::Unavailable;
@@ -42,7 +42,12 @@ pub(crate) fn refused(refusal: Refusal) -> Problem {
         Refusal::ClockOff => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let problem = Problem::of(status, refusal.to_string()).reason(&reason_of(refusal)).code(refusal as u8);
+    let detail = match refusal {
+        // Not in the refusal's own words: they are in logs, whose heads would change.
+        Refusal::BadAmount => format!("{refusal}, up to {}", dollars(CENTS_MAX)),
+        _ => refusal.to_string(),
+    };
+    let problem = Problem::of(status, detail).reason(&reason_of(refusal)).code(refusal as u8);
     if refusal == Refusal::ClockOff { problem.retry(10) } else { problem }
 }
 

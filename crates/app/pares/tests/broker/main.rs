@@ -363,11 +363,3 @@ fn workload_log_is_complete_before_processes_end() {
     assert_eq!(log.matches("<userCommand>").count(), 2_000);
     done("audit verify logs/testLOG");
 }
-
-#[test]
-fn a_file_without_a_single_command_is_no_workload() {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("day"), "<xs:schema>\n</xs:schema>\n").unwrap();
-    let told = refusal(pares_broker(dir.path(), "run day --instant --durability os"));
-    assert!(told.contains("none of its 2 lines is a command"), "{told}");
-}

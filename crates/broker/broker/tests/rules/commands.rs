@@ -263,22 +263,13 @@ fn what_two_fronts_ask_for_at_once_is_done_once() {
     ];
     for (one, other, later, price) in cases {
         let mut both = Both::default();
-        let lines = [
-            "ADD,jo,100.00",
-            "BUY,jo,S,20.00",
-            "COMMIT_BUY,jo",
-            "SET_BUY_AMOUNT,jo,S,30.00",
-            "SET_BUY_TRIGGER,jo,S,0.90",
-            "SET_SELL_AMOUNT,jo,S,9.00",
-            "SET_SELL_TRIGGER,jo,S,3.00",
-            "BUY,jo,S,5.00",
-            "SELL,jo,S,5.00",
-        ];
+        let lines = "ADD,jo,100.00 BUY,jo,S,20.00 COMMIT_BUY,jo SET_BUY_AMOUNT,jo,S,30.00 SET_BUY_TRIGGER,jo,S,0.90 \
+                     SET_SELL_AMOUNT,jo,S,9.00 SET_SELL_TRIGGER,jo,S,3.00 BUY,jo,S,5.00 SELL,jo,S,5.00";
         let request = |number, asked: &Asked, time_ms, price| {
             let quote = Some(hit(stock, price, time_ms));
             BrokerRequest { number, after: 0, name: None, time_ms, quote, asked: asked.clone() }
         };
-        for (number, line) in (1..).zip(lines) {
+        for (number, line) in (1..).zip(lines.split(' ')) {
             let reply = both.run(&request(number, &asks(line), NOON_MS, 100));
             assert!(!matches!(reply, BrokerReply::Refused { .. }), "{line}: {reply:?}");
         }

@@ -17,17 +17,9 @@ fn run(lines: &[&str]) -> Both {
 }
 
 fn some_trade() -> String {
-    let lines = [
-        "[1] ADD,jo,9000.00",
-        "[2] BUY,jo,S,2000.00",
-        "[3] COMMIT_BUY,jo",
-        "[4] SELL,jo,S,600.00",
-        "[5] COMMIT_SELL,jo",
-        "[6] SET_BUY_AMOUNT,jo,T,1000.00",
-        "[7] SET_BUY_TRIGGER,jo,T,501.00",
-        "[8] CANCEL_SELL,jo",
-    ];
-    run(&lines).xml()
+    let lines = "[1] ADD,jo,9000.00\n[2] BUY,jo,S,2000.00\n[3] COMMIT_BUY,jo\n[4] SELL,jo,S,600.00\n\
+                 [5] COMMIT_SELL,jo\n[6] SET_BUY_AMOUNT,jo,T,1000.00\n[7] SET_BUY_TRIGGER,jo,T,501.00\n[8] CANCEL_SELL,jo";
+    run(&lines.lines().collect::<Vec<_>>()).xml()
 }
 
 #[test]

@@ -99,6 +99,19 @@ fn a_workload_of_anything_ends_and_every_line_is_counted() {
     assert_eq!(names_in(&logs.join("users/jo")), ["jo.xml"]);
 }
 
+#[test]
+fn a_file_without_a_single_command_is_no_workload() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = args(dir.path().join("workload"), 0);
+    for text in ["", " \n\n", "<xs:schema>\n</xs:schema>\n"] {
+        std::fs::write(&args.file, text).unwrap();
+        let told = run(&Args { force: true, ..args.clone() }).unwrap_err().to_string();
+        assert!(told.contains("none of its lines is a command"), "{told}");
+    }
+    let nowhere = Args { force: true, store: Some("postgres://".into()), ..args };
+    assert!(matches!(run(&nowhere), Err(BrokerageError::Usage(why)) if why.contains("postgres://HOST")));
+}
+
 fn names_in(dir: &Path) -> Vec<std::ffi::OsString> {
     let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = names.collect();

@@ -30,22 +30,9 @@ pub(crate) struct Client {
     pub(crate) connected: Option<(usize, u64)>,
 }
 
-const LINES: [&str; 14] = [
-    "ADD,{},40.00",
-    "BUY,{},S,{}.00",
-    "BUY,{},T,{}.00",
-    "BUY,{},S,{}.00",
-    "COMMIT_BUY,{}",
-    "COMMIT_BUY,{}",
-    "CANCEL_BUY,{}",
-    "SELL,{},S,3.00",
-    "COMMIT_SELL,{}",
-    "SET_BUY_AMOUNT,{},T,9.00",
-    "SET_BUY_TRIGGER,{},T,2.00",
-    "SET_SELL_AMOUNT,{},S,4.00",
-    "SET_SELL_TRIGGER,{},S,2.00",
-    "QUOTE,{},T",
-];
+const LINES: &str = "ADD,{},40.00 BUY,{},S,{}.00 BUY,{},T,{}.00 BUY,{},S,{}.00 COMMIT_BUY,{} COMMIT_BUY,{} CANCEL_BUY,{} \
+    SELL,{},S,3.00 COMMIT_SELL,{} SET_BUY_AMOUNT,{},T,9.00 SET_BUY_TRIGGER,{},T,2.00 SET_SELL_AMOUNT,{},S,4.00 \
+    SET_SELL_TRIGGER,{},S,2.00 QUOTE,{},T";
 
 impl Client {
     pub(crate) fn of(user: &str, is_in_session: bool, commands: u64) -> Self {
@@ -85,7 +72,8 @@ impl Client {
             let after = core::mem::replace(&mut self.latest, 0);
             // Ascending, with gaps.
             self.latest = after + 1 + draw.below(3);
-            let line = LINES[draw.below(LINES.len() as u64) as usize];
+            let lines: Vec<&str> = LINES.split(' ').collect();
+            let line = lines[draw.below(lines.len() as u64) as usize];
             (line.to_owned(), CommandOrder::Session { number: self.latest, after })
         } else {
             // No other command adds so much: it is known again in the log.

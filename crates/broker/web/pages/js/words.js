@@ -3,7 +3,7 @@
 const PLAIN = {
   'bad-user': ['name', 'A name is 1 to 32 letters and digits.'],
   'bad-symbol': ['symbol', 'A stock’s symbol is one to three letters.'],
-  'bad-amount': ['amount', 'An amount must be above zero, with at most two decimals.'],
+  'bad-amount': ['amount', 'An amount must be above zero and at most 10,000,000,000,000.00, with at most two decimals.'],
   'bad-file': ['file', 'A file’s name may have only letters, digits, dots and dashes.'],
   'too-many-files': ['file', 'You have reached the limit of log files. Name an existing one to overwrite it.'],
   'log-not-written': ['file', 'The log could not be written. Press the same button again in a moment.'],

@@ -32,7 +32,7 @@ pub(super) const BEYOND: &str = "a session's numbers must be below 16777216: con
 /// Why no command can have this number there, if none can.
 pub(super) fn out_of_order(line: &WorkloadLine, after: Option<u64>) -> Option<String> {
     let number = line.number;
-    match after.filter(|_| line.command.user.is_some()) {
+    match after {
         _ if number >= COMMANDS_OF_SESSION => Some(BEYOND.into()),
         Some(after) if after >= COMMANDS_OF_SESSION => {
             Some("its number must be above the one it follows".into())

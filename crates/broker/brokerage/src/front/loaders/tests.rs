@@ -203,12 +203,13 @@ fn a_line_that_is_not_taken_is_not_the_one_before_the_next() {
 #[test]
 fn repeated_line_gets_first_reply_late_one_the_reason() {
     let mut at = At::new();
-    let told = at.says(b"[5] ADD,rep,10\n[5] ADD,rep,10\n[3] ADD,rep,10\n[8>9] ADD,rep,10\n[8>8] ADD,rep,10\n[6] ADD,rep,10\n");
+    let told = at.says(b"[5] ADD,rep,10\n[5] ADD,rep,10\n[3] ADD,rep,10\n[8>9] ADD,rep,10\n[8>8] ADD,rep,10\n[6] ADD,rep,10\n[7>9] DUMPLOG,./all\n");
     let expected = [
         "[3] LOST overtaken",
         "[5] OK cash 10.00",
         "[5] OK cash 10.00",
         "[6] OK cash 20.00",
+        "[7] LOST its number must be above 9, which it follows",
         "[8] LOST its number must be above 8, which it follows",
         "[8] LOST its number must be above 9, which it follows",
     ];
