@@ -11,7 +11,7 @@ use postgres::config::Host;
 
 use crate::client::Client;
 use crate::front::{Front, PROOF_PATIENCE, STAGE_PATIENCE};
-use crate::link::Link;
+use crate::link::{Link, Trouble};
 use crate::statement::isolation_named;
 use crate::wire::{Message, send_body};
 
@@ -134,8 +134,10 @@ fn authenticate(front: &Front, mut link: Link, mut client: Client) -> io::Result
     let mut pid = 0;
     loop {
         let message = link.receive()?;
-        if message.tag == b'Z' && !is_whole(front, &mut link) {
-            return refuse(client, &Message::fatal("57P03", STARTING));
+        if message.tag == b'Z'
+            && let Err(why) = must_be_whole(front, &mut link)
+        {
+            return refuse(client, &why);
         }
         client.send(&message)?;
         let number = message.body.first_chunk().map(|number| i32::from_be_bytes(*number));
@@ -165,10 +167,20 @@ const BEGINNING: &str = "
     SELECT version, CASE current_setting('default_transaction_isolation') WHEN 'serializable' THEN 'serializable'
         ELSE set_config('default_transaction_isolation', 'repeatable read', false) END FROM PARES.pares_applied";
 
-/// Whether the server shows what clients of this site were answered.
-fn is_whole(front: &Front, link: &mut Link) -> bool {
-    let found = link.ask(&front.own(BEGINNING), &[]).unwrap_or_default();
-    let Some([Some(version), Some(level)]) = found.first().map(Vec::as_slice) else { return false };
-    link.level = isolation_named(level);
-    version.parse().is_ok_and(|version| front.is_whole(version))
+/// The server must show what clients of this site were answered; or else why this session cannot begin.
+fn must_be_whole(front: &Front, link: &mut Link) -> Result<(), Message> {
+    let found = match link.ask(&front.own(BEGINNING), &[]) {
+        Err(Trouble::Refused(why)) if front.serves() => {
+            let said = format!("the session cannot begin: {}", why.field(b'M'));
+            return Err(Message::fatal(why.field(b'C'), &said));
+        }
+        found => found.unwrap_or_default(),
+    };
+    if let Some([Some(version), Some(level)]) = found.first().map(Vec::as_slice) {
+        link.level = isolation_named(level);
+        if version.parse().is_ok_and(|version| front.is_whole(version)) {
+            return Ok(());
+        }
+    }
+    Err(Message::fatal("57P03", STARTING))
 }

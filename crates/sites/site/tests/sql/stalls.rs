@@ -58,6 +58,16 @@ fn refused_catalogue_change_spares_next_transaction() {
     alike(&mut here, &mut there, "(1,m1,5) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
 }
 
+#[test]
+fn session_that_cannot_begin_is_told_the_servers_reason() {
+    let Some((sites, _here, _there)) = bank() else { return };
+    let bars = "CREATE ROLE teller LOGIN; REVOKE SELECT ON pares_applied FROM PUBLIC";
+    sites.server(A0).batch_execute(bars).unwrap();
+    let url = sites.sql_url(A0).replace("postgres@", "teller@");
+    let refused = Client::connect(&url, postgres::NoTls).err().unwrap();
+    assert_eq!(code(&refused), "42501", "{refused:?}");
+}
+
 /// Two sites, whose clients write without a pause until `change` is done.
 fn beside_writers<T>(sites: &Sites, change: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
