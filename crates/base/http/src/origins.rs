@@ -29,7 +29,7 @@ pub fn is_named(headers: &HeaderMap, origins: &[String]) -> bool {
 ///
 /// # Errors
 /// If no browser writes one so: it would never be met.
-pub fn parse(text: &str) -> Result<String, String> {
+pub fn checked(text: &str) -> Result<String, String> {
     let lower = text.to_ascii_lowercase();
     let plain = lower.strip_suffix('/').unwrap_or(&lower);
     let plain =
@@ -124,19 +124,19 @@ mod tests {
         let rights =
             "https://desk.example http://127.0.0.1:8080 http://[::1]:8080 https://xn--bcher-kva.example:80";
         for right in rights.split(' ') {
-            assert_eq!(parse(right).as_deref(), Ok(right));
+            assert_eq!(checked(right).as_deref(), Ok(right));
         }
         let others =
             "https://Desk.Example https://desk.example/ https://desk.example:443 HTTPS://desk.example:443/";
         for other in others.split(' ') {
-            let why = parse(other).unwrap_err();
+            let why = checked(other).unwrap_err();
             assert!(why.ends_with("`https://desk.example`"), "{other}: {why}");
         }
         let wrongs = " null * desk.example ftp://desk.example https:// https://b\u{fc}cher.example https://desk.example/a \
                       https://me@desk.example https://desk.example:0 https://desk.example:0443 https://desk.example:+1 \
                       https://desk.example:1:2 https://[::1 https://a]:1";
         for wrong in wrongs.split(' ') {
-            assert_eq!(parse(wrong), Err(FORM.to_owned()), "{wrong}");
+            assert_eq!(checked(wrong), Err(FORM.to_owned()), "{wrong}");
         }
     }
 

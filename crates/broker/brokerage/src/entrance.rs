@@ -25,7 +25,7 @@ pub(crate) struct Entrance {
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
     /// Origin of another server's pages that may call this one, such as https://desk.example; repeatable
-    #[arg(long = "origin", value_name = "ORIGIN", value_parser = pares_web::origins::parse)]
+    #[arg(long = "origin", value_name = "ORIGIN", value_parser = pares_web::origins::checked)]
     pub(crate) origins: Vec<String>,
 }
 

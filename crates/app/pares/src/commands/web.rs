@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
     /// Origin of another server's pages that may call this one, such as https://desk.example; repeatable
-    #[arg(long = "origin", value_name = "ORIGIN", value_parser = pares_api::origins::parse)]
+    #[arg(long = "origin", value_name = "ORIGIN", value_parser = pares_api::origins::checked)]
     origins: Vec<String>,
     /// Worker threads
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
