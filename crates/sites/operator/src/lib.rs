@@ -222,7 +222,7 @@ impl Asking {
         let number = ((now.as_nanos() as u64) ^ u64::from(std::process::id()).rotate_left(48)) >> 1;
         let mut client = access.client(number, 0, &order)?;
         reached(access)?;
-        let answered = tell_if_quiet();
+        let answered = tell_if_quiet(PATIENCE);
         let reply = call(&mut client, self.request.join(" ").as_bytes(), PATIENCE);
         drop(answered);
         let reply = reply.map_err(|error| match error {
@@ -280,12 +280,12 @@ fn is_foreign(why: &str) -> bool {
 }
 
 /// Says on standard error that no site answers, unless what it returns is dropped first.
-fn tell_if_quiet() -> mpsc::Sender<()> {
+fn tell_if_quiet(patience: Duration) -> mpsc::Sender<()> {
     let (answered, wait) = mpsc::channel();
     std::thread::spawn(move || {
         if wait.recv_timeout(QUIET) == Err(mpsc::RecvTimeoutError::Timeout) {
             pares_text::aside!(
-                "pares: no answer yet; waiting up to {PATIENCE:?} (`pares site status` shows which sites are missing)"
+                "pares: no answer yet; waiting up to {patience:?} (`pares site status` shows which sites are missing)"
             );
         }
     });

@@ -5,7 +5,7 @@ use pares_wice::SiteId;
 
 use crate::decide::Patience;
 use crate::error::{OperatorError, OperatorResult, usage};
-use crate::sites;
+use crate::{reached, sites, tell_if_quiet};
 
 /// Arguments of `pares site remove`.
 #[derive(clap::Args)]
@@ -42,7 +42,11 @@ impl Remove {
                 site.cluster
             )));
         }
-        let removed = access.client(sites::OPERATOR, 0, &mates)?.remove(site, self.patience.duration());
+        let patience = self.patience.duration();
+        reached(access)?;
+        let answered = tell_if_quiet(patience);
+        let removed = access.client(sites::OPERATOR, 0, &mates)?.remove(site, patience);
+        drop(answered);
         removed.map_err(|error| OperatorError::Failed(format!("{name}: {error}")))?;
         pares_text::say!(
             "{name} has no vote any more. Take it out of every sites.toml and restart the other sites one \

@@ -186,6 +186,7 @@ fn sites_and_cluster_join_running_database_site_leaves() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = &scratch.path().join("sites");
     site("init --clusters 1 --sites 3 --durability os", dir).unwrap();
+    assert_eq!(output("remove 0.2 --yes", dir).status, Some(3), "no site is up");
     let _running = up(dir);
     assert_eq!(site("execute put a 1", dir).unwrap(), "a is 1");
     assert!(site("add 0.2", dir).unwrap_err().contains("already in sites.toml"));
@@ -423,6 +424,9 @@ fn backup_restores_spoiled_database_at_a_version() {
     assert_eq!(site("execute transfer alice bob 70", &other).unwrap(), "alice has 0 left");
     let crossed = site(&format!("backup --to {}", to.display()), &other).unwrap_err();
     assert!(crossed.contains("use one backup directory per database"), "{crossed}");
+    std::fs::remove_file(to.join("system.toml")).unwrap();
+    let said = site(&format!("backup verify {}", to.display()), &dir).unwrap_err();
+    assert!(said.contains("system.toml is missing"), "{said}");
 }
 
 #[test]

@@ -5,12 +5,20 @@ use pares_text::{self as text, Table};
 use pares_wice::Version;
 use serde_json::json;
 
-use super::moment;
+use super::{moment, origin};
 use crate::error::{OperatorError, OperatorResult};
 
 /// Reads all of a backup and says what it is; an error if anything has changed, or versions are missing before a log.
 pub(super) fn verify(folder: &BackupFolder, json: bool) -> OperatorResult {
     let facts = folder.verify()?;
+    if origin::of(folder.path())?.is_none() {
+        return Err(OperatorError::Failed(format!(
+            "{} is missing in {}, or an earlier build wrote none: a restore makes a system as `pares site init`. \
+             Take another copy into this directory, which writes it",
+            origin::ORIGIN_FILE,
+            folder.path().display()
+        )));
+    }
     match json {
         true => text::print(&as_json(&facts).to_string()),
         false => print(&facts),
