@@ -7,11 +7,11 @@
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults  sim  wholesale | tpcc  flow  wan  browser  testbed | isolation   what proves and measures
 //!   broker     brokerage  routing | accounts  web | oracle | front  router  broker                        day trading
-//!   sites      operator | site  sql | cluster  store | wice                  replication between clusters
+//!   sites      operator | site  sql | store | wice                          replication between clusters
 //!   doors      api  acceptor | doors  door  fix  ouch  resources  tap | dictionary    how members reach the exchange by protocols of others
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | gateway-role  roles  config  window  client  exercise | book  sequencer  register  stream  recorder  port  gateway  venue | types  wire
-//!   base       http  keys  link  log  chart | text  pages | os  tls | table  random  calendar                what everything stands on
+//!   base       http  keys  link  cluster  chart | log  text  pages | os  tls | table  random  calendar                what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
 //! or draw a random number, not even through another crate: what they may reach is listed, and everything
@@ -77,6 +77,7 @@ pub(super) const CRATES: &[Place] = &[
     place("base", "pares-random", 0, &[]),
     place("base", "pares-os", 2, &[]),
     place("base", "pares-log", 2, &["pares-os"]), // is made of mapped files
+    place("base", "pares-cluster", 2, &["pares-log"]), // keeps its journal there
     place("base", "pares-tls", 2, &[]),
     place("base", "pares-keys", 2, &[]),
     place("base", "pares-http", 2, &["pares-tls"]), // serves by TLS where people are not on this machine
@@ -118,7 +119,6 @@ pub(super) const CRATES: &[Place] = &[
     place("doors", "pares-doors", 1, &["pares-door", "pares-ouch", "pares-fix", "pares-tap"]),
     place("doors", "pares-tap", 1, &["pares-fix", "pares-door", "pares-ouch"]), // follows sessions as they do
     place("sites", "pares-wice", 1, &[]),
-    place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),
     place("sites", "pares-sql", 3, &[]),
     place("sites", "pares-site", 3, &["pares-sql"]), // whose sessions hand it their transactions

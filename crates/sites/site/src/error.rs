@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::path::PathBuf;
 
-use pares_cluster::{LogError, ProposeError};
+use pares_cluster::{EntryError, LogError};
 use pares_os::descriptors::are_out;
 use pares_store::StoreError;
 use pares_wice::Version;
@@ -131,7 +131,7 @@ pub enum ProcessError {
     NoLog,
     /// Its log takes no more.
     #[error("log: {0}; restart this site")]
-    Refused(ProposeError),
+    Refused(EntryError),
     /// It cannot certify any more in its term, and there is no site to take its office.
     #[error("this site must begin a new term: restart it")]
     Spent,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pares_cluster::{
-    Beginning, ClusterLog, LogError, MemberId, Members, MessageError, ProposeError, Replica, Role, Sink,
+    Beginning, ClusterLog, EntryError, LogError, MemberId, MemberRole, Members, MessageError, Replica, Sink,
 };
 use pares_wice::codec::Coded;
 use pares_wice::{LogEntry, Message};
@@ -49,7 +49,7 @@ impl ClusterLog for Tapped {
     fn receive(&mut self, from: u8, message: &[u8]) -> Result<(), MessageError> {
         self.replica.receive(from, message)
     }
-    fn propose(&mut self, payload: &[u8]) -> Result<(), ProposeError> {
+    fn propose(&mut self, payload: &[u8]) -> Result<(), EntryError> {
         self.replica.propose(&self.broken(payload))
     }
     fn cycle(&mut self, out: &mut (impl Sink + ?Sized)) -> Result<(), LogError> {
@@ -58,7 +58,7 @@ impl ClusterLog for Tapped {
     fn pending(&self) -> bool {
         self.replica.pending()
     }
-    fn role(&self) -> Role {
+    fn role(&self) -> MemberRole {
         self.replica.role()
     }
     fn compact(&mut self, up_to: u64) {
@@ -99,7 +99,7 @@ impl<S: Sink + ?Sized> Sink for Tap<'_, S> {
         self.machine.committed.borrow_mut().push((index, payload.to_vec()));
         self.out.committed(index, term, payload);
     }
-    fn role(&mut self, role: Role) {
+    fn role(&mut self, role: MemberRole) {
         self.out.role(role);
     }
     fn lacks(&mut self, at_least: u64) {

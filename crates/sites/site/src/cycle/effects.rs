@@ -10,7 +10,7 @@ const PAYLOAD_BYTES: usize = 128 << 10;
 /// What the cluster's log says, in its order.
 pub(super) enum LogNews {
     Committed(u64, Vec<u8>),
-    Role(pares_cluster::Role),
+    Role(pares_cluster::MemberRole),
 }
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl Sink for LogEvents {
         assert!(!is_late, "entries are handed out in the order of the log");
         self.news.push(LogNews::Committed(index, payload.to_vec()));
     }
-    fn role(&mut self, role: pares_cluster::Role) {
+    fn role(&mut self, role: pares_cluster::MemberRole) {
         self.news.push(LogNews::Role(role));
     }
     fn lacks(&mut self, at_least: u64) {

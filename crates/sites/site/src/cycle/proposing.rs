@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use pares_cluster::{ClusterLog, ProposeError};
+use pares_cluster::{ClusterLog, EntryError};
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{LogEntry, LogRole, Term};
 
@@ -27,7 +27,7 @@ pub(super) struct Proposals {
     /// It has taken these, and not committed them.
     taken: VecDeque<(Vec<u8>, Vec<LogEntry>)>,
     /// The log will never take one of them, and continues as it was: only another term helps.
-    refused: Option<ProposeError>,
+    refused: Option<EntryError>,
 }
 
 impl Proposals {
@@ -61,7 +61,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                     assert!(self.log.role().leads, "a log takes what its delegate proposes");
                     self.proposals.taken.push_back((payload, entries));
                 }
-                Err(ProposeError::Resigning | ProposeError::Backlog { .. }) => {
+                Err(EntryError::Resigning | EntryError::Backlog { .. }) => {
                     return self.proposals.waiting.push_front((payload, entries));
                 }
                 Err(error) => return self.cannot_propose(error),
@@ -70,10 +70,10 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     /// What it proposed is lost, and its office with it: the log will say so, and in which term a member leads again.
-    fn cannot_propose(&mut self, error: ProposeError) {
+    fn cannot_propose(&mut self, error: EntryError) {
         self.proposals.waiting.clear();
         self.site.role(LogRole { term: Term(self.log.role().term), leads: false });
-        if !matches!(error, ProposeError::NotDelegate { .. }) {
+        if !matches!(error, EntryError::NotDelegate { .. }) {
             self.proposals.refused = Some(error);
         }
     }

@@ -6,7 +6,7 @@ use common::Rig;
 use common::site::Site;
 use common::world::World;
 use pares_cluster::shared::{Group, Shared};
-use pares_cluster::{ClusterLog, Members, ProposeError};
+use pares_cluster::{ClusterLog, EntryError, Members};
 
 /// One whose behaviour is compared.
 trait Conforming: Rig {
@@ -155,11 +155,11 @@ fn one_leads_and_all_know_who<R: Conforming>() {
 fn only_the_delegate_takes_proposals_and_not_all<R: Conforming>() {
     let mut rig = running::<R>(3);
     let (leader, other) = (rig.leader(), (rig.leader() + 1) % 3);
-    let refused = Err(ProposeError::NotDelegate { delegate: Some(leader) });
+    let refused = Err(EntryError::NotDelegate { delegate: Some(leader) });
     assert_eq!(rig.log(other).propose(b"x"), refused);
-    assert_eq!(rig.log(leader).propose(b""), Err(ProposeError::Empty));
+    assert_eq!(rig.log(leader).propose(b""), Err(EntryError::Empty));
     let long = vec![0; 1 << 20];
-    let too_large = ProposeError::TooLarge { len: 1 << 20, max: (1 << 20) - 32 };
+    let too_large = EntryError::TooLarge { len: 1 << 20, max: (1 << 20) - 32 };
     assert_eq!(rig.log(leader).propose(&long), Err(too_large));
     assert_eq!(rig.log(leader).propose(&long[32..]), Ok(()));
     rig.run();
@@ -175,9 +175,7 @@ fn a_backlog_is_refused_until_some_is_committed<R: Conforming>() {
         count += 1;
     }
     assert_eq!(count, 128, "64 MiB");
-    assert!(
-        matches!(rig.log(leader).propose(b"x"), Err(ProposeError::Backlog { bytes }) if bytes == 64 << 20)
-    );
+    assert!(matches!(rig.log(leader).propose(b"x"), Err(EntryError::Backlog { bytes }) if bytes == 64 << 20));
     rig.run();
     rig.log(leader).propose(b"x").expect("the delegate takes it");
     rig.run();

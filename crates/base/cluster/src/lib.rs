@@ -24,13 +24,13 @@
 //! ticks, messages go to a [`Sink`] and come back through [`ClusterLog::receive`], and randomness from a seed.
 //!
 //! ```
-//! use pares_cluster::{ClusterLog, Durability, Files, Replica, ReplicaConfig, Role, Sink};
+//! use pares_cluster::{ClusterLog, Durability, Files, Replica, ReplicaConfig, MemberRole, Sink};
 //! #[derive(Default)]
 //! struct Site(Vec<Vec<u8>>);
 //! impl Sink for Site {
 //!     fn send(&mut self, _to: u8, _message: Vec<u8>) {}
 //!     fn committed(&mut self, _index: u64, _term: u64, payload: &[u8]) { self.0.push(payload.to_vec()) }
-//!     fn role(&mut self, _role: Role) {}
+//!     fn role(&mut self, _role: MemberRole) {}
 //!     fn lacks(&mut self, _at_least: u64) {}
 //! }
 //! # let dir = tempfile::tempdir().unwrap();
@@ -57,9 +57,9 @@ mod store;
 mod wire;
 
 pub use config::{Beginning, ReplicaConfig};
-pub use error::{JournalError, LogError, MessageError, ProposeError, ReplicaError};
+pub use error::{EntryError, JournalError, LogError, MessageError, ReplicaError};
 pub use journal::{Files, Journal};
-pub use log::{ClusterLog, Role, Sink};
+pub use log::{ClusterLog, MemberRole, Sink};
 pub use members::{Incarnation, MemberId, Members};
 pub use pares_log::Durability;
 pub use replica::Replica;

@@ -1,6 +1,6 @@
 //! A site: its state is the list of all payloads it was given, and it notices what must not happen to one.
 
-use pares_cluster::{Role, Sink};
+use pares_cluster::{MemberRole, Sink};
 
 /// Place, term and payload of an entry.
 pub(crate) type Given = (u64, u64, Vec<u8>);
@@ -11,8 +11,8 @@ pub(crate) struct Site {
     pub(crate) applied: u64,
     /// The state: all that was committed, in order.
     pub(crate) entries: Vec<Given>,
-    pub(crate) role: Role,
-    pub(crate) roles: Vec<Role>,
+    pub(crate) role: MemberRole,
+    pub(crate) roles: Vec<MemberRole>,
     pub(crate) outbox: Vec<(u8, Vec<u8>)>,
     /// A copy of the state is needed, of this place or later.
     pub(crate) lacks: Option<u64>,
@@ -48,7 +48,7 @@ impl Sink for Site {
         self.entries.push((index, term, payload.to_vec()));
     }
 
-    fn role(&mut self, role: Role) {
+    fn role(&mut self, role: MemberRole) {
         assert!(role.term >= self.role.term, "from term {} to {}", self.role.term, role.term);
         assert_ne!(role, self.role, "no change");
         self.role = role;

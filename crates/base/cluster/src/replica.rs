@@ -25,9 +25,9 @@ use raft::eraftpb::{Entry, HardState, Message, MessageType};
 use raft::{RawNode, StateRole, Storage as _};
 
 use crate::config::{Beginning, ReplicaConfig};
-use crate::error::{LogError, MessageError, ProposeError, ReplicaError};
+use crate::error::{EntryError, LogError, MessageError, ReplicaError};
 use crate::journal::Journal;
-use crate::log::{ClusterLog, Role, Sink};
+use crate::log::{ClusterLog, MemberRole, Sink};
 use crate::members::{MemberId, Members};
 use crate::record::{HEAD_BYTES, Owner};
 use crate::recover::{Recovered, recover};
@@ -52,7 +52,7 @@ pub struct Replica<J> {
     patience_ticks: (u64, u64),
     /// So often it still stands without drawing that time, since its delegate is gone.
     hurries: u32,
-    role: Role,
+    role: MemberRole,
     /// Place and term of the last entry handed out.
     handed: (u64, u64),
     /// To be proposed in the next cycle.
@@ -96,7 +96,7 @@ impl<J: Journal> Replica<J> {
             random: Random::new(config.seed),
             patience_ticks: (0, 0),
             hurries: 0,
-            role: Role::default(),
+            role: MemberRole::default(),
             handed,
             proposals: Vec::new(),
             backlog_bytes: 0,
@@ -175,18 +175,18 @@ impl<J: Journal> ClusterLog for Replica<J> {
         Ok(())
     }
 
-    fn propose(&mut self, payload: &[u8]) -> Result<(), ProposeError> {
+    fn propose(&mut self, payload: &[u8]) -> Result<(), EntryError> {
         if !self.may_propose() {
             let delegate = number(self.node.raft.leader_id);
-            return Err(ProposeError::NotDelegate { delegate });
+            return Err(EntryError::NotDelegate { delegate });
         }
         let max = self.journal.record_bytes_max() - HEAD_BYTES;
         match payload.len() {
-            _ if self.node.raft.lead_transferee.is_some() => Err(ProposeError::Resigning),
-            0 => Err(ProposeError::Empty),
-            len if len > max => Err(ProposeError::TooLarge { len, max }),
+            _ if self.node.raft.lead_transferee.is_some() => Err(EntryError::Resigning),
+            0 => Err(EntryError::Empty),
+            len if len > max => Err(EntryError::TooLarge { len, max }),
             len if self.backlog_bytes > 0 && self.backlog_bytes + len > self.config.backlog_bytes_max => {
-                Err(ProposeError::Backlog { bytes: self.backlog_bytes })
+                Err(EntryError::Backlog { bytes: self.backlog_bytes })
             }
             len => {
                 self.backlog_bytes += len;
@@ -210,7 +210,7 @@ impl<J: Journal> ClusterLog for Replica<J> {
             || self.failure.is_some()
     }
 
-    fn role(&self) -> Role {
+    fn role(&self) -> MemberRole {
         self.role
     }
 
@@ -267,13 +267,13 @@ impl<J: Journal> Replica<J> {
     }
 
     /// The role as Raft has it now.
-    fn current_role(&self) -> Role {
+    fn current_role(&self) -> MemberRole {
         let raft = &self.node.raft;
         let leads = raft.state == StateRole::Leader && self.handed.1 == raft.term;
-        Role { term: raft.term, delegate: number(raft.leader_id), leads }
+        MemberRole { term: raft.term, delegate: number(raft.leader_id), leads }
     }
 
-    fn hand_role(&mut self, role: Role, out: &mut (impl Sink + ?Sized)) {
+    fn hand_role(&mut self, role: MemberRole, out: &mut (impl Sink + ?Sized)) {
         if role != self.role {
             if !role.leads {
                 self.backlog_bytes = 0;
@@ -288,7 +288,7 @@ impl<J: Journal> Replica<J> {
         self.promote();
         // Stepping down comes before what others committed; stepping up comes after what it must know.
         let role = self.current_role();
-        self.hand_role(Role { leads: role.leads && self.role.leads, ..role }, out);
+        self.hand_role(MemberRole { leads: role.leads && self.role.leads, ..role }, out);
         let base = self.write_compaction()?;
         if self.node.has_ready() {
             self.carry_out(base.is_some(), out)?;

@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use pares_cluster::{ClusterLog, Durability, Files, Replica, ReplicaConfig, Role, Sink};
+use pares_cluster::{ClusterLog, Durability, Files, MemberRole, Replica, ReplicaConfig, Sink};
 
 const PAYLOAD: [u8; 300] = [7; 300];
 const TICK: Duration = Duration::from_millis(20);
@@ -55,7 +55,7 @@ impl Sink for Site {
         }
     }
 
-    fn role(&mut self, role: Role) {
+    fn role(&mut self, role: MemberRole) {
         self.leads = role.leads;
     }
 

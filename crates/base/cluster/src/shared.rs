@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::config::Beginning;
-use crate::error::{LogError, MessageError, ProposeError};
-use crate::log::{ClusterLog, Role, Sink};
+use crate::error::{EntryError, LogError, MessageError};
+use crate::log::{ClusterLog, MemberRole, Sink};
 use crate::members::{MemberId, Members};
 
 /// Longest payload, as a replica over [`Disk`](crate::memory::Disk) takes it.
@@ -72,7 +72,7 @@ impl Group {
             content.elect(member, usize::MAX);
         }
         let members = Members::first(u8::try_from(content.open.len()).expect("at most nine"));
-        Shared { group: self.clone(), member, members, handed: applied, told: 0, role: Role::default() }
+        Shared { group: self.clone(), member, members, handed: applied, told: 0, role: MemberRole::default() }
     }
 
     /// Makes `member` the delegate of the next term. Of what its predecessor proposed without success it inherits the first `inherited`
@@ -117,7 +117,7 @@ pub struct Shared {
     handed: u64,
     /// It was said to lack what lies up to here.
     told: u64,
-    role: Role,
+    role: MemberRole,
 }
 
 impl Drop for Shared {
@@ -127,17 +127,17 @@ impl Drop for Shared {
 }
 
 impl Shared {
-    fn current_role(&self) -> Role {
+    fn current_role(&self) -> MemberRole {
         let content = self.group.0.borrow();
         let leads = content.delegate == Some(self.member) && self.handed >= content.opening;
-        Role { term: content.term, delegate: content.delegate, leads }
+        MemberRole { term: content.term, delegate: content.delegate, leads }
     }
 
     fn is_delegate(&self) -> bool {
         self.group.delegate() == Some(self.member)
     }
 
-    fn hand_role(&mut self, role: Role, out: &mut (impl Sink + ?Sized)) {
+    fn hand_role(&mut self, role: MemberRole, out: &mut (impl Sink + ?Sized)) {
         if role != self.role {
             self.role = role;
             out.role(role);
@@ -164,18 +164,18 @@ impl ClusterLog for Shared {
         Err(MessageError::Malformed { what: "members of a shared log send none" })
     }
 
-    fn propose(&mut self, payload: &[u8]) -> Result<(), ProposeError> {
+    fn propose(&mut self, payload: &[u8]) -> Result<(), EntryError> {
         let mut content = self.group.0.borrow_mut();
         let in_office = content.delegate == Some(self.member) && content.term == self.role.term;
         if !self.role.leads || !in_office {
-            return Err(ProposeError::NotDelegate { delegate: content.delegate });
+            return Err(EntryError::NotDelegate { delegate: content.delegate });
         }
         let backlog = content.uncommitted_bytes();
         match payload.len() {
-            0 => Err(ProposeError::Empty),
-            len if len > PAYLOAD_BYTES_MAX => Err(ProposeError::TooLarge { len, max: PAYLOAD_BYTES_MAX }),
+            0 => Err(EntryError::Empty),
+            len if len > PAYLOAD_BYTES_MAX => Err(EntryError::TooLarge { len, max: PAYLOAD_BYTES_MAX }),
             len if backlog > 0 && backlog + len > BACKLOG_BYTES_MAX => {
-                Err(ProposeError::Backlog { bytes: backlog })
+                Err(EntryError::Backlog { bytes: backlog })
             }
             _ => {
                 let term = content.term;
@@ -187,7 +187,7 @@ impl ClusterLog for Shared {
 
     fn cycle(&mut self, out: &mut (impl Sink + ?Sized)) -> Result<(), LogError> {
         let role = self.current_role();
-        self.hand_role(Role { leads: role.leads && self.role.leads, ..role }, out);
+        self.hand_role(MemberRole { leads: role.leads && self.role.leads, ..role }, out);
         let mut content = self.group.0.borrow_mut();
         if content.delegate == Some(self.member) && !content.held {
             content.committed = content.entries.len() as u64;
@@ -212,7 +212,7 @@ impl ClusterLog for Shared {
         to_do || (self.handed < content.committed && !waits) || self.current_role() != self.role
     }
 
-    fn role(&self) -> Role {
+    fn role(&self) -> MemberRole {
         self.role
     }
 
@@ -271,7 +271,7 @@ mod tests {
         fn committed(&mut self, _index: u64, _term: u64, payload: &[u8]) {
             self.0.push(payload.to_vec());
         }
-        fn role(&mut self, _role: Role) {}
+        fn role(&mut self, _role: MemberRole) {}
         fn lacks(&mut self, _at_least: u64) {}
     }
 
@@ -291,6 +291,6 @@ mod tests {
         second.cycle(&mut site).unwrap();
         assert_eq!(site.0, [[0], [1]]);
         assert!(second.role().leads);
-        assert_eq!(first.propose(b"x"), Err(ProposeError::NotDelegate { delegate: Some(1) }));
+        assert_eq!(first.propose(b"x"), Err(EntryError::NotDelegate { delegate: Some(1) }));
     }
 }

@@ -8,8 +8,8 @@ use common::site::Site;
 use common::world::{Weather, World};
 use pares_cluster::memory::Disk;
 use pares_cluster::{
-    ClusterLog, Incarnation, JournalError, LogError, MemberId, MessageError, ProposeError, Replica,
-    ReplicaConfig, ReplicaError, Role,
+    ClusterLog, EntryError, Incarnation, JournalError, LogError, MemberId, MemberRole, MessageError, Replica,
+    ReplicaConfig, ReplicaError,
 };
 
 /// A world of three in which a member leads and nothing is under way.
@@ -89,14 +89,15 @@ fn an_acknowledgement_waits_for_the_sync() {
     assert_eq!(state.site.outbox, []);
     state.disk.repair();
     assert_eq!(state.log.as_mut().unwrap().cycle(&mut state.site), failed, "it has stopped for good");
-    assert!(matches!(state.log.as_mut().unwrap().propose(b"x"), Err(ProposeError::NotDelegate { .. })));
+    assert!(matches!(state.log.as_mut().unwrap().propose(b"x"), Err(EntryError::NotDelegate { .. })));
 }
 
 #[test]
 fn a_delegate_alone_steps_down() {
     let (mut world, leader) = calm(8);
     world.cut_off(leader);
-    let gone = |world: &World| world.site(leader).role == Role { delegate: None, ..world.site(leader).role };
+    let gone =
+        |world: &World| world.site(leader).role == MemberRole { delegate: None, ..world.site(leader).role };
     assert!(world.run_until(25, gone), "two beginnings of election_ticks and an answer under way");
     assert!(!world.site(leader).role.leads);
 }
@@ -160,7 +161,7 @@ fn who_was_away_does_not_disturb_the_delegate() {
     world.heal();
     (0..100).for_each(|_| world.step());
     assert_eq!(world.site(leader).role, role, "it asks before it begins a term");
-    assert_eq!(world.site((leader + 1) % 3).role, Role { leads: false, ..role });
+    assert_eq!(world.site((leader + 1) % 3).role, MemberRole { leads: false, ..role });
 }
 
 #[test]
@@ -193,7 +194,7 @@ fn a_resigning_delegate_that_nobody_hears_goes_on() {
     let (mut world, leader) = calm(10);
     world.weather = Weather { loss_percent: 100, ..Weather::default() };
     assert!(world.log(leader).resign().is_some());
-    assert_eq!(world.log(leader).propose(b"x"), Err(ProposeError::Resigning));
+    assert_eq!(world.log(leader).propose(b"x"), Err(EntryError::Resigning));
     world.step();
     world.weather = Weather::default();
     // For as long as an election may take it waits for the other.

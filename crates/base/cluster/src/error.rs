@@ -110,7 +110,7 @@ impl ReplicaError {
 
 /// Why a payload will not be committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProposeError {
+pub enum EntryError {
     /// This member does not lead (yet, or any more).
     #[error("this member is not its cluster's delegate: ask the delegate")]
     NotDelegate {

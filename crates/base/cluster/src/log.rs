@@ -1,12 +1,12 @@
 //! What a site needs from its cluster's log.
 
 use crate::config::Beginning;
-use crate::error::{LogError, MessageError, ProposeError};
+use crate::error::{EntryError, LogError, MessageError};
 use crate::members::{MemberId, Members};
 
 /// A member's part in its cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Role {
+pub struct MemberRole {
     /// The delegate's time in office, counted up. At most one member is delegate in one term.
     pub term: u64,
     /// Who is delegate, as far as this member knows.
@@ -26,7 +26,7 @@ pub trait Sink {
     fn committed(&mut self, index: u64, term: u64, payload: &[u8]);
 
     /// This member's role has changed.
-    fn role(&mut self, role: Role);
+    fn role(&mut self, role: MemberRole);
 
     /// This member lacks what all others have let go of, up to place `at_least` or later: nothing is handed out until its owner has taken
     /// a copy of the state there and opened the log [again](crate::ReplicaConfig) behind it. Repeated while it is so.
@@ -52,8 +52,8 @@ pub trait ClusterLog {
     /// [`Sink::committed`] tells.
     ///
     /// # Errors
-    /// [`ProposeError`]: it will not be committed.
-    fn propose(&mut self, payload: &[u8]) -> Result<(), ProposeError>;
+    /// [`EntryError`]: it will not be committed.
+    fn propose(&mut self, payload: &[u8]) -> Result<(), EntryError>;
 
     /// Does all that is pending once: makes durable what has to be, with one sync however much it is; sends
     /// messages, each only after what it promises is durable; hands out what is committed.
@@ -67,7 +67,7 @@ pub trait ClusterLog {
     fn pending(&self) -> bool;
 
     /// The role last handed out.
-    fn role(&self) -> Role;
+    fn role(&self) -> MemberRole;
 
     /// Lets go of all entries up to place `up_to` (what is not handed out yet excepted): the caller's own state at `up_to` is
     /// durable. Members that lack them need a copy of the state instead ([`Sink::lacks`]), so keep a few thousand.
