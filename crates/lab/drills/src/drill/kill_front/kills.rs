@@ -19,8 +19,9 @@ use crate::drill::figures::Gaps;
 
 /// How long the load runs before anything counts, and continues behind the last fault.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// How long members may take to continue, and what was killed to be back.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long members may take to continue, and what was killed to be back, after the last answer that they received;
+/// ten times that in all.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Who is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,18 +136,25 @@ impl KillFront {
     fn wait_until_answered(&mut self) -> LabResult {
         let sent = self.fronts.observed().sent.load(Ordering::Relaxed);
         self.wait_until("what was asked is answered through another gateway", |drill| {
-            let observed = drill.fronts.observed();
-            let answered =
-                [&observed.completed, &observed.rejected].map(|count| count.load(Ordering::Relaxed));
-            answered.iter().sum::<u64>() >= sent
+            drill.answered() >= sent
         })
+    }
+
+    /// Answers that the members of the fronts received so far.
+    fn answered(&self) -> u64 {
+        let observed = self.fronts.observed();
+        observed.completed.load(Ordering::Relaxed) + observed.rejected.load(Ordering::Relaxed)
     }
 
     fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) -> LabResult {
         let begun = Instant::now();
+        let (mut answered, mut since) = (self.answered(), begun);
         while !is_so(self) {
             self.pause(Duration::from_millis(1))?;
-            if begun.elapsed() > PATIENCE {
+            if self.answered() > answered {
+                (answered, since) = (self.answered(), Instant::now());
+            }
+            if since.elapsed() > PATIENCE || begun.elapsed() > 10 * PATIENCE {
                 return Err(LabError::Failed(format!("waited in vain until {what}")));
             }
         }
