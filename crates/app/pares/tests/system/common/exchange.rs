@@ -45,6 +45,7 @@ pub(crate) fn small(gateways: usize) -> SystemConfig {
         names_max: 1 << 18,
         // How long a machine may be busy elsewhere decides no test; what a hypervisor takes counts as processor time.
         quorum_patience_ms: 0,
+        wait_target_ms: 0,
         engine_budget_ms: 1_000,
         segment_mib: 2,
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); gateways],
