@@ -13,7 +13,7 @@
 //! ```
 //! | module | what |
 //! |---|---|
-//! | [`run`] | one file |
+//! | `run` | one file |
 //! | `indexer` | what a recorder does beside its duty cycle |
 //! | `counting` | which numbers members' messages have |
 //! | `search`, `starts` | what a gateway does beside its own: for a name, for a stream |

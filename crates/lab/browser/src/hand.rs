@@ -66,12 +66,14 @@ impl Hand {
     }
 }
 
-// What the page redraws between finding and clicking is found again.
+// What the page redraws between finding and clicking is found again; what lies under a notice is scrolled to the middle, as a person does.
 async fn click(page: &Tab, css: &str) {
     for _ in 0..CLICKS_MAX {
         if page.find(css).await.click().await.is_ok() {
             return;
         }
+        let scroll = "document.querySelector(arguments[0])?.scrollIntoView({ block: 'center' })";
+        page.script(scroll, json!(css)).await;
     }
     panic!("{css} cannot be clicked; the page: {}", page.text().await);
 }

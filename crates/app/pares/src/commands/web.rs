@@ -45,8 +45,12 @@ pub struct Args {
     /// Additional host name; repeatable
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
-    /// Origin of another server's pages that may call this one, such as https://desk.example; repeatable
-    #[arg(long = "origin", value_name = "ORIGIN", value_parser = pares_api::origins::checked)]
+    #[arg(
+        long = "origin",
+        value_name = "ORIGIN",
+        value_parser = pares_api::origins::checked,
+        help = "Origin of another server's pages that may call this one, such as https://desk.example; repeatable"
+    )]
     origins: Vec<String>,
     /// Worker threads
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]

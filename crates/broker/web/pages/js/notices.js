@@ -36,6 +36,14 @@ export function wordsOf(notice) {
   return notice.text ?? `${what}${amount}`.trim();
 }
 
+let covering = null;
+
+/** Tells the page how much of it the notices cover. */
+function cover(list) {
+  covering ??= new ResizeObserver(() => document.body.style.setProperty('--covered', `${list.offsetHeight}px`));
+  covering.observe(list);
+}
+
 /** Shows a notice. A settled one was said already by the form that asked for it, and an order that was placed or accepted is in the list. */
 export function show(notice) {
   if (!(notice.kind in TITLES) || notice.kind === 'settled' || ['placed', 'accepted'].includes(notice.what)) return;
@@ -45,6 +53,7 @@ export function show(notice) {
   const box = el('div', { class: `notice ${notice.kind}` },
     el('p', {}, el('strong', {}, TITLES[notice.kind]), ` ${timeText(notice.time_ms ?? Date.now())}`), el('p', {}, words), close);
   list.append(box);
+  cover(list);
   while (list.children.length > SHOWN_MAX) list.firstElementChild.remove();
   say(words);
 }

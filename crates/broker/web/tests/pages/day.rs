@@ -42,7 +42,7 @@ async fn day(page: &Tab, hand: Hand, name: &str) {
     triggers(page, hand).await;
     what_is_refused_is_said_beside_the_field(page, hand).await;
     hand.press(page, "#summary").await;
-    page.shows("#said", "Summary").await;
+    page.shows("#said", "Current summary").await;
     log(page, hand).await;
     history(page, hand).await;
     sign_out_and_in(page, hand, name).await;

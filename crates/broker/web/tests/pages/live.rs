@@ -80,7 +80,7 @@ fn new_command_after_unanswered_one_notes_doubt() {
         page.script("window.isCut = false", Value::Null).await;
         send(&page, Hand::Mouse, [("#add-amount", "70")], "#add button").await;
         page.shows("#add .done", "Added $70.00").await;
-        page.shows(".notice.doubt", "“add 500.00” was executed before is not known").await;
+        page.shows(".notice.doubt", "no answer to “add 500.00”, so its outcome is unknown").await;
         page.shows("#cash", "$570.00").await;
     });
 }

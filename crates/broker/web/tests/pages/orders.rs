@@ -25,7 +25,7 @@ async fn orders(page: &Tab, server: &Server, hand: Hand, name: &str) {
     what_is_refused_is_said(page, hand).await;
     page.picture(&format!("orders-{hand:?}").to_lowercase()).await;
     hand.press(page, "nav a[href='#/history']").await;
-    for words in ["150 ABC of order", "accepted", "traded", "A cancel is on its way", "released"] {
+    for words in ["150 ABC of order", "accepted", "traded", "A cancel was sent", "released"] {
         page.shows("#entries", words).await;
     }
 }
