@@ -140,8 +140,10 @@ fn filled(reports: &[Report]) -> u64 {
     fills.map(|report| (report.exec_id.as_str(), report.last)).collect::<BTreeMap<_, _>>().values().sum()
 }
 
+/// The member's share of a book has room for all its orders: how many of them wait is the machine's affair.
 fn system() -> SystemConfig {
-    let config = required(2);
+    let mut config = required(2);
+    config.instruments.iter_mut().for_each(|instrument| instrument.orders_max = 100_000);
     SystemConfig { fix: config.gateways.clone(), ..config }
 }
 
