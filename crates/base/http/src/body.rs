@@ -2,6 +2,7 @@
 //!
 //! A body that is not called by its kind is refused by who reads it: a page of another site can send forms and texts without being asked, JSON it cannot.
 
+use std::error::Error;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
@@ -31,9 +32,17 @@ async fn in_time(body: Body, bytes_max: usize, patience: Duration) -> Result<Vec
             Err(Problem::of(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
                 .reason("too-slow"))
         }
+        Ok(Err(why)) if is_of_the_client(&why) => {
+            Err(Problem::of(StatusCode::BAD_REQUEST, "the chunks of the body are wrong").reason("bad-form"))
+        }
         Ok(Err(_)) => Err(too_large(bytes_max)),
         Ok(Ok(bytes)) => Ok(bytes.into()),
     }
+}
+
+/// Whether what a client sent cannot be read; else it is too long.
+fn is_of_the_client(why: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(why), |&why| why.source()).any(|why| why.is::<hyper::Error>())
 }
 
 fn too_large(bytes_max: usize) -> Problem {
@@ -58,4 +67,48 @@ fn names(named: &str, kind: &str) -> bool {
             }
             _ => true,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::response::IntoResponse as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::*;
+    use crate::connections::{HttpListener, WebTransport};
+
+    /// The first line of the answer to a request with these chunks, of a server that reads eight bytes.
+    async fn answer(chunks: &str) -> String {
+        let (any, patience) = (([127, 0, 0, 1], 0).into(), Duration::from_secs(30));
+        let listener = HttpListener::bind(any, WebTransport::Loopback, 4, patience).await.unwrap();
+        let mut stream = TcpStream::connect(listener.address()).await.unwrap();
+        let count = move |request: Request| async move {
+            match read(request, 8, patience).await {
+                Ok(body) => body.len().to_string().into_response(),
+                Err(problem) => problem.into_response(),
+            }
+        };
+        tokio::spawn(listener.serve(Router::new().fallback(count)));
+        let head = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+        stream.write_all(format!("{head}{chunks}").as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
+    }
+
+    #[tokio::test]
+    async fn chunks_that_are_wrong_are_not_called_too_long() {
+        assert_eq!(answer("5\r\nhello\r\n0\r\n\r\n").await, "HTTP/1.1 200 OK");
+        assert_eq!(answer("9\r\nlonger\r\n\r\n\r\n0\r\n\r\n").await, "HTTP/1.1 413 Payload Too Large");
+        for wrong in [
+            "-5\r\nhello\r\n0\r\n\r\n",
+            "5x\r\nhello\r\n",
+            "5\r\nhelloo\r\n0\r\n\r\n",
+            "11111111111111111\r\n",
+        ] {
+            assert_eq!(answer(wrong).await, "HTTP/1.1 400 Bad Request", "{wrong}");
+        }
+    }
 }

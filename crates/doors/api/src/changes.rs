@@ -37,7 +37,7 @@ pub(crate) struct Many {
 }
 
 /// Cancels an order, by our id.
-#[utoipa::path(delete, path = "/v1/orders/{order_id}", operation_id = "cancel_order", tag = "orders", params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[0-9]{1,20}$"), Named), responses(
+#[utoipa::path(delete, path = "/v1/orders/{order_id}", operation_id = "cancel_order", tag = "orders", params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[1-9][0-9]{0,19}$"), Named), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn cancel(Path(id): Path<String>, call: Call, Queried(asked): Queried<Named>) -> Answered {
     let (target, order) = named(&call, &id).await?;
@@ -46,7 +46,7 @@ pub(crate) async fn cancel(Path(id): Path<String>, call: Call, Queried(asked): Q
 
 /// Cancels an order, by its name.
 #[utoipa::path(delete, path = "/v1/orders/by-name/{name}", operation_id = "cancel_order_by_name", tag = "orders",
-    params(("name" = String, Path, description = "the name under which it was entered", pattern = "^[0-9]{1,20}$"), Named), responses(
+    params(("name" = String, Path, description = "the name under which it was entered", pattern = "^[1-9][0-9]{0,19}$"), Named), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn cancel_by_name(
     Path(target): Path<String>,
@@ -103,7 +103,7 @@ async fn is_named(call: &Call, answer: &Answer, name: ClientOrderId) -> Result<b
 
 /// Changes an order, by our id.
 #[utoipa::path(patch, path = "/v1/orders/{order_id}", operation_id = "amend_order", tag = "orders", request_body = TermsForm,
-    params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[0-9]{1,20}$")), responses(
+    params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[1-9][0-9]{0,19}$")), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn amend(Path(id): Path<String>, call: Call, Said(form): Said<TermsForm>) -> Answered {
     let (target, order) = named(&call, &id).await?;
@@ -112,7 +112,7 @@ pub(crate) async fn amend(Path(id): Path<String>, call: Call, Said(form): Said<T
 
 /// Changes an order, by its name.
 #[utoipa::path(patch, path = "/v1/orders/by-name/{name}", operation_id = "amend_order_by_name", tag = "orders", request_body = TermsForm,
-    params(("name" = String, Path, description = "the name under which it was entered", pattern = "^[0-9]{1,20}$")), responses(
+    params(("name" = String, Path, description = "the name under which it was entered", pattern = "^[1-9][0-9]{0,19}$")), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn amend_by_name(
     Path(target): Path<String>,

@@ -17,7 +17,7 @@ use crate::refused;
 #[serde(deny_unknown_fields)]
 pub(crate) struct OrderForm {
     /// The order's name: unique of the member for life, rising in its series.
-    #[schema(pattern = "^[0-9]{1,20}$", example = "1")]
+    #[schema(pattern = "^[1-9][0-9]{0,19}$", example = "1")]
     pub(crate) client_order_id: String,
     /// The instrument's symbol.
     #[schema(example = "ABC")]
@@ -86,7 +86,7 @@ impl OrderForm {
 #[serde(deny_unknown_fields)]
 pub(crate) struct TermsForm {
     /// The name of this request.
-    #[schema(pattern = "^[0-9]{1,20}$", example = "2")]
+    #[schema(pattern = "^[1-9][0-9]{0,19}$", example = "2")]
     pub(crate) client_order_id: String,
     /// The new limit.
     #[schema(example = "223.80")]

@@ -22,8 +22,8 @@ use crate::spoken::{Queried, Said};
 #[into_params(parameter_in = Query)]
 pub(crate) struct Deed {
     /// The name of this request; an operator's are of the series that has the session's number.
-    #[param(pattern = "^[0-9]{1,20}$")]
-    #[schema(pattern = "^[0-9]{1,20}$", example = "281474976710657")]
+    #[param(pattern = "^[1-9][0-9]{0,19}$")]
+    #[schema(pattern = "^[1-9][0-9]{0,19}$", example = "281474976710657")]
     client_order_id: String,
     /// Do not ask for it, but propose it to a second operator, who asks for the same within ten minutes.
     #[serde(default)]

@@ -60,7 +60,7 @@ pub(crate) fn committed(told: LineTold) -> Result<Answer, Problem> {
 }
 
 /// How an order is, by our id.
-#[utoipa::path(get, path = "/v1/orders/{order_id}", operation_id = "order", tag = "orders", params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[0-9]{1,20}$")), responses(
+#[utoipa::path(get, path = "/v1/orders/{order_id}", operation_id = "order", tag = "orders", params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[1-9][0-9]{0,19}$")), responses(
     (status = 200, description = "The order", body = OrderShown)))]
 pub(crate) async fn one(Path(id): Path<String>, call: Call) -> Answered {
     let status = status(&call.session, OrderKey::Id(order_id(&id)?)).await?;
@@ -69,7 +69,7 @@ pub(crate) async fn one(Path(id): Path<String>, call: Call) -> Answered {
 
 /// How an order is, by its name.
 #[utoipa::path(get, path = "/v1/orders/by-name/{name}", operation_id = "order_by_name", tag = "orders",
-    params(("name" = String, Path, description = "the name under which it was entered", pattern = "^[0-9]{1,20}$")), responses(
+    params(("name" = String, Path, description = "the name under which it was entered", pattern = "^[1-9][0-9]{0,19}$")), responses(
     (status = 200, description = "The order", body = OrderShown)))]
 pub(crate) async fn one_by_name(Path(text): Path<String>, call: Call) -> Answered {
     let status = status(&call.session, OrderKey::Name(name("name", &text)?)).await?;

@@ -16,7 +16,7 @@ pub fn price(text: &str) -> Result<Price, &'static str> {
         return Err(FORM);
     }
     let fraction = format!("{fraction:0<PRICE_DECIMALS$}");
-    let (whole, fraction) = (natural(whole).ok_or(FORM)?, natural(&fraction).ok_or(FORM)?);
+    let (whole, fraction) = (natural(whole).ok_or(FORM)?, number(&fraction).ok_or(FORM)?);
     let units = whole.checked_mul(10_000).and_then(|units| units.checked_add(fraction));
     let units = units.and_then(|units| i64::try_from(units).ok()).ok_or("the price is too large")?;
     Ok(Price(if is_negative { -units } else { units }))
@@ -30,11 +30,15 @@ pub fn quantity(text: &str) -> Result<Quantity, &'static str> {
     natural(text).map(Quantity).ok_or("a quantity must be a whole number as text, such as \"100\"")
 }
 
-/// Reads a whole number from 0 on: digits alone.
+/// Reads a whole number from 0 on: digits alone, and each number in one form, since programs compare texts.
 #[must_use]
 pub fn natural(text: &str) -> Option<u64> {
+    if text.len() > 1 && text.starts_with('0') { None } else { number(text) }
+}
+
+fn number(digits: &str) -> Option<u64> {
     // `parse` takes a plus sign too.
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) { None } else { text.parse().ok() }
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) { None } else { digits.parse().ok() }
 }
 
 /// Writes a price, without zeros at its end.
@@ -74,5 +78,17 @@ mod tests {
         assert_eq!(price("922337203685478"), Err("the price is too large"));
         assert!(quantity("18446744073709551616").is_err());
         assert!(quantity("1.0").is_err());
+    }
+
+    #[test]
+    fn each_number_is_read_in_one_form() {
+        assert_eq!(
+            (natural("0"), natural("10"), natural("007"), natural("00")),
+            (Some(0), Some(10), None, None)
+        );
+        assert_eq!((price("0.0500"), price("10")), (Ok(Price(500)), Ok(Price(100_000))));
+        for text in ["00.05", "010", "-01"] {
+            assert!(price(text).is_err(), "{text}");
+        }
     }
 }
