@@ -143,3 +143,29 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first line of the answer to a client that shows this key.
+    fn answer(key: &str) -> String {
+        let head = format!(
+            "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n"
+        );
+        let mut end = WebEnd::new(&Arc::default());
+        end.on_input(head.as_bytes());
+        assert_eq!(end.next_text(), None);
+        String::from_utf8_lossy(&end.take_output()).lines().next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn only_a_key_of_sixteen_bytes_opens_a_socket() {
+        assert_eq!(answer("dGhlIHNhbXBsZSBub25jZQ=="), "HTTP/1.1 101 Switching Protocols");
+        for wrong in
+            ["x", "", "dGhlIHNhbXBsZSBub25jZQ", "dGhlIHNhbXBsZSBub25j-Q==", "dGhlIHNhbXBsZSBub25jZQA="]
+        {
+            assert_eq!(answer(wrong), "", "{wrong}: the connection is closed");
+        }
+    }
+}
