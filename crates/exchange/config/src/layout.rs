@@ -98,6 +98,8 @@ paths! {
     log(node: crate::NodeId) = root, "{node}";
     /// The process id of a node that is up.
     pid(node: crate::NodeId) = run, "{node}.pid";
+    /// Locked by the process that runs a node.
+    claim(node: crate::NodeId) = run, "{node}.lock";
     /// What a node has to complain about: its standard error.
     complaints(node: crate::NodeId) = run, "{node}.log";
     /// The address a gateway listens on.

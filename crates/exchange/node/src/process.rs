@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use pares_config::{Layout, SystemConfig, bells};
 use pares_gateway_role::GatewayNode;
+use pares_os::process::Lock;
 use pares_os::{Bell, BellKind, Bells};
 use pares_port::DoorFactory;
 use pares_roles::World;
@@ -65,8 +66,9 @@ pub fn run_gateway<W: World, S: Sockets>(
     let (config, stop) = begin(node, layout)?;
     let config = sockets::within_limits(config);
     let mut bell = listen(node, layout, sockets::BELL)?;
+    let _claim = claim(node, layout)?;
     let open = || {
-        let sockets = RealSockets::open(id, &config, layout, &bell)?.with_operators(id, layout)?;
+        let sockets = RealSockets::open(id, &config, layout, &bell)?.with_operators(id, layout);
         GatewayNode::open(id, &config, world.clone(), wrap(sockets), doors)
     };
     let mut gateway = start(node, layout, &world, open)?;
@@ -86,6 +88,16 @@ fn begin(node: NodeId, layout: &Layout) -> Result<(SystemConfig, Arc<AtomicBool>
     }
     let stop = pares_os::process::stop_on_signals().map_err(NodeError::io("installing a signal handler"))?;
     Ok((config, stop))
+}
+
+/// A gateway runs once, as long as this is held: a second process that is refused only by the log would have said by then that the gateway is at its own
+/// ports.
+fn claim(node: NodeId, layout: &Layout) -> Result<Lock, NodeError> {
+    let path = layout.claim(node);
+    let lock = Lock::take(&path).map_err(NodeError::io("claiming the node"))?;
+    lock.ok_or_else(|| {
+        NodeError::Refused(format!("{node} runs already: another process has {}", path.display()))
+    })
 }
 
 /// Opens a node in the background: reading through what there is keeps a processor busy, which those who trade meanwhile
@@ -124,4 +136,34 @@ pub fn announce(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
     let line = format!("{}\n", std::process::id());
     pares_os::replace_file_unsynced(&layout.pid(node), line.as_bytes())
         .map_err(NodeError::io("announcing the node"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_runs_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (node, layout) = (NodeId::Gateway(GatewayId(0)), Layout::new(dir.path()));
+        std::fs::create_dir(layout.run()).unwrap();
+        let first = claim(node, &layout).unwrap();
+        assert!(claim(node, &layout).unwrap_err().to_string().contains("gateway-0 runs already"));
+        drop(first);
+        claim(node, &layout).unwrap();
+    }
+
+    #[test]
+    fn gateway_without_operators_socket_serves_members() {
+        let (dir, id) = (tempfile::tempdir().unwrap(), GatewayId(0));
+        let layout = Layout::new(dir.path());
+        std::fs::create_dir(layout.run()).unwrap();
+        let bell = listen(NodeId::Gateway(id), &layout, sockets::BELL).unwrap();
+        std::fs::create_dir(layout.operators_socket(id)).unwrap();
+        let sockets = RealSockets::listen("127.0.0.1:0".parse().unwrap(), &bell, None).unwrap();
+        let mut sockets = sockets.with_operators(id, &layout);
+        let _client = std::net::TcpStream::connect(sockets.address()).unwrap();
+        assert!(matches!(sockets.accept(), Ok(sockets::RealStream::Tcp(_))));
+        assert!(sockets.accept_operator().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
+    }
 }

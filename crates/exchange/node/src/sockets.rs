@@ -198,18 +198,23 @@ impl RealSockets {
         })
     }
 
-    /// Listens at the operators' socket of that gateway too.
-    ///
-    /// # Errors
-    /// If it cannot be made.
-    pub fn with_operators(mut self, id: GatewayId, layout: &Layout) -> Result<Self, NodeError> {
-        let listening = || {
-            let mut listener = operators::listen_at(&layout.operators_socket(id))?;
+    /// Listens at the operators' socket of that gateway too. Members are served also if it cannot be made: operators come to the port then.
+    #[must_use]
+    pub fn with_operators(mut self, id: GatewayId, layout: &Layout) -> Self {
+        let path = layout.operators_socket(id);
+        let listening = || -> io::Result<UnixListener> {
+            let mut listener = operators::listen_at(&path)?;
             self.poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
             Ok(listener)
         };
-        self.operators = Some(listening().map_err(NodeError::io("listening at the operators' socket"))?);
-        Ok(self)
+        match listening() {
+            Ok(listener) => self.operators = Some(listener),
+            Err(error) => {
+                let path = path.display();
+                complain(&format_args!("{path}: {error}; operators reach this gateway at its port only"));
+            }
+        }
+        self
     }
 
     /// Has what can be read from `socket` end a poll too. Its owner looks for himself what there is.
