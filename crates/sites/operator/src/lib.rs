@@ -159,8 +159,8 @@ struct Asking {
     /// The site to ask first; others are asked if it does not answer
     #[arg(long, value_parser = sites::parse)]
     site: Option<SiteId>,
-    /// The words of the request
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    /// The words of the request; behind `--` if one of them begins with a `-` and is no number
+    #[arg(required = true, allow_negative_numbers = true)]
     request: Vec<String>,
 }
 
@@ -294,7 +294,33 @@ fn tell_if_quiet(patience: Duration) -> mpsc::Sender<()> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Program {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn an_option_behind_a_request_is_none_of_its_words() {
+        let read = |line: &str| {
+            let args = Program::try_parse_from(["site"].into_iter().chain(line.split(' '))).ok()?.args;
+            let dir = args.dir.to_str()?.to_owned();
+            match args.what {
+                What::Execute(asking) | What::Read { asking, .. } => Some((asking.request.join(" "), dir)),
+                _ => None,
+            }
+        };
+        let is = |words: &str, dir: &str| Some((words.to_owned(), dir.to_owned()));
+        assert_eq!(read("execute put a 1 --dir S"), is("put a 1", "S"));
+        assert_eq!(read("--dir S execute add a -5"), is("add a -5", "S"));
+        assert_eq!(read("read list - - 9 --dir S"), is("list - - 9", "S"));
+        assert_eq!(read("execute --dir S -- put a --dir"), is("put a --dir", "S"));
+        assert_eq!(read("execute put a --dri S"), None);
+    }
 
     #[test]
     fn certificates_of_another_system_are_told_from_other_trouble() {

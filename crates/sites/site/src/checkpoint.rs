@@ -10,8 +10,6 @@
 //!   base      | form u32 | crc u32 | index u64 | base |    the file `base`, replaced whole; crc32c of what follows it
 //! ```
 
-use std::io;
-
 use pares_wice::codec::Coded;
 use pares_wice::{Base, Version};
 
@@ -69,7 +67,7 @@ impl Bases {
     }
 
     /// Writes the base that was noted, once the store durably holds its version. Up to which place the log may be let go of, if that is new.
-    pub(crate) fn write(&mut self, notes: &impl Notes) -> io::Result<Option<u64>> {
+    pub(crate) fn write(&mut self, notes: &impl Notes) -> Result<Option<u64>, ProcessError> {
         let Some(noted) = self.noted.take_if(|(_, base)| base.delivered <= self.durable) else {
             return Ok(None);
         };
@@ -81,10 +79,10 @@ impl Bases {
     }
 
     /// The log of the site whose notes these are begins there.
-    pub(crate) fn replace(notes: &impl Notes, placed: Placed) -> io::Result<()> {
+    pub(crate) fn replace(notes: &impl Notes, placed: Placed) -> Result<(), ProcessError> {
         let note = place::sealed(FORM, &placed.to_bytes());
         assert!(opened(&note).is_ok_and(|read| read == placed), "a base is read as it was written");
-        notes.write_note(BASE, &note)
+        place::write_bytes(notes, BASE, &note)
     }
 }
 

@@ -22,7 +22,6 @@ mod tests;
 mod transactions;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -330,7 +329,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(())
     }
 
-    fn write_base(&mut self) -> io::Result<()> {
+    fn write_base(&mut self) -> Result<(), ProcessError> {
         if let Some(before) = self.bases.write(self.world.notes())? {
             self.work.bases += 1;
             let limit = self.holds.limit(before, self.ticks);

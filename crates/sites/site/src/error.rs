@@ -57,6 +57,14 @@ pub enum ProcessError {
         /// Why.
         source: std::io::Error,
     },
+    /// A note cannot be written.
+    #[error("the file `{note}` cannot be written: {source}")]
+    Unwritten {
+        /// Which.
+        note: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A note is written in a form that this release does not know.
     #[error(
         "the file `{note}` has format {found}, but this release reads format {known}: start the release \
@@ -184,6 +192,7 @@ impl ProcessError {
             | Self::Again
             | Self::Reader
             | Self::Unread { .. }
+            | Self::Unwritten { .. }
             | Self::Io(_) => false,
         }
     }

@@ -208,7 +208,15 @@ pub(crate) fn write<T: Coded>(
 ) -> Result<(), ProcessError> {
     let content = content.to_bytes();
     assert!(T::from_bytes(&content).is_ok(), "a note that is written can be read");
-    Ok(notes.write_note(name, &sealed(FORM, &content))?)
+    write_bytes(notes, name, &sealed(FORM, &content))
+}
+
+/// Writes the bytes of a note.
+///
+/// # Errors
+/// [`ProcessError::Unwritten`].
+pub(crate) fn write_bytes(notes: &impl Notes, name: &'static str, bytes: &[u8]) -> Result<(), ProcessError> {
+    notes.write_note(name, bytes).map_err(|source| ProcessError::Unwritten { note: name, source })
 }
 
 /// The bytes of a note of this form.
@@ -270,6 +278,7 @@ impl Coded for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::directory::NotesDirectory;
     use crate::testing::Machine;
 
     #[test]
@@ -292,6 +301,15 @@ mod tests {
         let refused = machine.begin(&[1]).err().unwrap();
         assert!(matches!(refused, ProcessError::NoPlace) && refused.is_damage(), "{refused}");
         assert_eq!(*machine.notes.borrow(), before);
+    }
+
+    #[test]
+    fn a_note_that_cannot_be_written_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let notes = NotesDirectory::at(dir.path().join("gone")).unwrap();
+        std::fs::remove_dir(notes.path()).unwrap();
+        let why = write_bytes(&notes, PLACE, b"").unwrap_err().to_string();
+        assert!(why.starts_with("the file `place` cannot be written: No such file"), "{why}");
     }
 
     #[test]

@@ -52,6 +52,11 @@ pub enum StoreError {
         "the store cannot be read or written ({0}): repair the disk or the server, then restart the site"
     )]
     Io(String),
+    /// It leads to no server.
+    #[error(
+        "the address of the store's server is wrong ({0}): name the server in `store` of sites.toml, as in postgres://HOST/NAME or postgres:///NAME?host=/run/postgresql"
+    )]
+    Address(String),
     /// An earlier write failed.
     #[error(
         "an earlier write to the store failed: restart the site, which replays its log from the last stored version"

@@ -139,7 +139,11 @@ impl Options {
     /// # Errors
     /// If it is no address of a server.
     pub fn config(&self) -> Result<Config, StoreError> {
-        let mut config: Config = self.connection.parse().map_err(failed)?;
+        let wrong = |error: postgres::Error| StoreError::Address(with_cause(&error));
+        let mut config: Config = self.connection.parse().map_err(wrong)?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(StoreError::Address("it has no host".into()));
+        }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_PATIENCE);
         }
@@ -216,5 +220,21 @@ fn sql(error: postgres::Error) -> SqlError {
         }
         None => SqlError::refused(SqlState::INTERNAL_ERROR.code(), error),
         Some(_) => SqlError::Store(failed(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_that_leads_to_no_server_is_called_wrong() {
+        for address in ["postgres:///bank", "dbname=bank", "hots=db", "postgres://db:x/bank"] {
+            let why = Options::new(address).config().unwrap_err();
+            assert!(matches!(why, StoreError::Address(_)), "{address}: {why}");
+        }
+        for address in ["postgres://db/bank", "postgres:///bank?host=/run/postgresql", "hostaddr=127.0.0.1"] {
+            assert!(Options::new(address).config().is_ok(), "{address}");
+        }
     }
 }

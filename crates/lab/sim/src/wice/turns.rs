@@ -89,7 +89,9 @@ impl Sites {
             ProcessError::Spent | ProcessError::Refused(_) => true,
             ProcessError::Open(ReplicaError::Journal(_)) => true,
             ProcessError::Log(log) => matches!(log, pares_cluster::LogError::Journal(_)),
-            ProcessError::Io(_) | ProcessError::Unread { .. } => self.nodes[&site].machine.exhausted.get(),
+            ProcessError::Io(_) | ProcessError::Unread { .. } | ProcessError::Unwritten { .. } => {
+                self.nodes[&site].machine.exhausted.get()
+            }
             _ => false,
         };
         must(expected, Broken::Ended, || format!("{site}: {error}"))?;

@@ -24,7 +24,7 @@ use crate::moments::Moments;
 use crate::place::filling::Filling;
 use crate::place::giving::Giving;
 use crate::place::standing::Lack;
-use crate::place::{Part, Place, copied, has_begun_anew, note};
+use crate::place::{Part, Place, copied, has_begun_anew, note, write_bytes};
 use crate::protocol::database_of;
 use crate::reads::Readers;
 use crate::report::{ToldNo, Worked};
@@ -186,6 +186,6 @@ fn next_life(notes: &impl Notes) -> Result<u16, ProcessError> {
         }
     };
     let life = last.wrapping_add(1);
-    notes.write_note(LIFE, format!("{life}\n").as_bytes())?;
+    write_bytes(notes, LIFE, format!("{life}\n").as_bytes())?;
     Ok(life)
 }
