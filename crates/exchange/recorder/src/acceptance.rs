@@ -3,7 +3,7 @@
 //! Each position once, in order, from the first that has it. What others say about a position that is taken is compared with
 //! what was taken ([`crate::evidence`]): that is how a venue that computes something else is found.
 
-use pares_types::{Epoch, Position, RequestId, VenueId};
+use pares_types::{Epoch, Position, RequestId, VenueId, VenueSet};
 
 use crate::evidence::{Dispute, Disputed, Evidence, Finding, Judgement};
 use crate::statement::{NOBODY, Statement};
@@ -42,8 +42,8 @@ pub enum Verdict {
     Take,
     /// It is known: continue with the source's next record.
     Known,
-    /// It belongs to an earlier life of the window, or comes from a venue that is shut out: continue with the source's next
-    /// record.
+    /// It belongs to an earlier life of the window, or comes from a venue that is shut out or does not execute the shard: continue
+    /// with the source's next record.
     Void,
     /// It is known, and shows that a venue is wrong ([`Acceptance::take_finding`]): continue with the source's next record.
     Found,
@@ -113,12 +113,12 @@ pub struct Acceptance {
 }
 
 impl Acceptance {
-    /// A shard of which nothing is recorded, in the given life of the window, executed by so many venues.
+    /// A shard of which nothing is recorded, in the given life of the window, executed by those venues.
     ///
     /// # Panics
-    /// If there are none, or more than 16.
+    /// If there are none.
     #[must_use]
-    pub fn new(epoch: Epoch, venues: u16) -> Self {
+    pub fn new(epoch: Epoch, venues: VenueSet) -> Self {
         let evidence = Evidence::new(venues);
         Self { epoch, next: Position(0), evidence, finding: None, divergence: None }
     }
@@ -144,6 +144,12 @@ impl Acceptance {
     #[must_use]
     pub fn is_in_dispute(&self) -> bool {
         !self.evidence.disputes().is_empty()
+    }
+
+    /// Whether the venue executes the shard.
+    #[must_use]
+    pub fn has_vote(&self, venue: VenueId) -> bool {
+        self.evidence.has_vote(venue)
     }
 
     /// Whether the last offer has shown that a venue is wrong: one judged [`Verdict::Found`], or one to be taken beside that.
@@ -192,7 +198,9 @@ impl Acceptance {
             return self.compare(offer);
         }
         let shut_out = self.evidence.shut_out().contains(offer.venue);
-        if offer.source == Source::Venue && (offer.epoch != self.epoch || shut_out) {
+        // Of a venue that was wrong nobody answers for what it says today either.
+        let elsewhere = offer.venue != NOBODY && !self.has_vote(offer.venue);
+        if offer.source == Source::Venue && (offer.epoch != self.epoch || shut_out || elsewhere) {
             return Verdict::Void;
         }
         let begins = offer.source == Source::WholePeer && self.is_empty();
@@ -280,7 +288,7 @@ mod tests {
 
     #[test]
     fn paper1_s5_each_position_once_second_venue_ignored() {
-        let mut shard = Acceptance::new(Epoch(2), 2);
+        let mut shard = Acceptance::new(Epoch(2), VenueSet::first(2));
         assert_eq!(shard.offer_and_take(&offer(0, 1)), Verdict::Take);
         assert_eq!(shard.offer_and_take(&offer(0, 1)), Verdict::Known);
         assert_eq!(shard.next(), Position(1));
@@ -288,14 +296,14 @@ mod tests {
 
     #[test]
     fn a_record_ahead_of_its_turn_waits() {
-        let mut shard = Acceptance::new(Epoch(2), 2);
+        let mut shard = Acceptance::new(Epoch(2), VenueSet::first(2));
         assert_eq!(shard.offer_and_take(&offer(1, 2)), Verdict::Wait);
         assert_eq!(shard.next(), Position(0));
     }
 
     #[test]
     fn empty_recorder_starts_at_peers_log_without_skips() {
-        let mut shard = Acceptance::new(Epoch(2), 2);
+        let mut shard = Acceptance::new(Epoch(2), VenueSet::first(2));
         let from = |source, position| Offer { source, ..offer(position, position + 1) };
         assert_eq!(shard.offer_and_take(&from(Source::Venue, 9)), Verdict::Wait);
         assert_eq!(
@@ -310,7 +318,7 @@ mod tests {
 
     #[test]
     fn earlier_life_decision_is_void_from_venue_not_peer() {
-        let mut shard = Acceptance::new(Epoch(2), 2);
+        let mut shard = Acceptance::new(Epoch(2), VenueSet::first(2));
         let old = Offer { epoch: Epoch(1), ..offer(0, 1) };
         assert_eq!(shard.offer_and_take(&old), Verdict::Void);
         assert_eq!(shard.offer_and_take(&Offer { source: Source::Peer, ..old }), Verdict::Take);
@@ -318,7 +326,7 @@ mod tests {
 
     #[test]
     fn another_request_at_a_taken_position_halts_the_shard() {
-        let mut shard = Acceptance::new(Epoch(2), 2);
+        let mut shard = Acceptance::new(Epoch(2), VenueSet::first(2));
         shard.offer_and_take(&offer(0, 1));
         assert_eq!(shard.offer_and_take(&offer(0, 2)), Verdict::Halted);
         assert_eq!(
@@ -330,7 +338,7 @@ mod tests {
 
     #[test]
     fn another_state_at_a_taken_position_halts_the_shard() {
-        let mut shard = Acceptance::new(Epoch(2), 2);
+        let mut shard = Acceptance::new(Epoch(2), VenueSet::first(2));
         shard.offer_and_take(&offer(0, 1));
         let (taken, mut other) = (offer(0, 1), Offer { venue: VenueId(1), ..offer(0, 1) });
         other.said.state_hash = Some(77);
@@ -342,7 +350,7 @@ mod tests {
 
     #[test]
     fn differing_result_halts_shard_before_state_check() {
-        let mut shard = Acceptance::new(Epoch(2), 2);
+        let mut shard = Acceptance::new(Epoch(2), VenueSet::first(2));
         (0..3).for_each(|position| assert_eq!(shard.offer_and_take(&offer(position, 1)), Verdict::Take));
         let mut other = Offer { venue: VenueId(1), ..offer(2, 1) };
         other.said.content = 9;
@@ -353,7 +361,7 @@ mod tests {
 
     #[test]
     fn what_an_earlier_life_recorded_is_held_against_nobody() {
-        let mut shard = Acceptance::new(Epoch(2), 2);
+        let mut shard = Acceptance::new(Epoch(2), VenueSet::first(2));
         shard.recover(&Offer { epoch: Epoch(1), ..offer(0, 1) });
         let mut replayed = offer(0, 1);
         replayed.said.state_hash = Some(77);
@@ -364,7 +372,7 @@ mod tests {
 
     #[test]
     fn recovery_continues_after_the_last_record() {
-        let mut shard = Acceptance::new(Epoch(2), 2);
+        let mut shard = Acceptance::new(Epoch(2), VenueSet::first(2));
         shard.recover(&offer(7, 8));
         shard.recover(&offer(8, 9));
         assert_eq!(shard.offer_and_take(&offer(9, 10)), Verdict::Take);
@@ -373,7 +381,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "gap in the recorder's own log")]
     fn a_gap_in_its_own_log_stops_a_recorder() {
-        let mut shard = Acceptance::new(Epoch(2), 2);
+        let mut shard = Acceptance::new(Epoch(2), VenueSet::first(2));
         shard.recover(&offer(0, 1));
         shard.recover(&offer(2, 3));
     }

@@ -4,7 +4,7 @@
 //! the other. So the obvious rule, halt the shard at the first difference, lets one wrong venue stop a shard of three. With three or
 //! more venues there is a better one:
 //!
-//! - A statement is *believed* once more than half of the **configured** venues made it. Half of those that happened to speak
+//! - A statement is *believed* once more than half of the venues made it that are **configured** to execute the shard. Half of those that happened to speak
 //!   would do no good: with two against one of five at one recorder and two others against one at its peer, both would believe, and not
 //!   the same. Each venue's first statement counts, so there is only ever one such majority, at every recorder the same.
 //! - A venue whose statement is not the one believed is *outvoted*: it is wrong, and nothing of it needs to be taken any more.
@@ -14,18 +14,19 @@
 //!   there and the other is among those who agree. A hash at which
 //!   all agree again does not end it at once: a wrong engine need not get every state wrong, and its next error tells.
 //!
-//! With one or two venues nobody is ever believed: every difference is undecidable at once.
+//! With one or two venues nobody is ever believed: every difference is undecidable at once. A venue of another lane has no vote here, whatever
+//! it says.
 
-use pares_types::{Position, RequestId, VenueId};
+use pares_types::{Position, RequestId, VenueId, VenueSet};
 
-use crate::statement::{Statement, VenueSet};
+use crate::statement::Statement;
 
 /// Positions of which statements are remembered, and so the longest a dispute can be open.
 pub const RECENT: usize = 4_096;
 /// Positions with a state hash that are remembered beyond that.
 const HASHES: usize = 16;
 /// Fewer venues have no majority that could outvote one.
-const VENUES_MIN: u16 = 3;
+const VENUES_MIN: u32 = 3;
 
 /// What was said about a position that was taken.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +113,8 @@ pub struct Disputed {
 /// What was said about one shard.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    configured: u16,
+    /// Those who execute the shard.
+    configured: VenueSet,
     shut_out: VenueSet,
     recent: Vec<Heard>,
     hashes: [Option<Hashed>; HASHES],
@@ -120,13 +122,13 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Nothing was said yet, by so many venues.
+    /// Nothing was said yet by those venues.
     ///
     /// # Panics
-    /// If they are none, or more than 16.
+    /// If they are none.
     #[must_use]
-    pub fn new(configured: u16) -> Self {
-        assert!((1..=16).contains(&configured), "a system has 1 to 16 venues");
+    pub fn new(configured: VenueSet) -> Self {
+        assert!(!configured.is_empty(), "a shard is executed by a venue");
         Self {
             configured,
             shut_out: VenueSet::NONE,
@@ -221,9 +223,15 @@ impl Evidence {
         self.judge(self.disputes.len() - 1, next)
     }
 
-    /// A venue's voice. A record may be of a venue that is not configured any more, and has none.
+    /// Whether the venue executes the shard.
+    #[must_use]
+    pub fn has_vote(&self, venue: VenueId) -> bool {
+        self.configured.contains(venue)
+    }
+
+    /// A venue's voice. A record may be of a venue that does not execute the shard any more, and has none.
     fn vote(&self, venue: VenueId) -> VenueSet {
-        if venue.0 < self.configured { VenueSet::one(venue) } else { VenueSet::NONE }
+        if self.has_vote(venue) { VenueSet::one(venue) } else { VenueSet::NONE }
     }
 
     fn judge(&mut self, index: usize, next: Position) -> Judgement {
@@ -246,15 +254,15 @@ impl Evidence {
         Judgement::Settled(Finding { dispute, believed, outvoted })
     }
 
-    /// Whether so many are more than half of all venues, where there are enough to believe any.
+    /// Whether so many are more than half of the shard's venues, where there are enough to believe any.
     fn is_majority(&self, venues: u32) -> bool {
-        self.configured >= VENUES_MIN && 2 * venues > u32::from(self.configured)
+        self.configured.len() >= VENUES_MIN && 2 * venues > self.configured.len()
     }
 
     /// Whether no side would be believed even if all the silent ones took it. Nobody waits while requests differ: the
     /// order itself is forked then, and each further record makes it worse.
     fn is_hopeless(&self, dispute: &Dispute) -> bool {
-        let silent = u32::from(self.configured) - dispute.spoken().or(self.shut_out).len();
+        let silent = self.configured.without(dispute.spoken().or(self.shut_out)).len();
         let most = dispute.sides.iter().map(|side| side.venues.len()).max().unwrap_or(0);
         let one_request = dispute.sides.iter().all(|side| side.statement.request == dispute.request());
         !one_request || !self.is_majority(most + silent)

@@ -26,4 +26,4 @@ pub use assembly::{Assembly, PieceResult};
 pub use evidence::{Dispute, DisputeSide, Disputed, Finding};
 pub use quorum::Quorum;
 pub use repair::Repair;
-pub use statement::{NOBODY, Statement, VenueSet};
+pub use statement::{NOBODY, Statement};

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 use pares_recorder::evidence::RECENT;
-use pares_recorder::{Acceptance, Disputed, Divergence, NOBODY, Offer, Source, Statement, VenueSet, Verdict};
-use pares_types::{Epoch, GatewayId, Position, RequestId, VenueId};
+use pares_recorder::{Acceptance, Disputed, Divergence, NOBODY, Offer, Source, Statement, Verdict};
+use pares_types::{Epoch, GatewayId, Position, RequestId, VenueId, VenueSet};
 use proptest::prelude::*;
 
 const EPOCH: Epoch = Epoch(3);
@@ -29,7 +29,7 @@ struct Recorder {
 
 impl Recorder {
     fn new(venues: u16) -> Self {
-        let shard = Acceptance::new(EPOCH, venues);
+        let shard = Acceptance::new(EPOCH, VenueSet::first(venues));
         Self { shard, taken: Vec::new(), found: Vec::new(), disputed: Vec::new() }
     }
 
@@ -314,4 +314,64 @@ fn what_nobody_answers_for_is_corrected_by_the_next_to_speak() {
     assert_eq!(recorder.hears(&wrong), Verdict::Known);
     assert!(!recorder.shard.is_in_dispute() && recorder.found.is_empty());
     assert_eq!(recorder.hears(&says(2, 8, 7)), Verdict::Found);
+}
+
+/// A system of five venues, of which 2, 3 and 4 execute the shard, or only 3 and 4.
+fn in_a_lane(venues: impl IntoIterator<Item = u16>, positions: u64) -> Recorder {
+    let shard = Acceptance::new(EPOCH, venues.into_iter().map(VenueId).collect());
+    let mut recorder = Recorder { shard, ..Recorder::new(5) };
+    (0..positions).for_each(|at| assert_eq!(recorder.hears(&says(3, at, 0)), Verdict::Take));
+    recorder
+}
+
+#[test]
+fn two_of_three_in_a_lane_are_a_majority_of_five_are_not() {
+    let mut recorder = in_a_lane([2, 3, 4], 9);
+    assert_eq!(recorder.hears(&says(4, 8, 7)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(2, 8, 0)), Verdict::Found);
+    assert_eq!(recorder.found, [(Position(8), VenueSet::one(VenueId(4)))]);
+    assert_eq!(
+        (recorder.hears(&says(4, 9, 0)), recorder.hears(&says(2, 9, 0))),
+        (Verdict::Void, Verdict::Take)
+    );
+}
+
+#[test]
+fn a_venue_of_another_lane_is_not_heard() {
+    let mut recorder = in_a_lane([2, 3, 4], 9);
+    assert_eq!(recorder.hears(&says(0, 9, 0)), Verdict::Void, "what it says is taken from nobody's log");
+    for position in [4, 8] {
+        assert_eq!(recorder.hears(&says(0, position, 7)), Verdict::Known);
+        assert_eq!(recorder.hears(&says(1, position, 7)), Verdict::Known);
+    }
+    assert!(!recorder.shard.is_in_dispute() && recorder.shard.divergence().is_none());
+    let from_peer = Offer { source: Source::Peer, ..says(0, 9, 0) };
+    assert_eq!(recorder.hears(&from_peer), Verdict::Take, "it is recorded there");
+    assert_eq!(recorder.hears(&says(2, 9, 7)), Verdict::Known, "the next to speak is believed");
+}
+
+#[test]
+fn shut_out_in_another_lane_leaves_the_silent_ones_here() {
+    let mut recorder = in_a_lane([2, 3, 4], 9);
+    recorder.shard.shut_out(VenueId(0));
+    recorder.shard.shut_out(VenueId(1));
+    assert_eq!(recorder.hears(&says(4, 8, 7)), Verdict::Known, "a third may yet decide");
+    assert_eq!(recorder.hears(&says(2, 8, 0)), Verdict::Found);
+}
+
+#[test]
+fn of_two_in_a_lane_nobody_knows_whatever_others_say() {
+    let mut recorder = in_a_lane([3, 4], 9);
+    assert_eq!(recorder.hears(&says(2, 8, 7)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(4, 8, 7)), Verdict::Halted);
+}
+
+#[test]
+fn a_venue_alone_in_its_lane_is_outvoted_by_nobody() {
+    let mut recorder = in_a_lane([3], 9);
+    for other in [0, 1, 2, 4] {
+        assert_eq!(recorder.hears(&says(other, 8, 7)), Verdict::Known);
+    }
+    assert_eq!(recorder.hears(&says(3, 9, 0)), Verdict::Take);
+    assert!(recorder.found.is_empty() && !recorder.shard.is_in_dispute());
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 use pares_recorder::{Acceptance, Divergence, Offer, Quorum, Source, Statement, Verdict};
-use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, VenueId};
+use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, VenueId, VenueSet};
 use proptest::prelude::*;
 
 const EPOCH: Epoch = Epoch(2);
@@ -23,12 +23,12 @@ struct Recorder {
 
 impl Recorder {
     fn new() -> Self {
-        Self { acceptance: Acceptance::new(EPOCH, 2), log: Vec::new() }
+        Self { acceptance: Acceptance::new(EPOCH, VenueSet::first(2)), log: Vec::new() }
     }
 
     /// Killed and started again: only its log is left.
     fn restart(&mut self) {
-        self.acceptance = Acceptance::new(EPOCH, 2);
+        self.acceptance = Acceptance::new(EPOCH, VenueSet::first(2));
         for record in &self.log {
             self.acceptance.recover(record);
         }

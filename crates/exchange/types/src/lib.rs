@@ -24,6 +24,7 @@ mod session;
 mod symbol;
 mod terms;
 mod units;
+mod venues;
 mod view;
 mod words;
 
@@ -47,5 +48,6 @@ pub use session::{
 pub use symbol::{Symbol, SymbolError};
 pub use terms::{OrderKind, Peg, SelfTrade, Side, TimeInForce};
 pub use units::{HASH_EVERY, Price, Quantity, Timestamp};
+pub use venues::VenueSet;
 pub use view::{NetPositions, OpenOrder, ShardView};
 pub use words::{Words, read_all, write_all};

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use pares_recorder::{Acceptance, NOBODY, Offer, Quorum, Source, Statement, Verdict};
 use pares_sequencer::{ProposeError, Sequencer};
-use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, VenueId};
+use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, VenueId, VenueSet};
 
 use crate::item::{ItemError, OrderedItem, SubmittedItem, TraderId};
 use crate::lanes::Lanes;
@@ -68,7 +68,7 @@ impl LocalStream {
             epoch,
             lanes: Lanes::new(servers),
             names: ItemNames::default(),
-            acceptance: Acceptance::new(epoch, servers),
+            acceptance: Acceptance::new(epoch, VenueSet::first(servers)),
             quorum: Quorum::new(servers.into(), quorum.into()),
             reported: BTreeMap::new(),
             batch: Vec::new(),
