@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `settings`, `instrument`, `feed`, `day` | the settings; `comments` is what a new file says of them |
 //! | `durability`, `sign_on`, `exposure` | settings of one word, and which of them do not go together |
+//! | `lanes` | which venue executes which shards |
 //! | `shards`, `ids`, `budget` | what follows from them |
 //! | `node_id` | the nodes by name |
 //! | `layout` | where everything lies, and which bell is whose |
@@ -20,6 +21,7 @@ mod exposure;
 mod feed;
 mod ids;
 mod instrument;
+mod lanes;
 mod layout;
 mod node_id;
 mod settings;
@@ -32,6 +34,7 @@ pub use error::ConfigError;
 pub use exposure::{ClientCertificates, TlsSetting};
 pub use feed::{FEED_ROLE_MAX, FeedConfig};
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
+pub use lanes::{LaneConfig, Placement};
 pub use layout::{Layout, bells};
 pub use node_id::NodeId;
 pub use settings::{ROLE_MAX, SystemConfig};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::durability::DurabilitySetting;
 use crate::exposure::{ClientCertificates, TlsSetting};
-use crate::{ConfigError, DayConfig, FeedConfig, InstrumentConfig, SignOnSetting, comments};
+use crate::{ConfigError, DayConfig, FeedConfig, InstrumentConfig, LaneConfig, SignOnSetting, comments};
 
 const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
     + record::REQUEST_BYTES_MAX
@@ -125,6 +125,9 @@ pub struct SystemConfig {
     /// Who tells the market data, and where to; left out, nobody does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feed: Option<FeedConfig>,
+    /// Which venues execute which shards; left out, all execute all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<LaneConfig>,
     /// What is traded.
     pub instruments: Vec<InstrumentConfig>,
 }
@@ -169,6 +172,7 @@ impl Default for SystemConfig {
             retention_days: 0,
             day: None,
             feed: None,
+            lanes: Vec::new(),
             instruments: SYMBOLS
                 .iter()
                 .zip(1..)
@@ -259,7 +263,7 @@ impl SystemConfig {
                 return Err(ConfigError(what));
             }
         }
-        Ok(())
+        self.placement().map(drop)
     }
 
     fn check_gateways(&self) -> Result<(), ConfigError> {

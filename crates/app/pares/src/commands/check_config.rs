@@ -102,7 +102,7 @@ fn of_system(dir: &Path) -> PathBuf {
 
 /// What an exchange must think about.
 fn of_exchange(config: &SystemConfig, dir: &Path) -> Vec<Point> {
-    [record(config, dir), doors(config), market_data(config), limits(config)].concat()
+    [record(config, dir), lanes(config), doors(config), market_data(config), limits(config)].concat()
 }
 
 fn print(head: &str, points: &[Point]) {
@@ -150,6 +150,20 @@ fn record(config: &SystemConfig, dir: &Path) -> Vec<Point> {
             "each recorder's log grows by 128 bytes per request and 48 per fill: archive and drop days, or provide the disk space",
         ),
     ]
+}
+
+/// Whether a venue's death leaves another one for each shard, if there are lanes.
+fn lanes(config: &SystemConfig) -> Vec<Point> {
+    if config.lanes.is_empty() {
+        return Vec::new();
+    }
+    let alone: Vec<String> = config.lanes_of_one_venue().map(|lane| lane.to_string()).collect();
+    let in_force = match alone.as_slice() {
+        [] => format!("{}, each of two venues or more", config.lanes.len()),
+        _ => format!("{}; of one venue: lane {}", config.lanes.len(), alone.join(", ")),
+    };
+    let why = "the shards of a lane of one venue stand still from its death until it is back; three find a wrong one among them";
+    vec![Point::new("lanes", in_force, alone.is_empty(), why)]
 }
 
 /// Disks that the recorders' directories lie on; of those that are not there yet, that of the nearest directory above.

@@ -63,6 +63,19 @@ fn legal_config_is_reviewed_illegal_one_names_setting() {
     assert!(told.contains("ok    tap = on, "), "{told}");
     assert!(told.contains("LOOK  tls = off\n      without it, anyone"), "{told}");
 
+    let lanes = |second: &str| {
+        format!(
+            "venues = 3\n[[lanes]]\nshards = [0, 1, 2, 3, 4]\nvenues = [0, 1]\n[[lanes]]\nshards = [{second}]\nvenues = [2]\n"
+        )
+    };
+    std::fs::write(&file, lanes("5, 6, 7, 8, 9")).unwrap();
+    let told = check(&file).out;
+    assert!(told.contains("LOOK  lanes = 2; of one venue: lane 2"), "{told}");
+    std::fs::write(&file, lanes("4, 5, 6, 7, 8, 9")).unwrap();
+    let refused = check(&file).complaint;
+    assert!(refused.contains("lane 2 of the file: shard 4 is in a lane already"), "{refused}");
+    std::fs::write(&file, exposed).unwrap();
+
     assert!(check(dir.path()).is_ok(), "the directory of it will do");
     std::fs::write(&file, "quorum = 3").unwrap();
     let refused = check(&file);
