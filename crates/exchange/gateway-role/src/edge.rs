@@ -1,10 +1,10 @@
 //! What the effects of a gateway's rules reach: the log and the connections.
 
-use pares_config::{NodeId, SystemConfig};
+use pares_config::{NodeId, Placement};
 use pares_gateway::{GatewaySink, LookUp, Place, SessionId};
 use pares_log::{AppendError, LogWriter};
 use pares_roles::world::{Counters, Ring, Sockets, World};
-use pares_types::{ClientOrderId, Epoch, Reason, Reply, Request, ShardId};
+use pares_types::{ClientOrderId, Epoch, Reason, Reply, Request, ShardId, VenueSet};
 use pares_wire::frame;
 use pares_wire::record::{request_bytes, write_request};
 
@@ -25,8 +25,9 @@ pub(crate) struct GatewayIo<W: World, S: Sockets> {
     pub(crate) connections: Connections<S>,
     pub(crate) counters: W::Counters,
     pub(crate) ringer: W::Ringer,
-    pub(crate) venues: Vec<NodeId>,
-    pub(crate) appended: bool,
+    placement: Placement,
+    /// Who executes what was journalled and is not published yet.
+    to_wake: VenueSet,
     /// Who asked again for which answer.
     pub(crate) again: Waiting<ClientOrderId>,
     /// Names that are to be looked for on disk.
@@ -37,7 +38,7 @@ pub(crate) struct GatewayIo<W: World, S: Sockets> {
 
 impl<W: World, S: Sockets> GatewayIo<W, S> {
     pub(crate) fn new(
-        config: &SystemConfig,
+        placement: Placement,
         life: Epoch,
         world: W,
         writer: W::Writer,
@@ -50,8 +51,8 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
             connections,
             counters,
             ringer: world.ringer(),
-            venues: config.venue_ids().map(NodeId::Venue).collect(),
-            appended: false,
+            placement,
+            to_wake: VenueSet::NONE,
             again: Waiting::new(AGAIN_MAX),
             look_ups: Waiting::new(LOOK_UPS_MAX),
             poisoned: None,
@@ -59,15 +60,15 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
         }
     }
 
-    /// Publishes what was journalled and wakes the venues. Says whether there was anything.
+    /// Publishes what was journalled and wakes the venues that execute it. Says whether there was anything.
     pub(crate) fn publish(&mut self) -> bool {
-        let appended = std::mem::take(&mut self.appended);
-        if appended {
+        let to_wake = std::mem::take(&mut self.to_wake);
+        if !to_wake.is_empty() {
             let end = self.writer.publish();
             assert_eq!(end, self.writer.tail(), "venues are woken once all that is journalled can be read");
-            self.venues.iter().for_each(|&venue| self.ringer.ring(venue));
+            to_wake.iter().for_each(|venue| self.ringer.ring(NodeId::Venue(venue)));
         }
-        appended
+        !to_wake.is_empty()
     }
 
     /// Writes a record of a FIX session into the log; where it lies, if the log takes it. It is to be published before anything rests on it.
@@ -100,7 +101,7 @@ impl<W: World, S: Sockets> GatewaySink for GatewayIo<W, S> {
         let offset = self.writer.append_with(request_bytes(request), fill);
         let offset = self.note_poisoned(offset)?;
         assert!(offset < self.writer.tail(), "a request lies before the end of its log");
-        self.appended = true;
+        self.to_wake = self.to_wake.or(self.placement.venues_of(request.shard));
         self.counters.add(Counter::Requests, 1);
         Ok(offset.0)
     }

@@ -129,7 +129,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let syncer = SyncTask::start(&world, &writer, config)?;
         let tap = Tap::open(id, config, &world, (untold, Arc::clone(&doors)));
         let connections = connections((id, config), &world, sockets, (doors, tap))?;
-        let edge = GatewayIo::new(config, life, world, writer, connections, counters);
+        let edge = GatewayIo::new(config.placement()?, life, world, writer, connections, counters);
         Ok(Self {
             rules,
             committed,

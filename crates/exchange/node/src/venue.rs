@@ -108,7 +108,7 @@ fn start_turns(
 
 impl<W: World> Venue<W> {
     fn open(&self, suspect: Option<Place>) -> Result<(), NodeError> {
-        world::enter_background(BACKGROUND + time_to_load(&self.world, &self.config)?);
+        world::enter_background(BACKGROUND + time_to_load(&self.world, &self.config, self.id)?);
         let node = VenueNode::open(self.id, &self.config, self.world.clone(), &self.watch, suspect)?;
         process::announce(NodeId::Venue(self.id), &self.layout)?;
         self.node.get_or_init(|| Mutex::new(node));

@@ -102,10 +102,10 @@ impl<W: World> RecorderNode<W> {
     /// If the log is beyond repair or shared memory is missing.
     pub fn open(id: RecorderId, config: &SystemConfig, world: W, epoch: Epoch) -> Result<Self, NodeError> {
         let log = NodeId::Recorder(id);
-        let gate = Gate::new(id, config, &world)?;
+        let (gate, placement) = (Gate::new(id, config, &world)?, config.placement()?);
         let (writer, shards) = repair::whole(&world, id, config, || {
             let writer = world.write_log(log, durable_log(config))?;
-            let new = |shard| (shard, ShardRecord::new(epoch, config.venues));
+            let new = |shard| (shard, ShardRecord::new(epoch, placement.venues_of(shard)));
             let mut shards: BTreeMap<_, _> = config.shards()?.into_keys().map(new).collect();
             recover::<W>(&mut world.read_log_from_start(log)?, &mut shards, &gate)?;
             shards.iter_mut().for_each(|(&shard, record)| storing::recall(&world, (id, shard), record));
@@ -201,7 +201,8 @@ impl<W: World> RecorderNode<W> {
                 let (chunk, piece) = CheckpointChunk::read(record.payload)?;
                 let shard = self.shards.get(&ShardId(chunk.shard.get())).ok_or(NO_SHARD)?;
                 let venue = VenueId(u16::try_from(index).expect("at most 16 venues"));
-                if chunk.epoch.get() == self.epoch.0 && self.gate.is_in(venue) {
+                let is_heard = self.gate.is_in(venue) && shard.acceptance.has_vote(venue);
+                if chunk.epoch.get() == self.epoch.0 && is_heard {
                     let end = self.writer.tail();
                     self.intake.on_chunk(venue, chunk, piece, |_, position| shard.replay_from(position, end));
                 }

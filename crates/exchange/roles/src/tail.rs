@@ -189,10 +189,11 @@ impl<W: World> Tail<W> {
         Ok(next)
     }
 
-    /// Passes over the next durable record if nothing of it is needed, as [`LogReader::pass_if`].
+    /// Passes over the next record if nothing of it is needed, as [`LogReader::pass_if`]; a durable one, if those are read.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_known: impl FnOnce(&[u8]) -> bool) -> bool {
-        let end = self.durable;
+        // A reader goes by one of the two.
+        let end = self.written.max(self.durable);
         self.is_amid(end) && self.reader.as_mut().is_some_and(|reader| reader.pass_if(end, is_known))
     }
 

@@ -52,7 +52,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pares_book::FastBook;
-use pares_config::{NodeId, SystemConfig};
+use pares_config::{NodeId, Placement, SystemConfig};
 use pares_log::{Config, Offset};
 use pares_types::{Position, ShardId, VenueId};
 use pares_venue::Shard;
@@ -114,6 +114,7 @@ pub struct VenueNode<W: World> {
     world: W,
     id: VenueId,
     config: SystemConfig,
+    placement: Placement,
     /// The number of the thread that takes the turns.
     turns: u64,
     watch: Arc<Watch<W>>,
@@ -124,7 +125,7 @@ pub struct VenueNode<W: World> {
     /// of each may be pending.
     pending_max: usize,
     committed: CommittedStream<W>,
-    /// By shard id: what it has executed, as of the last look at the committed stream.
+    /// By shard id: what it has executed, as of the last look at the committed stream. Of a shard that others execute it needs nothing.
     known: Vec<Position>,
     checkpointing: Checkpointing<W>,
     release: VecDeque<(Offset, Vec<Position>)>,
@@ -140,7 +141,7 @@ pub struct VenueNode<W: World> {
 }
 
 impl<W: World> VenueNode<W> {
-    /// Opens the venue's log, restores each shard from the newest checkpoint and finds its place in
+    /// Opens the venue's log, restores each of its shards from the newest checkpoint and finds its place in
     /// every stream. What this venue's processes died of (`suspect`) is not executed again, but asked to be void.
     ///
     /// # Errors
@@ -155,15 +156,17 @@ impl<W: World> VenueNode<W> {
         shut_out::check(&world, id)?;
         let started_ns = world.mono_ns();
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
-        let requests = Requests::new(&world, config, epoch::current(&world, config)?);
+        let placement = config.placement()?;
+        let requests = Requests::new(&world, config, epoch::current(&world, config)?, &placement, id);
         let writer = own_log::open(&world, id, &log_config(config))?;
         let lookout = repair_asked::done(&world, NodeId::Venue(id));
-        let (mut seats, committed) = restore::restore(&world, config, || Draft::new(&world, id, watch))?;
+        let (mut seats, committed) =
+            restore::restore(&world, config, (&placement, id), || Draft::new(&world, id, watch))?;
         if let Some((shard, position)) = suspect {
             let bench = seat_of(&seats, shard).and_then(|index| seats[index].bench.as_mut());
             bench.into_iter().for_each(|bench| bench.shard.suspect(position));
         }
-        let checkpointing = Checkpointing::new(&world, id, config, &seats);
+        let checkpointing = Checkpointing::new(&world, id, (config, &placement), &seats);
         let out: Out<W> = Out::new(&world, config, writer, counters(&world, id, &seats)?);
         out.counters.set(Counter::OpenUs, (world.mono_ns() - started_ns) / 1_000);
         let venue = Self {
@@ -177,7 +180,8 @@ impl<W: World> VenueNode<W> {
             requests,
             pending_max: config.gateways.len() * config.in_flight_max + BATCH_MAX,
             committed,
-            known: Vec::new(),
+            known: known_elsewhere(&placement, id),
+            placement,
             checkpointing,
             release: VecDeque::new(),
             started_ns,
@@ -242,7 +246,7 @@ impl<W: World> VenueNode<W> {
         self.watch.accuse((shard, position));
         self.out.counters.set(Counter::Encumbered, 1);
         if self.leaving.is_none() {
-            self.leaving = Some(Leaving::new(self.id, &self.config, self.world.mono_ns()));
+            self.leaving = Some(Leaving::new(self.id, &self.placement, self.world.mono_ns()));
         }
         self.fail(index, position, false)
     }
@@ -251,6 +255,16 @@ impl<W: World> VenueNode<W> {
         let away = self.seats.iter().filter(|seat| seat.rebuild.is_some()).count();
         self.out.counters.set(Counter::ShardsAway, away as u64);
     }
+}
+
+/// By shard id: of what others execute this venue has all that it needs.
+fn known_elsewhere(placement: &Placement, id: VenueId) -> Vec<Position> {
+    let mut known = Vec::new();
+    for shard in placement.shards_without(id) {
+        known.resize(usize::from(shard.0) + 1, Position(0));
+        known[usize::from(shard.0)] = Position(u64::MAX);
+    }
+    known
 }
 
 /// How a venue's log is kept: what is in it the recorders have, or it is executed again.

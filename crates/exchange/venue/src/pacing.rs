@@ -18,8 +18,6 @@
 //!   pieces, pauses   rest: four times as long, or once
 //! ```
 
-use pares_types::VenueId;
-
 /// Rest after a checkpoint, as a multiple of the time it took to hand out.
 pub const REST: u64 = 4;
 /// Positions to replay, in intervals, from which the rest is only as long as the last checkpoint took.
@@ -39,7 +37,7 @@ const PAUSE_MAX_NS: u64 = 100_000_000;
 #[derive(Clone, Debug)]
 pub struct Pacing {
     every: u64,
-    venue: u64,
+    turn: u64,
     venues: u64,
     /// Per shard, in the caller's order.
     shards: Vec<Covered>,
@@ -61,17 +59,17 @@ struct Covered {
 }
 
 impl Pacing {
-    /// Checkpoints every `every` positions, for so many shards.
+    /// Checkpoints every `every` positions, for so many shards; `turn` is the venue's place among so many that take turns.
     ///
     /// # Panics
     /// If there are no shards, no venues or no interval.
     #[must_use]
-    pub fn new(every: u64, venue: VenueId, venues: u16, shards: usize) -> Self {
+    pub fn new(every: u64, (turn, venues): (u64, u64), shards: usize) -> Self {
         assert!(every > 0 && venues > 0 && shards > 0, "checkpoints need an interval, venues and shards");
         Self {
             every,
-            venue: venue.0.into(),
-            venues: venues.into(),
+            turn,
+            venues,
             shards: vec![Covered::default(); shards],
             newest: 0,
             considered: 0,
@@ -106,7 +104,7 @@ impl Pacing {
             return None;
         }
         self.considered = interval;
-        let turn = interval % self.venues == self.venue;
+        let turn = interval % self.venues == self.turn;
         let overdue = count.saturating_sub(self.newest) >= 2 * self.every;
         if !(behind() || turn && overdue) {
             return None;
@@ -156,8 +154,8 @@ mod tests {
 
     const NOW: u64 = 1 << 40;
 
-    fn pacing(venue: u16) -> Pacing {
-        Pacing::new(100, VenueId(venue), 2, 3)
+    fn pacing(turn: u64) -> Pacing {
+        Pacing::new(100, (turn, 2), 3)
     }
 
     #[test]

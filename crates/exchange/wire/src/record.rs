@@ -22,7 +22,8 @@ pub use checkpoint::{CheckpointChunk, CheckpointStored};
 pub use event::EventRecord;
 pub use mark::{MarkHead, MarkedLogon, MarkedShard, SessionMark, SessionMarkRecord};
 pub use request::{
-    BustRecord, OperandsRecord, REQUEST_BYTES_MAX, RequestRecord, TermsRecord, request_bytes, write_request,
+    BustRecord, OperandsRecord, REQUEST_BYTES_MAX, RequestRecord, TermsRecord, request_bytes, request_shard,
+    write_request,
 };
 pub use result::{ResultHead, ResultPlace, ResultRecord, result_bytes, result_place, write_result};
 pub use spent::SpentLogonRecord;

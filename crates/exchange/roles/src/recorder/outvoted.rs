@@ -36,7 +36,7 @@ impl<W: World> RecorderNode<W> {
 
     /// Takes nothing more of a venue. Whatever it may have spoilt goes: checkpoints of every shard that are newer than
     /// the last position at which it was right there. It need not have made them itself, a venue that started from one of its
-    /// is as wrong; and a wrong venue is found in one shard and may be wrong in all.
+    /// is as wrong; and a wrong venue is found in one shard and may be wrong in all that it executes.
     fn shut_out(&mut self, venue: VenueId, finding: Option<(ShardId, &Finding)>) {
         if !self.gate.is_in(venue) {
             return;
@@ -49,10 +49,13 @@ impl<W: World> RecorderNode<W> {
         } else {
             self.gate.shut_out(venue, Some(self.gate.note(venue, finding, &disputed)));
             let trusted = |disputed: &Disputed| disputed.agreed.map_or(Position(0), Position::next);
-            let above = disputed.iter().map(|(shard, disputed)| (*shard, trusted(disputed)));
+            // What it does not execute it has spoilt nothing of.
+            let its = |(shard, _): &&(ShardId, Disputed)| self.shards[shard].acceptance.has_vote(venue);
+            let above = disputed.iter().filter(its).map(|(shard, disputed)| (*shard, trusted(disputed)));
             self.intake.distrust(venue, above.collect());
             // Some may be gone soon: the next look finds what is left.
-            self.shards.values_mut().for_each(|record| record.is_held = false);
+            let its = self.shards.values_mut().filter(|record| record.acceptance.has_vote(venue));
+            its.for_each(|record| record.is_held = false);
             self.counters.add(Counter::Disputed, disputed.iter().map(|(_, disputed)| disputed.count).sum());
         }
         assert!(!self.gate.is_in(venue), "nothing more is taken of a venue that is shut out");

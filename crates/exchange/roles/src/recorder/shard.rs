@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use pares_config::{NodeId, SystemConfig};
 use pares_log::{LogReader, LogSalvage, Offset, ReadError};
 use pares_recorder::{Acceptance, Offer, Source, Statement};
-use pares_types::{BusinessDay, Epoch, GatewayId, Position, RecorderId, ShardId};
+use pares_types::{BusinessDay, Epoch, GatewayId, Position, RecorderId, ShardId, VenueSet};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
 use super::gate::{Gate, content};
@@ -34,7 +34,7 @@ pub(super) struct ShardRecord {
 }
 
 impl ShardRecord {
-    pub(super) fn new(epoch: Epoch, venues: u16) -> Self {
+    pub(super) fn new(epoch: Epoch, venues: VenueSet) -> Self {
         let acceptance = Acceptance::new(epoch, venues);
         Self {
             acceptance,

@@ -1,6 +1,6 @@
 //! A recorder's duty cycle in a world where the test takes every turn.
 
-use pares_config::Layout;
+use pares_config::{LaneConfig, Layout};
 use pares_log::Offset;
 use pares_types::{Epoch, RecorderId, VenueId};
 
@@ -250,6 +250,34 @@ fn unremovable_checkpoint_keeps_later_ones() {
     assert!(!notes_it(&world, node) && world.real(&later).exists(), "another venue's, made since");
     std::fs::remove_dir(&stuck).unwrap();
     assert!(notes_it(&world, node) && world.real(&later).exists());
+}
+
+/// Recorder 0 of a system in which venue 0 executes shard 1 alone, and venue 1 all others.
+fn open_with_lanes(world: &TestWorld) -> RecorderNode<TestWorld> {
+    let lane = |shards: Vec<u16>, venue| LaneConfig { shards, venues: vec![venue] };
+    let lanes = vec![lane(vec![1], 0), lane([0].into_iter().chain(2..10).collect(), 1)];
+    RecorderNode::open(RecorderId(0), &SystemConfig { lanes, ..config() }, world.clone(), Epoch(1)).unwrap()
+}
+
+#[test]
+fn a_venue_shut_out_costs_no_checkpoint_of_another_lane() {
+    let world = TestWorld::new();
+    let node = &mut open_with_lanes(&world);
+    for shard in 0..2 {
+        world.store(RecorderId(0), (ShardId(shard), pares_types::Position(9)), b"state", Offset::START);
+    }
+    world.note_shut_out(1);
+    assert!(notes_it(&world, node));
+    let dir = Layout::new("").checkpoints(RecorderId(0));
+    let left = [0, 1].map(|shard| crate::checkpoints::positions(&world, &dir, ShardId(shard)).unwrap().len());
+    assert_eq!(left, [1, 0]);
+}
+
+#[test]
+fn nothing_is_taken_of_a_venue_of_another_lane() {
+    let world = TestWorld::with(&[(VENUE, 0..3)]);
+    settle(&mut open_with_lanes(&world));
+    assert_eq!(world.results(OWN), []);
 }
 
 #[test]

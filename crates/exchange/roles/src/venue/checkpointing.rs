@@ -13,12 +13,13 @@
 //! | the log is full | the piece waits; books continue to be kept |
 //! | the state is 4 GiB or more | the checkpoint is given up; joining means a longer replay |
 //!
-//! Two checkpoints at one time would disturb twice as much, so a venue looks at what its peers' counters say. That is a hint: a peer
+//! Two checkpoints at one time would disturb twice as much, so a venue looks at what its peers' counters say, those that execute
+//! a shard of its own. That is a hint: a peer
 //! that died in the middle says the same for ever, so one whose bytes stand still does not count.
 
 use std::time::Duration;
 
-use pares_config::{NodeId, SystemConfig};
+use pares_config::{NodeId, Placement, SystemConfig};
 use pares_log::{AppendError, LogWriter, Offset};
 use pares_types::{Epoch, Position, ShardId, VenueId};
 use pares_venue::{Pacing, Piece, PiecePacing};
@@ -84,13 +85,20 @@ impl Peer {
 
 impl<W: World> Checkpointing<W> {
     /// Nothing under way; `seats` are as restored.
-    pub(super) fn new(world: &W, id: VenueId, config: &SystemConfig, seats: &[ShardSeat<W>]) -> Self {
-        let mut pacing = Pacing::new(config.checkpoint_every, id, config.venues, seats.len());
+    pub(super) fn new(
+        world: &W,
+        id: VenueId,
+        (config, placement): (&SystemConfig, &Placement),
+        seats: &[ShardSeat<W>],
+    ) -> Self {
+        let all = placement.peers_of(id);
+        let turn = all.iter().take_while(|&peer| peer < id).count() as u64;
+        let mut pacing = Pacing::new(config.checkpoint_every, (turn, all.len().into()), seats.len());
         let count = executed(seats);
         for (shard, seat) in seats.iter().enumerate() {
             pacing.on_checkpoint(shard, seat.restored_reach.0, count);
         }
-        let peers = config.venue_ids().filter(|&peer| peer != id);
+        let peers = all.iter().filter(|&peer| peer != id);
         let peers = peers.map(|peer| Peer { name: NodeId::Venue(peer).to_string(), bytes: 0 });
         Self {
             world: world.clone(),

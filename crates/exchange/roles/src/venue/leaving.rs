@@ -5,14 +5,16 @@
 //! has to stay and trade. There is no vote about it; each looks at what the others' counters say, which is a hint and enough,
 //! for if two should leave together all that is lost is the time of a restart.
 //!
+//! It is asked of each of its shards, whose other venues are the peers there:
+//!
 //! | a peer | then |
 //! |---|---|
 //! | has no such thread, has caught up and all its shards | leave: it stays |
 //! | all have one and are whole | the lowest id leaves |
 //! | otherwise | wait, but not for ever |
 
-use pares_config::{NodeId, SystemConfig};
-use pares_types::VenueId;
+use pares_config::{NodeId, Placement};
+use pares_types::{VenueId, VenueSet};
 
 use super::Counter;
 use crate::world::World;
@@ -40,12 +42,15 @@ pub(super) struct Leaving {
     id: VenueId,
     since_ns: u64,
     look_ns: u64,
-    peers: Vec<VenueId>,
+    /// Of each of its shards, those who execute the same but for the venue itself.
+    peers: Vec<VenueSet>,
 }
 
 impl Leaving {
-    pub(super) fn new(id: VenueId, config: &SystemConfig, now_ns: u64) -> Self {
-        let peers = config.venue_ids().filter(|&peer| peer != id).collect();
+    pub(super) fn new(id: VenueId, placement: &Placement, now_ns: u64) -> Self {
+        let others = |shard| placement.venues_of(shard).without(VenueSet::one(id));
+        let mut peers: Vec<VenueSet> = placement.shards_of(id).map(others).collect();
+        peers.dedup();
         Self { id, since_ns: now_ns, look_ns: now_ns, peers }
     }
 
@@ -61,8 +66,11 @@ impl Leaving {
             return false;
         }
         self.look_ns = now_ns + LOOK_NS;
-        let peers: Vec<Peer> = self.peers.iter().map(|&peer| look(world, peer)).collect();
-        may_leave(self.id, &peers)
+        let may = |peers: &VenueSet| {
+            let peers: Vec<Peer> = peers.iter().map(|peer| look(world, peer)).collect();
+            may_leave(self.id, &peers)
+        };
+        self.peers.iter().all(may)
     }
 }
 
@@ -86,6 +94,11 @@ fn may_leave(own: VenueId, peers: &[Peer]) -> bool {
 mod tests {
     use super::*;
 
+    use pares_config::{LaneConfig, SystemConfig};
+
+    use crate::testing::TestWorld;
+    use crate::world::Counters;
+
     const OWN: VenueId = VenueId(1);
     const BEFORE: Peer = Peer::WantsToLeave(VenueId(0));
     const AFTER: Peer = Peer::WantsToLeave(VenueId(2));
@@ -101,6 +114,24 @@ mod tests {
             (vec![AFTER, Peer::Missing], false),
         ] {
             assert_eq!(may_leave(OWN, &peers), leaves, "{peers:?}");
+        }
+    }
+
+    #[test]
+    fn it_leaves_once_another_stays_in_each_of_its_lanes() {
+        let lane = |shards: std::ops::Range<u16>, venues: [u16; 2]| LaneConfig {
+            shards: shards.collect(),
+            venues: venues.into(),
+        };
+        let lanes = vec![lane(0..1, [0, 1]), lane(1..9, [1, 2]), lane(9..10, [2, 3])];
+        let config = SystemConfig { venues: 4, lanes, ..SystemConfig::default() };
+        let world = TestWorld::new();
+        let mut leaving = Leaving::new(OWN, &config.placement().unwrap(), world.mono_ns());
+        for (stays, leaves) in [("venue-3", false), ("venue-0", false), ("venue-2", true)] {
+            let counters = world.create_counters(stays, super::super::COUNTERS).unwrap();
+            counters.set(Counter::Resynced, 1);
+            world.pass(LEAST_NS);
+            assert_eq!(leaving.is_time(&world, true), leaves, "{stays}");
         }
     }
 }

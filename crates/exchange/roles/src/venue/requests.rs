@@ -3,14 +3,17 @@
 //! Requests are what other nodes wrote, so nothing in them may stop a venue. What cannot be read is skipped, counted, and its
 //! gateway asked to repair it: should another venue have read it in time, the record brings it here.
 //!
+//! A request of a shard that only others execute is passed over by its place alone. What is damaged there is met by those others: they
+//! read a shard's number as this venue does, and all that bears the number of one of theirs they check.
+//!
 //! Each log is joined midway, where all before is answered. The gateway says where that is by a counter, and counters outlive
 //! everything, so a mark of an earlier life of the windows is no mark: what was answered then need not be in the record any more
 //! (a disk was lost, or power), and requests skipped would never be ordered.
 
-use pares_config::{NodeId, SystemConfig};
+use pares_config::{NodeId, Placement, SystemConfig};
 use pares_log::Offset;
-use pares_types::{Epoch, GatewayId, Request};
-use pares_wire::record::{RequestRecord, is_of_fix_session};
+use pares_types::{Epoch, GatewayId, Request, ShardId, VenueId};
+use pares_wire::record::{RequestRecord, is_of_fix_session, request_shard};
 
 use crate::inlet::LogCursor;
 use crate::world::World;
@@ -34,6 +37,8 @@ pub(super) struct Requests<W: World> {
     world: W,
     epoch: Epoch,
     inlets: Vec<(GatewayId, LogCursor<W>)>,
+    /// By shard id: whether others execute the shard and this venue does not.
+    elsewhere: Vec<bool>,
 }
 
 impl<W: World> Requests<W> {
@@ -42,18 +47,31 @@ impl<W: World> Requests<W> {
         self.inlets.iter_mut().for_each(|(_, inlet)| inlet.tail.look());
     }
 
-    pub(super) fn new(world: &W, config: &SystemConfig, epoch: Epoch) -> Self {
+    pub(super) fn new(
+        world: &W,
+        config: &SystemConfig,
+        epoch: Epoch,
+        placement: &Placement,
+        id: VenueId,
+    ) -> Self {
         let inlet = |gateway| {
             let from = answered_offset(world, gateway, epoch);
             (gateway, LogCursor::new(world, NodeId::Gateway(gateway), from))
         };
-        Self { world: world.clone(), epoch, inlets: config.gateway_ids().map(inlet).collect() }
+        let mut elsewhere = Vec::new();
+        for shard in placement.shards_without(id) {
+            elsewhere.resize(usize::from(shard.0) + 1, false);
+            elsewhere[usize::from(shard.0)] = true;
+        }
+        let inlets = config.gateway_ids().map(inlet).collect();
+        Self { world: world.clone(), epoch, inlets, elsewhere }
     }
 
     /// Hands at most `max` requests of each gateway to `take`, which says whether it knows the shard. Says how many records
     /// were read.
     pub(super) fn poll(&mut self, max: usize, mut take: impl FnMut(&Request) -> bool) -> usize {
-        self.inlets.iter_mut().map(|(gateway, inlet)| poll(*gateway, inlet, max, &mut take)).sum()
+        let Self { inlets, elsewhere, .. } = self;
+        inlets.iter_mut().map(|(gateway, inlet)| poll(*gateway, inlet, (max, elsewhere), &mut take)).sum()
     }
 
     /// Records, or stretches of a log, that were skipped because nobody can read them.
@@ -92,10 +110,16 @@ impl<W: World> Requests<W> {
 fn poll<W: World>(
     gateway: GatewayId,
     inlet: &mut LogCursor<W>,
-    max: usize,
+    (max, elsewhere): (usize, &[bool]),
     take: &mut impl FnMut(&Request) -> bool,
 ) -> usize {
+    let is_elsewhere = |shard: ShardId| elsewhere.get(usize::from(shard.0)).is_some_and(|&is| is);
     for read in 0..max {
+        if !elsewhere.is_empty()
+            && inlet.tail.pass_if(|payload| request_shard(payload).is_some_and(is_elsewhere))
+        {
+            continue;
+        }
         let request = match inlet.next() {
             // No venue's business.
             Ok(Some(entry)) if is_of_fix_session(entry.payload) => continue,
@@ -109,6 +133,7 @@ fn poll<W: World>(
             }
         };
         match request {
+            Ok(request) if request.id.gateway() == gateway && is_elsewhere(request.shard) => {}
             // Its number says where its body lies, for all that order it.
             Ok(request) if request.id.gateway() == gateway && take(&request) => {}
             Ok(request) => {

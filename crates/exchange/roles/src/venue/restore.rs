@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pares_book::{FastBook, Instrument};
-use pares_config::SystemConfig;
+use pares_config::{Placement, SystemConfig};
 use pares_log::Offset;
-use pares_types::{Position, RecorderId, ShardId};
+use pares_types::{Position, RecorderId, ShardId, VenueId};
 use pares_venue::Shard;
 
 use super::out::Draft;
@@ -22,16 +22,20 @@ const USUAL_BYTES: u64 = 16 << 20;
 /// What every byte beyond takes a venue that others leave half a processor.
 const LOAD_NS_PER_BYTE: u64 = 40;
 
-/// How much longer than usual loading the newest checkpoints may take, because they are large.
+/// How much longer than usual loading the newest checkpoints of a venue's shards may take, because they are large.
 ///
 /// # Errors
-/// If the configuration has no valid shards.
-pub fn time_to_load<W: World>(world: &W, config: &SystemConfig) -> Result<Duration, NodeError> {
+/// If the configuration has no valid shards or lanes.
+pub fn time_to_load<W: World>(
+    world: &W,
+    config: &SystemConfig,
+    venue: VenueId,
+) -> Result<Duration, NodeError> {
     let newest = |shard: ShardId| {
         let all = config.recorder_ids().filter_map(|id| stored(world, id, shard).into_iter().next());
         all.map(|checkpoint| checkpoint.bytes()).max().unwrap_or_default()
     };
-    let bytes: u64 = config.shards()?.into_keys().map(newest).sum();
+    let bytes: u64 = config.placement()?.shards_of(venue).map(newest).sum();
     Ok(Duration::from_nanos(bytes.saturating_sub(USUAL_BYTES) * LOAD_NS_PER_BYTE))
 }
 
@@ -81,17 +85,20 @@ fn sized<W: World>(shard: Shard<FastBook>) -> Shard<FastBook> {
     shard.with_names_max(W::SHARD_NAMES_MAX)
 }
 
-/// Each shard from its newest checkpoint, and the committed stream from there. A shard whose state nobody knows is away: its seat waits
+/// Each shard of a venue from its newest checkpoint, and the committed stream from there. A shard whose state nobody knows is away: its seat waits
 /// for a checkpoint, and the others trade.
 pub(super) fn restore<W: World>(
     world: &W,
     config: &SystemConfig,
+    (placement, venue): (&Placement, VenueId),
     mut draft: impl FnMut() -> Draft<W>,
 ) -> Result<(Vec<ShardSeat<W>>, CommittedStream<W>), NodeError> {
     let mut seats = Vec::new();
     let mut replay_from: BTreeMap<RecorderId, Offset> =
         config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
-    for (shard, instruments) in config.shards()? {
+    let mut shards = config.shards()?;
+    shards.retain(|&shard, _| placement.executes(venue, shard));
+    for (shard, instruments) in shards {
         let order = OrderSource::open(world, config, shard)?;
         let restored = match restore_shard(world, config, (shard, &instruments)) {
             Err(error @ NodeError::StateLost(_)) => {

@@ -4,6 +4,7 @@ use super::*;
 use crate::duty::Duty;
 use crate::repair_asked;
 use crate::testing::{TestWorld, records};
+use pares_config::LaneConfig;
 use pares_log::Writer;
 use pares_types::{Command, Epoch, GatewayId, MemberId, Phase, Position, RecorderId, Request, RequestId};
 use pares_wire::record::{self, ResultRecord};
@@ -419,4 +420,55 @@ fn no_checkpoint_begins_while_a_peer_joins() {
         settle(&mut venue);
         assert_eq!(rig.counter("checkpointing"), begun);
     }
+}
+
+/// A system in which venue 0 executes shard 0 and nothing else, whatever the gateway asks.
+fn of_one_lane() -> Rig {
+    let mut rig = Rig::new(0);
+    let lane =
+        |shards: std::ops::Range<u16>, venue| LaneConfig { shards: shards.collect(), venues: vec![venue] };
+    rig.config = SystemConfig { venues: 2, lanes: vec![lane(0..1, 0), lane(1..10, 1)], ..rig.config };
+    rig
+}
+
+#[test]
+fn a_venue_opens_and_executes_the_shards_of_its_lane_only() {
+    let mut rig = of_one_lane();
+    rig.ask(1..3);
+    rig.write(&request(3, ShardId(1)));
+    rig.write(&request(4, ShardId(999)));
+    rig.ask(5..6);
+    let venue = rig.run();
+    assert_eq!(venue.seated().map(Shard::id).collect::<Vec<_>>(), [SHARD]);
+    assert_eq!((rig.handed_out(), rig.counter("damaged")), (vec![1, 2, 5], 1));
+    assert_eq!(rig.world.counter("venue-0", "position-1"), None);
+}
+
+#[test]
+fn damage_in_a_request_of_another_lane_is_left_to_its_venues() {
+    let mut rig = of_one_lane();
+    rig.ask(1..2);
+    let mut venue = rig.run();
+    // The first that a look finds is read whole.
+    rig.ask(2..3);
+    rig.write(&request(3, ShardId(1)));
+    rig.damage(NodeId::Gateway(GATEWAY));
+    rig.ask(4..5);
+    settle(&mut venue);
+    assert_eq!((rig.handed_out(), rig.counter("damaged")), (vec![1, 2, 4], 0));
+}
+
+#[test]
+fn records_of_another_lane_need_not_be_readable() {
+    let mut rig = of_one_lane();
+    for position in 0..40 {
+        rig.recorder.append(&records::result_of(ShardId(1), EPOCH.0, position)).unwrap();
+    }
+    rig.recorder.publish();
+    rig.ask(1..4);
+    let mut venue = rig.run();
+    rig.record();
+    settle(&mut venue);
+    assert_eq!((venue.seats[0].reached, venue.committed.committed(SHARD)), (Position(3), Position(3)));
+    assert_eq!(rig.counter("observed"), 0);
 }

@@ -168,6 +168,14 @@ enum Extension {
     Bust(BustRecord),
 }
 
+/// Of which shard the request in `bytes` is, without a look at the rest; `None` if it is no request of this version.
+#[must_use]
+#[inline]
+pub fn request_shard(bytes: &[u8]) -> Option<ShardId> {
+    let (record, _) = RequestRecord::ref_from_prefix(bytes).ok()?;
+    (record.schema == REQUEST && record.version == VERSION).then(|| ShardId(record.shard.get()))
+}
+
 /// Bytes of a request's record: 64, 104 with an extension, or 112 to declare a trade void.
 #[must_use]
 pub fn request_bytes(request: &Request) -> usize {
