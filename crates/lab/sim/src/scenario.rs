@@ -3,6 +3,7 @@
 mod doors;
 mod feed;
 mod flood;
+mod lanes;
 mod members;
 
 use crate::bug::Bug;
@@ -67,6 +68,10 @@ pub struct Scenario {
     pub quorum: usize,
     /// Shards; at least 1.
     pub shards: usize,
+    /// Lanes, between which shards and venues are divided; 0: every venue executes every shard.
+    pub lanes: usize,
+    /// Venues that are in another lane too, of 1,000.
+    pub in_both_permille: u64,
     /// Instruments of each shard; at least 1.
     pub instruments_per_shard: usize,
     /// Positions of each window, a power of two.
@@ -102,7 +107,7 @@ pub struct Scenario {
 /// A name, and what makes the scenario of a seed.
 type Standard = (&'static str, fn(u64) -> Scenario);
 
-const STANDARD: [Standard; 18] = [
+const STANDARD: [Standard; 20] = [
     ("quick", Scenario::quick),
     ("crashes", Scenario::crashes),
     ("power", Scenario::power),
@@ -115,6 +120,8 @@ const STANDARD: [Standard; 18] = [
     ("wipes", Scenario::wipes),
     ("rot", Scenario::rot),
     ("versions", Scenario::versions),
+    ("lanes", Scenario::lanes),
+    ("lanes-of-versions", Scenario::lanes_of_versions),
     ("revocations", Scenario::revocations),
     ("sessions", Scenario::sessions),
     ("feed", Scenario::feed),

@@ -100,6 +100,8 @@ counters! {
         exhausted,
         /// Recorders that found venues to differ and halted.
         divergences,
+        /// Of those, the ones that shut a venue out, and halted nothing.
+        shut_out,
         /// Runs in which a venue of another build had other results that nobody contradicted.
         unnoticed,
         /// Half-written records left behind.

@@ -22,7 +22,7 @@ mod waits;
 use std::collections::BTreeMap;
 
 use pares_book::{FastBook, Instrument};
-use pares_config::{NodeId, SystemConfig};
+use pares_config::{NodeId, Placement, SystemConfig};
 use pares_flow::{Random, Schedule};
 use pares_gateway_role::GatewayNode;
 use pares_publisher::publisher::PublisherNode;
@@ -105,6 +105,7 @@ pub(crate) struct World<'a> {
     random: Random,
     pub(crate) trace: Trace<'a>,
     config: SystemConfig,
+    placement: Placement,
     instruments: Vec<Vec<Instrument>>,
     machine: Machine,
     epoch: Epoch,
@@ -202,6 +203,7 @@ impl<'a> World<'a> {
             restarting: true,
             summary: Summary::default(),
             random,
+            placement: config.placement().expect("the simulator's lanes are legal"),
             config,
             instruments,
             scenario: scenario.clone(),
@@ -327,6 +329,11 @@ impl<'a> World<'a> {
     /// A venue's shard, where it has it.
     fn seated(&self, venue: usize, shard: usize) -> Option<&Shard<FastBook>> {
         self.venue(venue)?.seated().find(|one| one.id() == shard_id(shard))
+    }
+
+    /// The venues that execute a shard.
+    fn venues_of(&self, shard: usize) -> impl Iterator<Item = usize> + use<> {
+        self.placement.venues_of(shard_id(shard)).iter().map(|venue| usize::from(venue.0))
     }
 
     fn venue(&self, venue: usize) -> Option<&VenueNode<Host>> {

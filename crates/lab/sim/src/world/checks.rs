@@ -195,6 +195,10 @@ impl World<'_> {
         // A venue that was away reads a batch of each gateway at once.
         let most = self.scenario.gateways * (self.in_flight_max() + 512);
         must(pending <= most, "I6 bounded", || format!("venue {venue} has {pending} pending"))?;
+        let is_its = |&(shard, ..): &(usize, _, _)| self.venues_of(shard).any(|its| its == venue);
+        must(states.iter().all(is_its), "L1 a venue executes its lanes", || {
+            format!("venue {venue} has {states:?} of {:?}", self.placement)
+        })?;
         states.into_iter().try_for_each(|(shard, next, hash)| self.ledger.on_state(shard, next, hash))
     }
 
@@ -209,7 +213,7 @@ impl World<'_> {
             let recorded = recorders.into_iter().all(|n| self.safe_of(n).next[shard] == len);
             let at_len = |venue: usize| self.seated(venue, shard).map(|one| one.position() == len);
             let executed =
-                (0..self.scenario.venues).all(|venue| at_len(venue) == Some(true) || self.is_shut_out(venue));
+                self.venues_of(shard).all(|venue| at_len(venue) == Some(true) || self.is_shut_out(venue));
             if !recorded || !executed {
                 return Ok(false);
             }

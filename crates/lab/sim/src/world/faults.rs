@@ -138,7 +138,7 @@ impl World<'_> {
         self.out_of_action(node, for_ns);
     }
 
-    /// A process does nothing for a while, or its disk does not. As long as a venue is left, and a quorum of recorders, that
+    /// A process does nothing for a while, or its disk does not. As long as a venue of each shard is left, and a quorum of recorders, that
     /// excuses nothing (invariants I4 and I8).
     pub(super) fn out_of_action(&mut self, node: NodeId, for_ns: u64) {
         let back_ns = self.now_ns + for_ns + 5 * MS;

@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 
 use pares_config::{
-    DurabilitySetting, FeedConfig, InstrumentConfig, PhaseSetting, SystemConfig, TimetableSetting,
+    DurabilitySetting, FeedConfig, InstrumentConfig, LaneConfig, PhaseSetting, SystemConfig, TimetableSetting,
 };
+
+use pares_random::mix;
 
 use super::{revocations, shard_id};
 use crate::scenario::{MS, Scenario};
@@ -55,9 +57,26 @@ pub(super) fn config(scenario: &Scenario) -> SystemConfig {
         ],
         tap: super::taps::are_there(scenario),
         instruments: instruments(scenario),
+        lanes: lanes(scenario),
         feed: scenario.feed.map(feed),
         ..revocations::settings(scenario)
     }
+}
+
+/// Shards and venues by turns, and some venues in one lane more.
+fn lanes(scenario: &Scenario) -> Vec<LaneConfig> {
+    let few = |count: usize| u16::try_from(count).expect("few shards and venues");
+    let lane = |lane: usize| {
+        let is_here = |venue: &usize| {
+            let dice = mix(mix(scenario.seed) ^ (lane * scenario.venues + venue) as u64);
+            venue % scenario.lanes == lane || dice % 1_000 < scenario.in_both_permille
+        };
+        LaneConfig {
+            shards: (lane..scenario.shards).step_by(scenario.lanes).map(few).collect(),
+            venues: (0..scenario.venues).filter(is_here).map(few).collect(),
+        }
+    };
+    (0..scenario.lanes).map(lane).collect()
 }
 
 /// Market data on two lines; addresses are of no matter here.

@@ -55,6 +55,7 @@ impl World<'_> {
         if self.may_differ() && contradicted {
             self.note("recorder {} has found venues to differ", &[recorder as u64]);
             self.summary.ills.divergences += 1;
+            self.summary.ills.shut_out += u64::from(of("halted_shards") == 0);
             // Nobody is answered any more, as it must be.
             self.disturbed_until_ns = u64::MAX;
             return Ok(());
@@ -117,7 +118,8 @@ impl World<'_> {
     /// By shard: whether it is away at that venue.
     fn away(&self, venue: usize) -> Vec<bool> {
         let Some(node) = self.venue(venue) else { return vec![false; self.scenario.shards] };
-        let mut away = vec![true; self.scenario.shards];
+        let is_its = |shard| self.venues_of(shard).any(|its| its == venue);
+        let mut away: Vec<bool> = (0..self.scenario.shards).map(is_its).collect();
         node.seated().for_each(|shard| away[usize::from(shard.id().0)] = false);
         away
     }
@@ -151,7 +153,7 @@ impl World<'_> {
             }
         }
         for shard in 0..self.scenario.shards {
-            let back = (0..self.scenario.venues).map(|venue| {
+            let back = self.venues_of(shard).map(|venue| {
                 self.processes[&venue_id(venue)].healthy_at_ns.max(self.shards_back_ns[venue][shard])
             });
             let enough_back_ns = back.min().expect("there is a venue");
