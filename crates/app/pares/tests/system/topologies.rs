@@ -1,10 +1,11 @@
 //! Systems of other shapes than the usual.
 
-use pares_config::DurabilitySetting;
+use pares_config::{DurabilitySetting, LaneConfig};
 use pares_node::{NodeId, SystemConfig};
+use serde_json::Value;
 
 use crate::common::exchange::{Exchange, gateway, small, venue};
-use crate::common::{load, record};
+use crate::common::{eventually, load, record};
 use crate::kills::{any_of, trade_while_killing};
 
 #[test]
@@ -43,4 +44,54 @@ fn a_single_venue_and_recorder_die_on_disk() {
     let config = SystemConfig { venues: 1, recorders: 1, durability, ..small(1) };
     let mut all = NodeId::all(&config).into_iter();
     trade_while_killing(&config, all.len() as u64, |_| all.by_ref().take(1).collect());
+}
+
+/// Two lanes of two venues each, one shard in each.
+fn lanes(venues: [[u16; 2]; 2]) -> Vec<LaneConfig> {
+    let lane = |(shard, venues): (u16, [u16; 2])| LaneConfig { shards: vec![shard], venues: venues.into() };
+    (0..).zip(venues).map(lane).collect()
+}
+
+/// Which venues have a position in each shard.
+fn executing(exchange: &Exchange) -> Vec<Vec<String>> {
+    let told = exchange.pares("stat --json").json();
+    let of = |shard: &Value| shard["positions"].as_object().unwrap().keys().cloned().collect();
+    told["shards"].as_array().unwrap().iter().map(of).collect()
+}
+
+#[test]
+fn each_lane_loses_a_venue_and_the_next_start_has_others() {
+    let mut exchange =
+        Exchange::start(&SystemConfig { venues: 4, lanes: lanes([[0, 1], [2, 3]]), ..small(2) });
+    let mut traders = load::traders(&exchange, 4);
+    load::trade(&mut exchange, &mut traders, 500);
+    assert_eq!(executing(&exchange), [["venue-0", "venue-1"], ["venue-2", "venue-3"]]);
+    for doomed in [[0, 2], [1, 3]].map(|doomed| doomed.map(venue)) {
+        for role in doomed {
+            exchange.supervisor().hold(role, true);
+            exchange.kill(role);
+        }
+        load::trade(&mut exchange, &mut traders, 500);
+        doomed.into_iter().for_each(|role| exchange.supervisor().hold(role, false));
+        exchange.wait_until_up();
+        eventually("both are back in step", || {
+            doomed.iter().all(|&role| exchange.counter(role, "resynced") == 1)
+        });
+    }
+    assert!(traders.iter().all(|trader| trader.reconnects == 0), "the members notice nothing");
+
+    // Each venue gets what it did not have, and loses what it had.
+    load::finish(&mut exchange, &mut traders);
+    exchange.stop();
+    let file = exchange.layout().config();
+    let config = pares_node::config::load(&file).unwrap();
+    let lanes = lanes([[2, 1], [0, 3]]);
+    pares_node::config::save(&SystemConfig { lanes, ..config }, &file).unwrap();
+    exchange.start_again();
+    load::trade(&mut exchange, &mut traders, 500);
+    assert_eq!(executing(&exchange), [["venue-1", "venue-2"], ["venue-0", "venue-3"]]);
+    exchange.kill(venue(1));
+    exchange.kill(venue(3));
+    load::trade(&mut exchange, &mut traders, 500);
+    load::finish_and_check(&mut exchange, &mut traders);
 }

@@ -7,9 +7,9 @@ mod stages;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use pares_config::{SignOnSetting, TlsSetting};
+use pares_config::{LaneConfig, SignOnSetting, TlsSetting};
 use pares_load::{LabError, LabResult, Load, LoadPlan, Observed, Rate, ScratchSystem, print_figures, setup};
-use pares_node::SystemConfig;
+use pares_node::{NodeError, SystemConfig};
 use pares_os::CountersReader;
 use serde::Serialize;
 
@@ -29,6 +29,9 @@ pub struct Args {
     /// With taps; fails if a tap loses entries
     #[arg(long)]
     tap: bool,
+    /// Number of lanes, among which shards and venues are divided by turns [default: every venue executes every shard]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    lanes: Option<u16>,
     /// Instead, what a request costs: nanoseconds of processor time by role and by stage of its way; at the highest rate unless told
     #[arg(long)]
     stages: bool,
@@ -125,12 +128,16 @@ pub(crate) fn measure(args: &Args) -> Result<Figures, LabError> {
 }
 
 /// The system, and the load to put on it.
-fn start(Args { setup: args, tls, sign_on, tap, .. }: &Args) -> Result<(ScratchSystem, LoadPlan), LabError> {
+fn start(
+    Args { setup: args, tls, sign_on, tap, lanes, .. }: &Args,
+) -> Result<(ScratchSystem, LoadPlan), LabError> {
+    let whole = args.config();
     let config = SystemConfig {
+        lanes: lanes.map(|count| in_lanes(&whole, count)).transpose()?.unwrap_or_default(),
         tls: if *tls { TlsSetting::On } else { TlsSetting::Off },
         sign_on: if *sign_on { SignOnSetting::Required } else { SignOnSetting::Open },
         tap: *tap,
-        ..args.config()
+        ..whole
     };
     let system = ScratchSystem::start(&config, args.dir.clone())?;
     let mut plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.rate);
@@ -142,6 +149,17 @@ fn start(Args { setup: args, tls, sign_on, tap, .. }: &Args) -> Result<(ScratchS
         plan.in_flight_max = args.in_flight;
     }
     Ok((system, plan))
+}
+
+/// So many lanes, each with every so-manyth shard and venue.
+fn in_lanes(config: &SystemConfig, count: u16) -> Result<Vec<LaneConfig>, LabError> {
+    let shards: Vec<u16> =
+        config.shards().map_err(NodeError::from)?.into_keys().map(|shard| shard.0).collect();
+    let lane = |lane: u16| LaneConfig {
+        shards: shards.iter().copied().skip(lane.into()).step_by(count.into()).collect(),
+        venues: (lane..config.venues).step_by(count.into()).collect(),
+    };
+    Ok((0..count).map(lane).collect())
 }
 
 /// A tap that loses would cost nothing.

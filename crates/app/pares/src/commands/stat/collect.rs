@@ -13,7 +13,7 @@ use pares_log::{LogStats, MarksReader, ReadError};
 use pares_node::{Layout, NodeId, SystemConfig, lost};
 use pares_os::CountersReader;
 use pares_sequencer::Sequencer;
-use pares_types::{Epoch, Position, ShardId, VenueId};
+use pares_types::{Epoch, Position, ShardId, VenueId, VenueSet};
 use pares_window::SharedWindow;
 
 use crate::error::CommandError;
@@ -85,7 +85,7 @@ pub(crate) struct Shard {
     pub id: ShardId,
     /// What is traded there.
     pub symbols: Vec<String>,
-    /// Each venue's next position to execute, and whether the venue runs.
+    /// Of each venue that executes it the next position to execute, and whether the venue runs.
     pub positions: Vec<(VenueId, Option<Position>, State)>,
     /// The next unrecorded position; `None` without a window.
     pub recorded: Option<Position>,
@@ -185,8 +185,7 @@ pub fn collect(
     standing: Option<&Standing>,
 ) -> Result<System, CommandError> {
     let nodes: Vec<Node> = NodeId::all(config).into_iter().map(|role| node(role, layout)).collect();
-    let mut epoch = None;
-    let mut shards = Vec::new();
+    let (mut epoch, mut shards, placement) = (None, Vec::new(), config.placement()?);
     for (id, instruments) in config.shards()? {
         // No window, or one being replaced: the system is down or just starting.
         let window = SharedWindow::open(&layout.window(id)).ok();
@@ -195,7 +194,7 @@ pub fn collect(
             id,
             symbols: symbols(id, &instruments, standing),
             recorded: window.filter(|_| config.sequencer).map(|window| window.recorded()),
-            positions: positions(&nodes, id),
+            positions: positions(&nodes, placement.venues_of(id), id),
         });
     }
     let (mut logs, mut unreadable) = (Vec::new(), Vec::new());
@@ -251,10 +250,10 @@ fn state(stat: &str) -> State {
     }
 }
 
-fn positions(nodes: &[Node], shard: ShardId) -> Vec<(VenueId, Option<Position>, State)> {
+fn positions(nodes: &[Node], its: VenueSet, shard: ShardId) -> Vec<(VenueId, Option<Position>, State)> {
     let name = format!("position-{shard}");
     let of = |node: &Node| match node.role {
-        NodeId::Venue(venue) => {
+        NodeId::Venue(venue) if its.contains(venue) => {
             let position = node.counters.iter().find(|(counter, _)| *counter == name);
             Some((venue, position.map(|&(_, value)| Position(value)), node.state))
         }

@@ -31,9 +31,12 @@ pub fn as_tables(system: &System, before: Option<&System>) -> String {
         let process = pid.map_or(String::new(), |pid| format!(", process {pid}"));
         out.push_str(&format!("\nweb: {}{process}\n", name(&state)));
     }
-    out.push_str(&format!("\n{}", shards_table(&system.shards).render()));
+    out.push_str(&format!("\n{}", shards_table(system).render()));
     if system.shards.iter().flat_map(|shard| &shard.positions).any(|(_, _, state)| *state != State::Up) {
         out.push_str("(positions in brackets: the venue is not running)\n");
+    }
+    if system.shards.iter().any(|shard| shard.positions.len() < venues(system).count()) {
+        out.push_str("(no position: the venue executes the shards of other lanes)\n");
     }
     out.push_str(&format!("\n{}", logs_table(&system.logs).render()));
     out.push_str(&format!("\n{}", log_times_table(&system.logs).render()));
@@ -86,16 +89,24 @@ fn nodes_table(nodes: &[&Node]) -> Table {
     table
 }
 
-fn shards_table(shards: &[Shard]) -> Table {
-    let venues: Vec<String> = shards
-        .first()
-        .map(|shard| shard.positions.iter().map(|(venue, ..)| format!(">venue-{venue}")).collect())
-        .unwrap_or_default();
-    let titles = [">shard", "instruments"].into_iter().chain(venues.iter().map(String::as_str));
+/// All venues, whatever they execute.
+fn venues(system: &System) -> impl Iterator<Item = VenueId> {
+    system.nodes.iter().filter_map(|node| match node.role {
+        NodeId::Venue(venue) => Some(venue),
+        _ => None,
+    })
+}
+
+fn shards_table(system: &System) -> Table {
+    let names: Vec<String> = venues(system).map(|venue| format!(">venue-{venue}")).collect();
+    let titles = [">shard", "instruments"].into_iter().chain(names.iter().map(String::as_str));
     let mut table = Table::new(titles.chain(["leads", ">gap", ">recorded", ">unrecorded"]));
-    for shard in shards {
+    for shard in &system.shards {
         let mut cells = vec![shard.id.to_string(), symbols(&shard.symbols)];
-        cells.extend(shard.positions.iter().map(|&(_, position, state)| position_cell(position, state)));
+        cells.extend(venues(system).map(|venue| {
+            let its = shard.positions.iter().find(|(its, ..)| *its == venue);
+            its.map_or_else(String::new, |&(_, position, state)| position_cell(position, state))
+        }));
         cells.push(shard.leader().map_or("-".into(), |venue| format!("venue-{venue}")));
         cells.extend([shard.gap(), shard.recorded.map(|p| p.0), shard.unrecorded()].map(optional));
         table.row(cells);
