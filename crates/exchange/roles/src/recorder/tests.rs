@@ -277,7 +277,7 @@ fn a_venue_shut_out_costs_no_checkpoint_of_another_lane() {
 fn nothing_is_taken_of_a_venue_of_another_lane() {
     let world = TestWorld::with(&[(VENUE, 0..3)]);
     settle(&mut open_with_lanes(&world));
-    assert_eq!(world.results(OWN), []);
+    assert!(world.results(OWN).is_empty());
 }
 
 #[test]

@@ -459,7 +459,7 @@ fn damage_in_a_request_of_another_lane_is_left_to_its_venues() {
 }
 
 #[test]
-fn records_of_another_lane_need_not_be_readable() {
+fn records_of_another_lane_move_nothing_here() {
     let mut rig = of_one_lane();
     for position in 0..40 {
         rig.recorder.append(&records::result_of(ShardId(1), EPOCH.0, position)).unwrap();

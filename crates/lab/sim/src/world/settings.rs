@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use pares_config::{
     DurabilitySetting, FeedConfig, InstrumentConfig, LaneConfig, PhaseSetting, SystemConfig, TimetableSetting,
 };
-
 use pares_random::mix;
 
 use super::{revocations, shard_id};
