@@ -248,14 +248,17 @@ fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {
     assert!(2 * found >= runs.len(), "{found} of {}", runs.len());
 }
 
-/// A wrong venue of three is shut out, whoever else is in the system: the votes of two in another lane count for nothing here.
+/// A wrong venue of three is shut out: the votes of two in another lane count for nothing here.
 #[test]
 fn a_wrong_venue_of_three_in_its_lane_is_shut_out() {
     let Runs(runs) = hold("lanes-of-versions", some(40));
     let of = |count: fn(&Summary) -> u64| runs.iter().filter(|run| count(run) > 0).count();
     let (found, shut_out) = (of(|run| run.ills.divergences), of(|run| run.ills.shut_out));
     assert!(3 * found >= runs.len(), "{found} of {}", runs.len());
-    assert!(2 * shut_out >= found && shut_out < found, "{shut_out} shut out of {found} found");
+    assert!(
+        2 * shut_out >= found,
+        "{shut_out} shut out of {found} found: three of five venues are in that lane"
+    );
 }
 
 /// Where a lane has no venue left, the other's answers are held to their bound (invariant I4).

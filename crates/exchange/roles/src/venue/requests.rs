@@ -3,7 +3,7 @@
 //! Requests are what other nodes wrote, so nothing in them may stop a venue. What cannot be read is skipped, counted, and its
 //! gateway asked to repair it: should another venue have read it in time, the record brings it here.
 //!
-//! A request of a shard that only others execute is passed over by its place alone. What is damaged there is met by those others: they
+//! A request of a shard that only others execute is skipped by its place alone. What is damaged there is met by those others: they
 //! read a shard's number as this venue does, and all that bears the number of one of theirs they check.
 //!
 //! Each log is joined midway, where all before is answered. The gateway says where that is by a counter, and counters outlive

@@ -46,16 +46,15 @@ impl World<'_> {
     pub(super) fn check_halted(&mut self, recorder: usize) -> Verdict {
         let name = recorder_id(recorder).to_string();
         let of = |counter: &str| self.machine.counter(&name, counter).unwrap_or_default();
-        if of("halted_shards") + of("shut_out_venues") == 0
-            || std::mem::replace(&mut self.found[recorder], true)
-        {
+        let is_halted = of("halted_shards") > 0;
+        if !is_halted && of("shut_out_venues") == 0 || std::mem::replace(&mut self.found[recorder], true) {
             return Ok(());
         }
         let contradicted = self.ledger.contradicted.iter().any(|at| !at.is_empty());
         if self.may_differ() && contradicted {
             self.note("recorder {} has found venues to differ", &[recorder as u64]);
             self.summary.ills.divergences += 1;
-            self.summary.ills.shut_out += u64::from(of("halted_shards") == 0);
+            self.summary.ills.shut_out += u64::from(!is_halted);
             // Nobody is answered any more, as it must be.
             self.disturbed_until_ns = u64::MAX;
             return Ok(());
