@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn a_crate_may_not_use_what_is_beside_or_above_it() {
         assert!(violations("0 pares-book v0.1.0\n1 pares-recorder v0.1.0\n")[0].contains("not below"));
-        assert!(violations("0 pares-cluster v0.1.0\n1 pares-store v0.1.0\n")[0].contains("not below"));
+        assert!(violations("0 pares-wice v0.1.0\n1 pares-store v0.1.0\n")[0].contains("not below"));
     }
 
     #[test]
