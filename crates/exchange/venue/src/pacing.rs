@@ -32,8 +32,8 @@ pub const BYTES_PER_SECOND: u64 = 16 << 20;
 /// Pauses are no longer than this, nanoseconds: a piece that took long because the processor was taken away tells little.
 const PAUSE_MAX_NS: u64 = 100_000_000;
 
-/// The pace of checkpoints at one venue. Counts are positions over all shards: equal on every venue that
-/// has executed the same.
+/// The pace of checkpoints at one venue. Counts are positions over all shards, or the venue's part of them: equal on every venue that
+/// executes the same shards and has come as far.
 #[derive(Clone, Debug)]
 pub struct Pacing {
     every: u64,
@@ -90,7 +90,7 @@ impl Pacing {
         self.last_ns = Some((began_ns, ended_ns));
     }
 
-    /// The shard to take a checkpoint of now, if any. `count` is the positions executed over all shards; `is_here` says of
+    /// The shard to take a checkpoint of now, if any. `count` is as above; `is_here` says of
     /// which a checkpoint can be taken at all, and `behind` whether others have recorded positions this venue has not executed; that
     /// is asked once an interval.
     pub fn due(

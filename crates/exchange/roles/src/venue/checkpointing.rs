@@ -13,6 +13,9 @@
 //! | the log is full | the piece waits; books continue to be kept |
 //! | the state is 4 GiB or more | the checkpoint is given up; joining means a longer replay |
 //!
+//! The pace goes by all shards of the system, not only by those that the venue executes: who starts, a gateway too, reads the record from
+//! the oldest of the newest checkpoints, so those of a quiet lane have to follow a busy one.
+//!
 //! Two checkpoints at one time would disturb twice as much, so a venue looks at what its peers' counters say, those that execute
 //! a shard of its own. That is a hint: a peer
 //! that died in the middle says the same for ever, so one whose bytes stand still does not count.
@@ -21,6 +24,7 @@ use std::time::Duration;
 
 use pares_config::{NodeId, Placement, SystemConfig};
 use pares_log::{AppendError, LogWriter, Offset};
+use pares_sequencer::Sequencer;
 use pares_types::{Epoch, Position, ShardId, VenueId};
 use pares_venue::{Pacing, Piece, PiecePacing};
 use pares_wire::record::{self, CheckpointChunk};
@@ -36,14 +40,52 @@ const PIECE_BYTES: usize = 16 << 10;
 /// Bytes of a buffer that is kept between checkpoints; a large book needs more for a while.
 const SPARE_BYTES: usize = 1 << 20;
 
-pub(super) struct Checkpointing<W> {
+/// Between two looks at how far the shards of other lanes have come.
+pub(super) const LOOK_NS: u64 = 50_000_000;
+
+pub(super) struct Checkpointing<W: World> {
     world: W,
     pacing: Pacing,
+    elsewhere: Elsewhere<W>,
     pieces: PiecePacing,
     outgoing: Option<Outgoing>,
     /// A buffer for the next one.
     spare: Vec<u8>,
     peers: Vec<Peer>,
+}
+
+/// The shards that others execute and this venue does not.
+struct Elsewhere<W: World> {
+    windows: Vec<W::Window>,
+    /// The positions recorded there, as of the last look.
+    recorded: u64,
+    look_ns: u64,
+}
+
+impl<W: World> Elsewhere<W> {
+    fn new(world: &W, id: VenueId, placement: &Placement) -> Self {
+        let windows =
+            placement.shards_without(id).filter_map(|shard| world.open_window(shard).ok().flatten());
+        let mut elsewhere = Self { windows: windows.collect(), recorded: 0, look_ns: 0 };
+        elsewhere.look(world.mono_ns());
+        elsewhere
+    }
+
+    fn look(&mut self, now_ns: u64) {
+        if now_ns >= self.look_ns {
+            self.look_ns = now_ns + LOOK_NS;
+            let recorded = self.windows.iter().map(|window| window.recorded().0).sum();
+            assert!(recorded >= self.recorded, "what is recorded stays so");
+            self.recorded = recorded;
+        }
+    }
+
+    /// The venue's part of all positions, by its part of the shards: all lanes together take as many checkpoints as one would.
+    fn count(&self, seats: &[ShardSeat<W>]) -> u64 {
+        let (all, own) = (executed(seats) + self.recorded, seats.len() as u128);
+        let part = u128::from(all) * own / (own + self.windows.len() as u128);
+        u64::try_from(part).expect("a part is no more than the whole")
+    }
 }
 
 /// A checkpoint being taken and handed out.
@@ -94,7 +136,8 @@ impl<W: World> Checkpointing<W> {
         let all = placement.peers_of(id);
         let turn = all.iter().take_while(|&peer| peer < id).count() as u64;
         let mut pacing = Pacing::new(config.checkpoint_every, (turn, all.len().into()), seats.len());
-        let count = executed(seats);
+        let elsewhere = Elsewhere::new(world, id, placement);
+        let count = elsewhere.count(seats);
         for (shard, seat) in seats.iter().enumerate() {
             pacing.on_checkpoint(shard, seat.restored_reach.0, count);
         }
@@ -103,6 +146,7 @@ impl<W: World> Checkpointing<W> {
         Self {
             world: world.clone(),
             pacing,
+            elsewhere,
             pieces: PiecePacing::default(),
             outgoing: None,
             spare: Vec::new(),
@@ -112,7 +156,8 @@ impl<W: World> Checkpointing<W> {
 
     /// A recorder has stored a checkpoint of the shard at that seat, of a position executed here; `reach` is how far
     /// into the committed stream that notice was.
-    pub(super) fn on_stored(&mut self, seat: usize, reach: Offset, count: u64) {
+    pub(super) fn on_stored(&mut self, seat: usize, reach: Offset, seats: &[ShardSeat<W>]) {
+        let count = self.elsewhere.count(seats);
         self.pacing.on_checkpoint(seat, reach.0, count);
     }
 
@@ -121,7 +166,9 @@ impl<W: World> Checkpointing<W> {
         if self.outgoing.is_some() {
             return;
         }
-        let (now, count) = (self.world.mono_ns(), executed(seats));
+        let now = self.world.mono_ns();
+        self.elsewhere.look(now);
+        let count = self.elsewhere.count(seats);
         let behind = || seats.iter().any(ShardSeat::is_behind);
         let is_here = |shard: usize| seats[shard].bench.is_some();
         let Some(index) = self.pacing.due((now, count), is_here, behind) else { return };

@@ -5,7 +5,7 @@
 //! has to stay and trade. There is no vote about it; each looks at what the others' counters say, which is a hint and enough,
 //! for if two should leave together all that is lost is the time of a restart.
 //!
-//! It is asked of each of its shards, whose other venues are the peers there:
+//! A venue asks this for each of its shards; the others that execute it are its peers there:
 //!
 //! | a peer | then |
 //! |---|---|

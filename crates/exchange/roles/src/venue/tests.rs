@@ -6,6 +6,7 @@ use crate::repair_asked;
 use crate::testing::{TestWorld, records};
 use pares_config::LaneConfig;
 use pares_log::Writer;
+use pares_sequencer::Sequencer;
 use pares_types::{Command, Epoch, GatewayId, MemberId, Phase, Position, RecorderId, Request, RequestId};
 use pares_wire::record::{self, ResultRecord};
 use zerocopy::IntoBytes;
@@ -471,4 +472,23 @@ fn records_of_another_lane_move_nothing_here() {
     settle(&mut venue);
     assert_eq!((venue.seats[0].reached, venue.committed.committed(SHARD)), (Position(3), Position(3)));
     assert_eq!(rig.counter("observed"), 0);
+}
+
+#[test]
+fn checkpoints_of_a_quiet_lane_follow_a_busy_one() {
+    let mut rig = of_one_lane();
+    rig.config.checkpoint_every = 10;
+    let mut venue = rig.open().unwrap();
+    let mut busy = rig.world.open_window(ShardId(1)).unwrap().unwrap();
+    let mut record = |position: u64| {
+        busy.propose(Position(position), &[id(1 + position)], 1, &mut Vec::new()).unwrap();
+        busy.raise_recorded(Position(position).next());
+    };
+    // A tenth of the shards are its own, and so is every tenth of the checkpoints.
+    for (recorded, taken) in [(0..190, 0), (190..200, 1)] {
+        recorded.for_each(&mut record);
+        rig.world.pass(checkpointing::LOOK_NS);
+        settle(&mut venue);
+        assert_eq!(rig.counter("checkpointing") + rig.counter("checkpoints"), taken);
+    }
 }

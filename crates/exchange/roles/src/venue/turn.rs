@@ -8,7 +8,7 @@ use pares_types::Position;
 use pares_venue::Stall;
 
 use super::out::Draft;
-use super::seat::{OrderSource, ShardSeat, ShardStep, Stepped, executed};
+use super::seat::{OrderSource, ShardSeat, ShardStep, Stepped};
 use super::{BATCH_MAX, COUNTERS, Counter, KEPT_MAX, RELEASE_EVERY, STALLED, VenueNode, seat_of};
 use crate::committed::Committed;
 use crate::duty::{Duty, SLEEP_MAX};
@@ -185,7 +185,7 @@ impl<W: World> VenueNode<W> {
                 }
                 Committed::CheckpointStored { shard, position, offset } => {
                     let index = seat_of(seats, shard).filter(|&index| position <= seats[index].reached);
-                    index.into_iter().for_each(|i| checkpointing.on_stored(i, offset, executed(seats)));
+                    index.into_iter().for_each(|i| checkpointing.on_stored(i, offset, seats));
                 }
                 Committed::Shown { .. } | Committed::Moved { .. } => {}
             }
