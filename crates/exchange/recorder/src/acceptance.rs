@@ -198,7 +198,7 @@ impl Acceptance {
             return self.compare(offer);
         }
         let shut_out = self.evidence.shut_out().contains(offer.venue);
-        // Of a venue that was wrong nobody answers for what it says today either.
+        // A venue that was wrong at this position, and is readmitted, hands out results like any other: only its vote is gone.
         let elsewhere = offer.venue != NOBODY && !self.has_vote(offer.venue);
         if offer.source == Source::Venue && (offer.epoch != self.epoch || shut_out || elsewhere) {
             return Verdict::Void;

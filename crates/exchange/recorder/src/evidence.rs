@@ -4,8 +4,8 @@
 //! the other. So the obvious rule, halt the shard at the first difference, lets one wrong venue stop a shard of three. With three or
 //! more venues there is a better one:
 //!
-//! - A statement is *believed* once more than half of the venues made it that are **configured** to execute the shard. Half of those that happened to speak
-//!   would do no good: with two against one of five at one recorder and two others against one at its peer, both would believe, and not
+//! - A statement is *believed* once more than half of the venues that are **configured** to execute the shard have made it. Half of those
+//!   that happened to speak would do no good: with two against one of five at one recorder and two others against one at its peer, both would believe, and not
 //!   the same. Each venue's first statement counts, so there is only ever one such majority, at every recorder the same.
 //! - A venue whose statement is not the one believed is *outvoted*: it is wrong, and nothing of it needs to be taken any more.
 //! - Until then a *dispute* is open and nothing stops: who followed the record is silent at most positions, but every venue speaks
@@ -75,7 +75,7 @@ pub struct Dispute {
     pub unsteady: VenueSet,
 }
 
-/// Some venues are wrong, by what more than half of all say.
+/// Some venues are wrong, by what more than half of the shard's venues say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What was said.

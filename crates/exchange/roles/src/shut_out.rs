@@ -32,6 +32,9 @@ pub struct Note {
     pub venue: u16,
     /// The recorder.
     pub recorder: u16,
+    /// The shards that it executed when that was found, here or by another: it may have spoilt their checkpoints, whatever it executes today.
+    #[serde(default)]
+    pub shards: Vec<u16>,
     /// What showed it; `None` if the recorder goes by another one's note.
     pub found: Option<Found>,
     /// What the recorder had taken from it alone since it was last known to be right, shard by shard.
@@ -55,7 +58,7 @@ pub struct Found {
 pub struct Said {
     /// Which venues.
     pub venues: Vec<u16>,
-    /// Whether more than half of all said so.
+    /// Whether more than half of the shard's venues said so.
     pub believed: bool,
     /// The request at that place.
     pub request: String,
@@ -85,8 +88,8 @@ impl Note {
     fn text(&self) -> String {
         let (venue, known) = (self.venue, toml::to_string(self).expect("a note is always valid TOML"));
         format!(
-            "# venue-{venue} is shut out: its results differ from those of more than half of all venues. \
-             Its results are\n# ignored, it does not start, and the others continue. Install a correct \
+            "# venue-{venue} is shut out: its results differ from those of more than half of a shard's \
+             venues. Its results are\n# ignored, it does not start, and the others continue. Install a correct \
              build, then `pares admin readmit venue-{venue}`.\n# Positions listed as disputed were answered \
              from its results alone; see docs/operations/failures.md.\n\n{known}"
         )
@@ -139,6 +142,13 @@ fn notes(world: &impl World, venue: VenueId) -> Result<Vec<PathBuf>, NodeError> 
 /// [`NodeError::MaybeShutOut`].
 pub fn is_shut_out(world: &impl World, venue: VenueId) -> Result<bool, NodeError> {
     Ok(!notes(world, venue)?.is_empty())
+}
+
+/// The shards that the venue executed when it was found wrong, as far as notes can be read.
+pub(crate) fn shards_of(world: &impl World, venue: VenueId) -> Vec<u16> {
+    let notes = notes(world, venue).unwrap_or_default();
+    let notes = notes.iter().filter_map(|path| whole_file::read_note::<Note>(world, path).ok().flatten());
+    notes.flat_map(|note| note.shards).collect()
 }
 
 pub(crate) fn is_noted_by(world: &impl World, venue: VenueId, by: RecorderId) -> bool {
@@ -246,7 +256,8 @@ mod tests {
         };
         let said = vec![said(&[1, 2], true), said(&[0], false)];
         let disputed = vec![DisputedIn { shard: 3, right_at: None, count: 2, first: 5, last: 9 }];
-        Note { venue: 0, recorder, found: Some(Found { shard: 3, position: 9, said }), disputed }
+        let found = Some(Found { shard: 3, position: 9, said });
+        Note { venue: 0, recorder, shards: vec![1, 3], found, disputed }
     }
 
     #[test]

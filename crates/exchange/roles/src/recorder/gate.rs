@@ -139,10 +139,10 @@ impl<W: World> Gate<W> {
         seen
     }
 
-    /// What this recorder has to say about a venue.
+    /// What this recorder has to say about a venue that executed those shards.
     pub(super) fn note(
         &self,
-        venue: VenueId,
+        (venue, shards): (VenueId, &[ShardId]),
         finding: Option<(ShardId, &Finding)>,
         disputed: &[(ShardId, Disputed)],
     ) -> Note {
@@ -150,6 +150,7 @@ impl<W: World> Gate<W> {
         Note {
             venue: venue.0,
             recorder: self.recorder.0,
+            shards: shards.iter().map(|shard| shard.0).collect(),
             found: finding.map(|(shard, finding)| found(shard, finding)),
             disputed: disputed.iter().filter_map(|(shard, disputed)| disputed_in(*shard, disputed)).collect(),
         }

@@ -8,6 +8,7 @@ use pares_types::{Position, ShardId, VenueId};
 use super::gate::Seen;
 use super::{Counter, RecorderNode};
 use crate::inlet::LogCursor;
+use crate::shut_out;
 use crate::world::{Counters, World};
 
 impl<W: World> RecorderNode<W> {
@@ -47,19 +48,29 @@ impl<W: World> RecorderNode<W> {
         if self.gate.is_noted(venue) {
             self.gate.shut_out(venue, None);
         } else {
-            self.gate.shut_out(venue, Some(self.gate.note(venue, finding, &disputed)));
+            let its = self.may_be_spoilt_by(venue);
+            self.gate.shut_out(venue, Some(self.gate.note((venue, &its), finding, &disputed)));
             let trusted = |disputed: &Disputed| disputed.agreed.map_or(Position(0), Position::next);
-            // What it does not execute it has spoilt nothing of.
-            let its = |(shard, _): &&(ShardId, Disputed)| self.shards[shard].acceptance.has_vote(venue);
-            let above = disputed.iter().filter(its).map(|(shard, disputed)| (*shard, trusted(disputed)));
+            let above = disputed.iter().filter(|(shard, _)| its.contains(shard));
+            let above = above.map(|(shard, disputed)| (*shard, trusted(disputed)));
             self.intake.distrust(venue, above.collect());
             // Some may be gone soon: the next look finds what is left.
-            let its = self.shards.values_mut().filter(|record| record.acceptance.has_vote(venue));
-            its.for_each(|record| record.is_held = false);
+            let its = self.shards.iter_mut().filter(|(shard, _)| its.contains(shard));
+            its.for_each(|(_, record)| record.is_held = false);
             self.counters.add(Counter::Disputed, disputed.iter().map(|(_, disputed)| disputed.count).sum());
         }
         assert!(!self.gate.is_in(venue), "nothing more is taken of a venue that is shut out");
         self.counters.set(Counter::ShutOutVenues, self.gate.shut_out_len());
+    }
+
+    /// The shards that a wrong venue executes, and those that it executed when another recorder found it.
+    fn may_be_spoilt_by(&self, venue: VenueId) -> Vec<ShardId> {
+        let noted = shut_out::shards_of(&self.world, venue);
+        let all = self.shards.iter();
+        let its = all.filter(|(shard, record)| record.acceptance.has_vote(venue) || noted.contains(&shard.0));
+        let its: Vec<ShardId> = its.map(|(&shard, _)| shard).collect();
+        assert!(!its.is_empty(), "a venue executes a shard");
+        its
     }
 
     /// Takes from a venue again, from the beginning of the log it has now.

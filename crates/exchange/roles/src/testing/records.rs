@@ -156,7 +156,13 @@ impl TestWorld {
 
     /// A recorder notes that venue 0 is shut out.
     pub fn note_shut_out(&self, recorder: u16) {
-        Note { venue: 0, recorder, found: None, disputed: Vec::new() }.write(self).unwrap();
+        self.note_shut_out_of(recorder, &[]);
+    }
+
+    /// The same, of a venue that executed those shards when it was found.
+    pub fn note_shut_out_of(&self, recorder: u16, shards: &[u16]) {
+        let (shards, disputed) = (shards.into(), Vec::new());
+        Note { venue: 0, recorder, shards, found: None, disputed }.write(self).unwrap();
     }
 
     pub fn results(&self, log: NodeId) -> Vec<(u32, u64)> {
