@@ -22,6 +22,8 @@ pub struct Config {
     pub(crate) durability: Durability,
     pub(crate) existing: bool,
     pub(crate) prepared_only: bool,
+    /// Of a mirror: the segment it begins with, if it is made.
+    pub(crate) mirror_from: Option<u64>,
     pub(crate) device: Arc<dyn Device>,
 }
 
@@ -33,6 +35,7 @@ impl Default for Config {
             durability: Durability::Os,
             existing: false,
             prepared_only: false,
+            mirror_from: None,
             device: Arc::new(Plain),
         }
     }
@@ -75,8 +78,15 @@ impl Config {
         self.existing
     }
 
+    /// Whether what is published is durable by that alone.
+    pub(crate) fn promises_when_published(&self) -> bool {
+        self.durability == Durability::Os && self.mirror_from.is_none()
+    }
+
     pub(crate) fn check(&self) -> Result<(), OpenError> {
-        let sane = (4096..=1 << 30).contains(&self.segment_bytes) && self.segment_bytes.is_multiple_of(4096);
+        let sane = (4096..=1 << 30).contains(&self.segment_bytes)
+            && self.segment_bytes.is_multiple_of(4096)
+            && self.mirror_from.is_none_or(|from| from.is_multiple_of(self.segment_bytes));
         if sane { Ok(()) } else { Err(OpenError::SegmentBytes { segment_bytes: self.segment_bytes }) }
     }
 }

@@ -44,6 +44,22 @@ pub enum OpenError {
         /// What is wrong there.
         what: String,
     },
+    /// The log is a mirror, and the caller wants to append to it by itself.
+    #[error("{dir} is a mirror of another host's log: `pares up` takes it over, if that host is gone", dir = dir.display())]
+    Mirror {
+        /// The log.
+        dir: PathBuf,
+    },
+    /// The log is its writer's own, and the caller wants to mirror another there.
+    #[error(
+        "{dir} holds a log of its own, not a mirror: it was taken over, or never was one. Mirror to another \
+         directory, or move this one away",
+        dir = dir.display()
+    )]
+    NotAMirror {
+        /// The log.
+        dir: PathBuf,
+    },
     /// An earlier write or sync failed, so what the device holds above `synced` is unknown.
     #[error(
         "an earlier write to this log failed ({error}); only records below offset {synced} are certainly on \
@@ -148,6 +164,30 @@ pub enum AppendError {
         /// The kernel's error number.
         errno: i32,
     },
+}
+
+/// Why a stretch of its source is not stored in a mirror, which is as it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MirrorError {
+    /// It is not what follows.
+    #[error("what came begins at offset {from}, but offset {next} is next")]
+    Gap {
+        /// What follows.
+        next: Offset,
+        /// What came.
+        from: Offset,
+    },
+    /// It is not what was sealed there.
+    #[error("no intact record came for offset {offset}: {what}")]
+    Damaged {
+        /// Where.
+        offset: Offset,
+        /// What is wrong there.
+        what: Invalid,
+    },
+    /// There is no room, or an earlier write failed.
+    #[error(transparent)]
+    Append(AppendError),
 }
 
 impl From<AppendError> for io::Error {

@@ -5,9 +5,10 @@
 //! has the same bytes and checksums (`record`). A method does what that of the mapped log does, and fails as it does. One suite holds both to the same behaviour: append, tail, tear, sync, fill up,
 //! vanish (`conformance` in `pares-sim`).
 
-use crate::error::{AppendError, OpenError, ReadError};
+use crate::error::{AppendError, MirrorError, OpenError, ReadError};
+use crate::mirror::Mirror;
 use crate::offset::Offset;
-use crate::reader::{Reader, Record};
+use crate::reader::{Reader, Record, Stretch};
 use crate::replace::Replacement;
 use crate::salvage::Salvage;
 use crate::shared::Syncer;
@@ -51,6 +52,21 @@ pub trait LogWriter: Send + 'static {
     fn durable(&self) -> Offset;
 }
 
+/// The one writer of a mirror.
+pub trait LogMirror: Send + 'static {
+    /// As [`Mirror::next`].
+    fn next(&self) -> Offset;
+
+    /// As [`Mirror::take`].
+    fn take(&mut self, from: Offset, stretch: &[u8]) -> Result<(), MirrorError>;
+
+    /// As [`Mirror::publish`].
+    fn publish(&mut self, durable: Offset) -> Offset;
+
+    /// As [`Mirror::release_before`].
+    fn release_before(&mut self, offset: Offset) -> Offset;
+}
+
 /// Syncs a log from another thread than its writer's.
 pub trait LogSyncer: Send + 'static {
     /// As [`Syncer::sync_to_written`].
@@ -70,6 +86,9 @@ pub trait LogReader: Send + 'static {
 
     /// As [`Reader::pass_if`].
     fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool;
+
+    /// As [`Reader::next_stretch`].
+    fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<Stretch<'_>>, ReadError>;
 
     /// As [`Reader::read_at`].
     fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError>;
@@ -159,8 +178,18 @@ impl LogSyncer for Syncer {
     own! { Syncer: fn sync_to_written(self: &Self) -> Result<Offset, AppendError>; }
 }
 
+impl LogMirror for Mirror {
+    own! { Mirror:
+        fn next(self: &Self) -> Offset;
+        fn take(self: &mut Self, from: Offset, stretch: &[u8]) -> Result<(), MirrorError>;
+        fn publish(self: &mut Self, durable: Offset) -> Offset;
+        fn release_before(self: &mut Self, offset: Offset) -> Offset;
+    }
+}
+
 impl LogReader for Reader {
     own! { Reader:
+        fn next_stretch(self: &mut Self, end: Offset, bytes_max: usize) -> Result<Option<Stretch<'_>>, ReadError>;
         fn next_below(self: &mut Self, end: Offset) -> Result<Option<Record<'_>>, ReadError>;
         fn pass_if(self: &mut Self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool;
         fn read_at(self: &mut Self, offset: Offset) -> Result<Record<'_>, ReadError>;

@@ -5,7 +5,7 @@
 //! it would be taken from the writer's cache each time.
 //!
 //! ```text
-//!   0    magic "PARESLOG" | version u32 | durability u32 | segment_bytes u64 | writer pid u32 | - | boot id (16)
+//!   0    magic "PARESLOG" | version u32 | durability u32 | segment_bytes u64 | writer pid u32 | - | boot id (16) | mirror u32
 //!   128  written                                                                       by publish
 //!   256  durable | synced | syncs                                                     by publish or sync
 //!   320  appends | bytes | publishes | rolls | rolls unprepared | full                by the writer
@@ -33,6 +33,7 @@ const AT_DURABILITY: usize = 12;
 const AT_SEGMENT_BYTES: usize = 16;
 const AT_PID: usize = 24;
 const AT_BOOT: usize = 32;
+const AT_MIRROR: usize = 48;
 const AT_POISONED: usize = 448;
 const AT_APPEND_LATENCY: usize = 512;
 const AT_SYNC_LATENCY: usize = AT_APPEND_LATENCY + HISTOGRAM_BYTES;
@@ -75,6 +76,10 @@ impl Marks {
         marks.map.atomic_u64(AT_SEGMENT_BYTES).store(config.segment_bytes, Ordering::Relaxed);
         for mark in [Mark::Written, Mark::Durable, Mark::Synced] {
             marks.set(mark, first);
+        }
+        if let Some(released) = config.mirror_from {
+            marks.set(Mark::Released, released);
+            marks.set_mirror(true);
         }
         marks.map.atomic_u64(0).store(MAGIC, Ordering::Release);
         config.device.sync(&fresh, marks.file()).map_err(OpenError::io("sync", &fresh))?;
@@ -169,6 +174,15 @@ impl Marks {
 
     pub(crate) fn clear_poison(&self) {
         self.map.atomic_u32(AT_POISONED).store(0, Ordering::Release);
+    }
+
+    /// Whether another log is copied here.
+    pub(crate) fn is_mirror(&self) -> bool {
+        self.map.load_u32(AT_MIRROR, Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn set_mirror(&self, is_mirror: bool) {
+        self.map.atomic_u32(AT_MIRROR).store(is_mirror.into(), Ordering::Release);
     }
 
     pub(crate) fn pid(&self) -> u32 {

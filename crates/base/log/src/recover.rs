@@ -98,6 +98,7 @@ pub fn writing_process(dir: &Path) -> Result<Option<u32>, OpenError> {
 pub(crate) fn open(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery), OpenError> {
     remove_unfinished(dir)?;
     let Some(marks) = Marks::open(dir)? else { return create(dir, config) };
+    check_kind(dir, &marks, config)?;
     let (synced, written) = (marks.get(Mark::Synced), marks.get(Mark::Written));
     if marks.poisoned() != 0 {
         return Err(poisoned(&marks));
@@ -113,6 +114,15 @@ pub(crate) fn open(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery
     enter(keeping, &tail, settle)?;
     marks.sign(config.durability, boot_id());
     Ok((marks, tail, recovery))
+}
+
+/// Refuses to append to a mirror, and to mirror another log in one that is appended to.
+pub(crate) fn check_kind(dir: &Path, marks: &Marks, config: &Config) -> Result<(), OpenError> {
+    match (marks.is_mirror(), config.mirror_from.is_some()) {
+        (true, false) => Err(OpenError::Mirror { dir: dir.to_owned() }),
+        (false, true) => Err(OpenError::NotAMirror { dir: dir.to_owned() }),
+        _ => Ok(()),
+    }
 }
 
 /// Makes a log of segments that lie in `dir` without marks: all of them, from the one that begins at `from` up to `until`, as they were copied
@@ -146,10 +156,12 @@ fn create(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery), OpenEr
     if config.existing {
         return Err(OpenError::Absent { dir: dir.to_owned() });
     }
-    let marks = Marks::create(dir, config, HEADER_BYTES as u64)?;
-    let segment = make(Keeping::of(config, dir, &marks), 0, config.durability)?;
+    let base = config.mirror_from.unwrap_or(0);
+    let first = base + HEADER_BYTES as u64;
+    let marks = Marks::create(dir, config, first)?;
+    let segment = make(Keeping::of(config, dir, &marks), base, config.durability)?;
     marks.sign(config.durability, boot_id());
-    let recovery = Recovery { created: true, tail: Offset(HEADER_BYTES as u64), ..Recovery::default() };
+    let recovery = Recovery { created: true, tail: Offset(first), ..Recovery::default() };
     Ok((marks, Tail::new(Arc::new(segment), HEADER_BYTES), recovery))
 }
 
@@ -257,7 +269,9 @@ fn enter(keeping: Keeping<'_>, tail: &Tail, settle: bool) -> Result<(), OpenErro
         keep(keeping, tail)?;
         marks.set(Mark::Synced, end);
     }
-    marks.set(Mark::Durable, end);
+    // What a mirror's source has not called durable is not so because it lies here.
+    let durable = if marks.is_mirror() { end.min(marks.get(Mark::Durable)) } else { end };
+    marks.set(Mark::Durable, durable);
     marks.set(Mark::Written, end);
     if settle {
         keeping.marks().map_err(|_| poisoned(marks))?;

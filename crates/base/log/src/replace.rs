@@ -70,7 +70,7 @@ impl Replacement {
     pub fn begin(dir: &Path, config: Config) -> Result<Replacement, OpenError> {
         let lock = recover::lock(dir)?;
         settle(dir, &*config.device)?;
-        let promised = promised(dir)?;
+        let promised = promised(dir, &config)?;
         check_room(dir, &config)?;
         let unfinished = Unfinished(dir.join(UNFINISHED));
         let device = config.device.clone();
@@ -132,7 +132,7 @@ impl Replacement {
 }
 
 /// Below which offset the log in `dir` promised to keep what it had.
-fn promised(dir: &Path) -> Result<u64, OpenError> {
+fn promised(dir: &Path, config: &Config) -> Result<u64, OpenError> {
     let marks = match Marks::open(dir) {
         Ok(Some(marks)) => marks,
         Ok(None) if segments(dir)?.is_empty() => {
@@ -141,6 +141,7 @@ fn promised(dir: &Path) -> Result<u64, OpenError> {
         Err(error) if !error.is_damage() => return Err(error),
         _ => return Ok(u64::MAX),
     };
+    recover::check_kind(dir, &marks, config)?;
     let synced = marks.get(Mark::Synced);
     Ok(if recover::same_boot(&marks) { synced.max(marks.get(Mark::Durable)) } else { synced })
 }

@@ -195,6 +195,12 @@ impl Tail {
         self.position += size;
     }
 
+    /// Appends records that were sealed for this place. There must be room.
+    pub(crate) fn append_sealed(&mut self, records: &[u8]) {
+        self.rest(records.len()).copy_from_slice(records);
+        self.position += records.len();
+    }
+
     /// Closes the segment.
     pub(crate) fn seal(&mut self) {
         if self.room() > 0 {

@@ -28,7 +28,7 @@ const TIMED_EVERY: u64 = 32;
 /// whole.
 #[derive(Debug)]
 pub struct Writer {
-    tail: Tail,
+    pub(crate) tail: Tail,
     payload_bytes_max: usize,
     latency: HistogramWriter,
     /// Counted since the last publish.
@@ -39,7 +39,7 @@ pub struct Writer {
     /// Segments begun but not yet entered in the list that other threads see; nearly always empty.
     begun: Vec<Arc<Segment>>,
     preparer: Preparer,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Writer {
@@ -140,6 +140,18 @@ impl Writer {
         if self.tail.is_empty() { Ok(()) } else { self.roll(mono_ns()) }
     }
 
+    /// Begins the next segment, of a mirror whose source has.
+    pub(crate) fn begin_next_segment(&mut self) -> Result<(), AppendError> {
+        self.roll(mono_ns())
+    }
+
+    /// Appends records of a source, sealed there for this place. There must be room.
+    pub(crate) fn append_records(&mut self, bytes: &[u8], records: u64, payload_bytes: u64) {
+        self.tail.append_sealed(bytes);
+        self.appends += records;
+        self.bytes += payload_bytes;
+    }
+
     /// Makes everything appended so far readable. With [`Durability::Os`] that is also durable.
     ///
     /// One store for readers, however many records: publish per batch.
@@ -152,7 +164,7 @@ impl Writer {
                 self.shared.try_enter(&mut self.begun);
             }
             marks.set(Mark::Written, end);
-            if self.shared.config.durability == Durability::Os {
+            if self.shared.config.promises_when_published() {
                 marks.set(Mark::Durable, end);
             }
             marks.add(Mark::Appends, std::mem::take(&mut self.appends));

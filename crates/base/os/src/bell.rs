@@ -6,7 +6,7 @@
 //! all listeners are awake, one system call when one sleeps.
 //!
 //! ```text
-//!   file "bells": 64 slots of 64 bytes            listener                  ringer
+//!   file "bells": 65 slots of 64 bytes            listener                  ringer
 //!   +--------+------+-----------+--------+        parked = next nap        publish
 //!   | parked | kind | rings u64 | unused |        fence SeqCst             fence SeqCst
 //!   +--------+------+-----------+--------+        look at the inputs again if parked != 0: wake it,
@@ -44,7 +44,7 @@ use rustix::thread::futex;
 use crate::mapping::{MapError, Mapping};
 
 /// How many listeners one directory has room for.
-pub const SLOTS: usize = 64;
+pub const SLOTS: usize = 65;
 
 const SLOT_BYTES: usize = 64;
 const PARKED: usize = 0;
@@ -232,6 +232,18 @@ impl Ringer {
             self.wake(slot, nap);
         }
         nap != 0
+    }
+
+    /// The same right behind a [`ring`](Ringer::ring), whose fence comes between what was published and this look, too: a load alone.
+    ///
+    /// # Panics
+    /// If `slot` is not below [`SLOTS`].
+    #[inline]
+    pub fn ring_too(&mut self, slot: usize) {
+        let nap = self.bells.parked(slot).load(Ordering::Relaxed);
+        if nap != 0 {
+            self.wake(slot, nap);
+        }
     }
 
     #[cold]
