@@ -10,7 +10,7 @@
 //!   sites      operator | site  sql | store | wice                          replication between clusters
 //!   doors      api  acceptor | doors  door  fix  ouch  resources  tap | dictionary    how members reach the exchange by protocols of others
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
-//!   exchange   node  history  archive | gateway-role  roles  config  window  client  exercise | book  sequencer  register  stream  recorder  port  gateway  venue | types  wire
+//!   exchange   node  history  archive | gateway-role  roles  config  window  client  exercise | book  sequencer  register  stream  recorder  port  mirror  gateway  venue | types  wire
 //!   base       http  keys  link  cluster  chart | log  text  pages | os  tls | table  random  calendar                what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
@@ -95,6 +95,7 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-venue", 1, &["pares-book", "pares-sequencer", "pares-register", "pares-stream"]), // executes on the one what the other decides
     place("exchange", "pares-recorder", 1, &[]),
     place("exchange", "pares-port", 1, &[]),
+    place("exchange", "pares-mirror", 1, &[]),
     place("exchange", "pares-gateway", 1, &["pares-book", "pares-register", "pares-stream"]), // follows what a venue decides of them
     place("exchange", "pares-window", 2, &[]),
     place("exchange", "pares-client", 2, &[]),
