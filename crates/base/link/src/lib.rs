@@ -28,4 +28,4 @@ pub use hello::{Agreed, HelloError, SPEAKS, UNDERSTANDS};
 pub use links::Links;
 pub use pares_tls::{Identity, IssueError, TlsError, TlsFiles, Trust};
 pub use sink::{Counts, LinkSink, LinksError, SendError, Waker};
-pub use tls::{SiteIdentity, WITNESS, caller, issue, issue_named, revoke, site_files, site_name};
+pub use tls::{MIRROR, SiteIdentity, WITNESS, caller, issue, issue_named, revoke, site_files, site_name};

@@ -16,6 +16,9 @@ use crate::ended::Ended;
 /// The number of the witness: a third place that is no site, and has no port for sites. Its certificate bears the name `witness.SYSTEM`, its files are called `witness`.
 pub const WITNESS: u16 = u16::MAX;
 
+/// The number of a system's source of mirrors, which is no site either: the name `mirror.SYSTEM`, files `mirror`.
+pub const MIRROR: u16 = u16::MAX - 1;
+
 /// The name a site's certificate must bear: cluster and number within it are the halves of the site's number.
 #[must_use]
 pub fn site_name(number: u16, system: &str) -> String {
@@ -31,6 +34,7 @@ pub fn site_files(dir: &Path, number: u16) -> TlsFiles {
 fn stem(number: u16) -> String {
     match number {
         WITNESS => "witness".into(),
+        MIRROR => "mirror".into(),
         _ => format!("site-{}-{}", number >> 8, number & 0xff),
     }
 }

@@ -45,7 +45,7 @@ mod tests {
 
     /// A new system's file does not have them.
     fn is_optional(setting: &str) -> bool {
-        setting == "operator_key" || setting == "lanes" || setting.starts_with("feed")
+        ["operator_key", "lanes", "mirror"].contains(&setting) || setting.starts_with("feed")
     }
 
     #[test]

@@ -78,6 +78,8 @@ paths! {
     keys() = root, "keys";
     /// What only lives while the system does.
     run() = root, "run";
+    /// The process that sends mirrors, while `pares up` keeps one.
+    mirror_pid() = run, "mirror.pid";
     /// The process that serves HTTP, while `pares up` keeps one.
     web_pid() = run, "web.pid";
     /// A gateway's log.
@@ -114,9 +116,12 @@ paths! {
     replayer_address(id: ReplayerId) = run, "replayer-{id}.addr";
 }
 
-/// The bell of each node (see `pares_os::bell`): gateways, venues, recorders, 16 each; publishers and replayers, 8 each.
+/// The bell of each node (see `pares_os::bell`): gateways, venues, recorders, 16 each; publishers and replayers, 8 each; the source of mirrors.
 pub mod bells {
     use crate::{FEED_ROLE_MAX, NodeId, ROLE_MAX};
+
+    /// The bell of the process that sends the logs to other hosts: rung with every other one.
+    pub const MIRROR: usize = 3 * ROLE_MAX + 2 * FEED_ROLE_MAX;
 
     /// A node's bell.
     #[must_use]

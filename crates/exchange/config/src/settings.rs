@@ -117,6 +117,9 @@ pub struct SystemConfig {
     pub tls_names: Vec<String>,
     /// Whether members must show a certificate of this system's authority.
     pub client_certificates: ClientCertificates,
+    /// Where receivers of mirrors connect, if `pares up` serves them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<SocketAddr>,
     /// For how many days before the last one recorders keep a day that is archived; 0 keeps all.
     pub retention_days: u32,
     /// When business days begin and end; left out, they do so by hand only, if at all.
@@ -169,6 +172,7 @@ impl Default for SystemConfig {
             tls: TlsSetting::Off,
             tls_names: Vec::new(),
             client_certificates: ClientCertificates::None,
+            mirror: None,
             retention_days: 0,
             day: None,
             feed: None,

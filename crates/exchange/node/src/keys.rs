@@ -23,9 +23,11 @@ use crate::world::complain;
 use crate::{NodeError, NodeId};
 
 /// The system's name in its certificates.
-const SYSTEM: &str = "pares";
+pub(crate) const SYSTEM: &str = "pares";
 /// Whose certificate local commands show.
 const OPERATOR: &str = "operator";
+/// Whose certificate the source of mirrors shows.
+const MIRROR: &str = "mirror";
 
 /// Has every gateway and replayer of a system with TLS a certificate that names it. The authority is made if it is missing, and so are certificates that
 /// are missing or damaged, lack a name or have expired; what is there and still good stays.
@@ -47,6 +49,9 @@ pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
             (NodeId::Replayer(id).to_string(), names(REPLAYERS_NAME, NodeId::Replayer(id), address, config))
         }));
     }
+    if config.mirror.is_some_and(|at| !at.ip().is_loopback()) {
+        needed.push((MIRROR.to_owned(), vec![format!("{MIRROR}.{SYSTEM}")]));
+    }
     for (owner, names) in needed {
         let files = TlsFiles::named(&layout.keys(), &owner);
         let Some(why) = lacking(&files, &names) else { continue };
@@ -64,10 +69,10 @@ pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
 pub fn issue(layout: &Layout, name: &str, days: u32) -> Result<TlsFiles, NodeError> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
     let is_node = name.starts_with("gateway-") || name.starts_with("replayer-");
-    let is_own = name == "ca" || name == OPERATOR || is_node;
+    let is_own = ["ca", OPERATOR, MIRROR].contains(&name) || is_node;
     if name.is_empty() || is_own || !name.chars().all(plain) {
         let why = format!(
-            "`{name}`: a name must consist of letters, digits and dashes, and must not be `ca`, `{OPERATOR}`, `gateway-...` or `replayer-...`"
+            "`{name}`: a name must consist of letters, digits and dashes, and must not be `ca`, `{OPERATOR}`, `{MIRROR}`, `gateway-...` or `replayer-...`"
         );
         return Err(NodeError::Refused(why));
     }
@@ -228,7 +233,7 @@ mod tests {
     #[test]
     fn nobody_is_issued_the_certificate_of_a_gateway() {
         let (_dir, layout, _config) = system();
-        for name in ["gateway-0", "replayer-0", "operator", "ca", "", "../x", "a.b"] {
+        for name in ["gateway-0", "replayer-0", "operator", "mirror", "ca", "", "../x", "a.b"] {
             assert!(issue(&layout, name, 1).is_err(), "{name}");
         }
         assert!(issue(&layout, "member-7", 1).unwrap().exist());

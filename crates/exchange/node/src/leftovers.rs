@@ -14,6 +14,8 @@ use crate::{NodeError, NodeId};
 const LEFTOVERS_MAX: Duration = Duration::from_secs(10);
 /// One that is still there after this may be a node that nobody killed: the operator is informed.
 const LEFTOVERS_QUIET: Duration = Duration::from_millis(500);
+/// Who holds the lock of a system's directory.
+pub const HOLDERS: &str = "pares up` or `pares mirror receive";
 /// Tells a node which process started it.
 pub(crate) const PARENT: &str = "PARES_PARENT";
 

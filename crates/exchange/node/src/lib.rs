@@ -20,6 +20,7 @@
 //! | [`keys`] | the certificates of a system |
 //! | [`config`] | the system's configuration file, and where everything lies |
 //! | `days` | a recorder's closed days, beside its duty cycle |
+//! | [`mirrors`] | the logs at another host: who sends them, and who receives them |
 //! | [`supervisor`] | `pares up`: starts the processes, restarts what dies, leaves no orphan |
 //! | [`watched`] | a process that is started again when it dies |
 //! | [`leftovers`] | no two starts of one system at once, no orphans |
@@ -31,6 +32,7 @@ mod first_operator;
 mod handshakes;
 pub mod keys;
 pub mod leftovers;
+pub mod mirrors;
 pub mod operators;
 pub mod process;
 pub mod readmit;

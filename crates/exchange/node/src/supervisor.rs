@@ -18,10 +18,10 @@ use pares_os::process::Lock;
 use pares_types::Epoch;
 use rustix::process::Signal;
 
-use crate::leftovers::{await_leftovers, check_not_stopped, refuse_unfinished, take_lock};
+use crate::leftovers::{HOLDERS, await_leftovers, check_not_stopped, refuse_unfinished, take_lock};
 use crate::lost::OnLoss;
 use crate::watched::Watched;
-use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, keys, shut_out};
+use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, keys, mirrors, shut_out};
 
 /// How long a system may take until it can trade.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -113,10 +113,11 @@ impl Supervisor {
     ) -> Result<Self, NodeError> {
         refuse_unfinished(&layout)?;
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
-        let _lock = take_lock(&layout, "pares up")?;
+        let _lock = take_lock(&layout, HOLDERS)?;
         let config = first_operator::settled(config, &layout)?;
         keys::ensure(&layout, &config)?;
         await_leftovers(NodeId::all(&config), &layout, stop)?;
+        mirrors::take_over(&layout, &config)?;
         let world = HostWorld::new(&layout)?;
         let epoch = epoch::begin(&world, &config, on_loss)?;
         let (program, arms) = (program.to_owned(), arms.to_vec());

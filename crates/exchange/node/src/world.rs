@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pares_config::{Layout, bells};
-use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
+use pares_log::{Config, Mirror, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
 use pares_os::scheduling::{self, Background};
 use pares_os::{Bells, CountersReader, CountersWriter, clock, open_file};
 use pares_roles::world::{Counters, MarketFeed, Next, Ring, Task, Waker, World};
@@ -70,6 +70,7 @@ impl World for HostWorld {
     type Reader = Reader;
     type Salvage = Salvage;
     type Replacement = Replacement;
+    type Mirror = Mirror;
     type Window = SharedWindow;
     type Counters = HostCounters;
     type Ringer = HostRinger;
@@ -97,6 +98,13 @@ impl World for HostWorld {
 
     fn replace_log(&self, log: NodeId, config: Config) -> Result<Replacement, OpenError> {
         Replacement::begin(&self.log(log), config)
+    }
+
+    fn mirror_log(&self, log: NodeId, config: Config, first: Offset, anew: bool) -> Result<Mirror, OpenError> {
+        match anew {
+            true => Mirror::begin_anew(&self.log(log), config, first),
+            false => Mirror::open(&self.log(log), config, first),
+        }
     }
 
     fn open_window(&self, shard: ShardId) -> io::Result<Option<SharedWindow>> {
@@ -265,5 +273,6 @@ impl Ring for HostRinger {
     #[inline]
     fn ring(&mut self, node: NodeId) {
         self.0.ring(bells::of(node));
+        self.0.ring_too(bells::MIRROR);
     }
 }

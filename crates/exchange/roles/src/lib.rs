@@ -23,6 +23,7 @@
 //! | [`resume`] | from which checkpoint to start |
 //! | [`venue`] | the role of a venue |
 //! | [`epoch`] | starting the windows' next life |
+//! | [`mirror`] | a host's logs at another host: both ends |
 //! | [`lost`] | positions that are known to be lost |
 //! | [`recorder`] | the recorder |
 //! | [`left_out`] | recorders that a start left out: notes |
@@ -38,6 +39,7 @@ pub mod index;
 pub mod inlet;
 pub mod left_out;
 pub mod lost;
+pub mod mirror;
 pub mod origins;
 pub mod recorder;
 pub mod repair_asked;

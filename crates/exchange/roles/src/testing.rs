@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pares_config::NodeId;
-use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
+use pares_log::{Config, Mirror, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
 use pares_sequencer::{LocalWindow, Sequencer};
 use pares_types::{Epoch, GatewayId, Position, Request, RequestId, ShardId};
 
@@ -146,6 +146,7 @@ impl World for TestWorld {
     type Reader = Reader;
     type Salvage = Salvage;
     type Replacement = Replacement;
+    type Mirror = Mirror;
     type Window = LocalWindow;
     type Counters = Arc<TestCounters>;
     type Ringer = Deaf;
@@ -174,6 +175,13 @@ impl World for TestWorld {
 
     fn replace_log(&self, log: NodeId, config: Config) -> Result<Replacement, OpenError> {
         Replacement::begin(&self.log(log), config)
+    }
+
+    fn mirror_log(&self, log: NodeId, config: Config, first: Offset, anew: bool) -> Result<Mirror, OpenError> {
+        match anew {
+            true => Mirror::begin_anew(&self.log(log), config, first),
+            false => Mirror::open(&self.log(log), config, first),
+        }
     }
 
     fn open_window(&self, shard: ShardId) -> io::Result<Option<LocalWindow>> {

@@ -23,7 +23,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pares_config::NodeId;
-use pares_log::{Config, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError};
+use pares_log::{
+    Config, LogMirror, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError,
+};
 use pares_port::{DoorPort, MarketView};
 use pares_sequencer::Sequencer;
 use pares_table::{Network, Origin, origin};
@@ -40,6 +42,8 @@ pub trait World: Clone + Send + Sync + 'static {
     type Salvage: LogSalvage;
     /// A log that is to take the place of a damaged one.
     type Replacement: LogReplacement<Salvage = Self::Salvage>;
+    /// The one writer of a mirror.
+    type Mirror: LogMirror;
     /// A shard's window.
     type Window: Sequencer + Send + 'static;
     /// Numbers of this process that others may read.
@@ -86,6 +90,19 @@ pub trait World: Clone + Send + Sync + 'static {
     /// # Errors
     /// As [`pares_log::Replacement::begin`].
     fn replace_log(&self, log: NodeId, config: Config) -> Result<Self::Replacement, OpenError>;
+
+    /// Opens the mirror of a node's log for writing; makes it if there is none, to begin with the segment at `first`. With `anew` what is there
+    /// is set aside, and another begins.
+    ///
+    /// # Errors
+    /// As [`pares_log::Mirror::open`] and [`pares_log::Mirror::begin_anew`].
+    fn mirror_log(
+        &self,
+        log: NodeId,
+        config: Config,
+        first: Offset,
+        anew: bool,
+    ) -> Result<Self::Mirror, OpenError>;
 
     /// Opens a shard's window. `None` while there is none.
     ///

@@ -6,6 +6,7 @@ pub mod end_to_end;
 pub mod entry;
 pub mod feed;
 pub mod kill_switch;
+pub mod mirror;
 pub mod peer;
 pub mod sequencer;
 pub mod site;
@@ -36,6 +37,8 @@ enum Bench {
     Entry(entry::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
     KillSwitch(kill_switch::Args),
+    /// A log at another host, over TCP on loopback: records per second, and the delay until one is there
+    Mirror(mirror::Args),
     /// Members' latency while a venue takes a checkpoint of a large state, and while a venue joins from it
     Checkpoint(checkpoint::Args),
     /// Start time of a gateway, by length of the record
@@ -61,6 +64,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::Entry(args) => entry::run(args),
         Bench::Feed(args) => feed::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
+        Bench::Mirror(args) => mirror::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Start(args) => start::run(args),
         Bench::Site(args) => site::run(args),

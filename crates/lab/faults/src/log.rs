@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pares_config::NodeId;
-use pares_log::{AppendError, LogReader, LogWriter, Offset, ReadError, Record};
+use pares_log::{AppendError, LogReader, LogWriter, Offset, ReadError, Record, Stretch};
 use pares_wire::record::{self, CheckpointChunk};
 
 use crate::Faults;
@@ -183,6 +183,10 @@ impl<L: LogReader> LogReader for FaultyReader<L> {
     fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool {
         // A process that is to die at a record, or to read it wrongly, reads it.
         !self.faults.crash.is_armed() && self.faults.wrong.is_none() && self.inner.pass_if(end, is_known)
+    }
+
+    fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<Stretch<'_>>, ReadError> {
+        self.inner.next_stretch(end, bytes_max)
     }
 
     fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError> {

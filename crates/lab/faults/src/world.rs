@@ -30,6 +30,7 @@ impl<W: World> World for Faulty<W> {
     type Reader = FaultyReader<W::Reader>;
     type Salvage = W::Salvage;
     type Replacement = W::Replacement;
+    type Mirror = W::Mirror;
     type Window = FaultyWindow<W::Window>;
     type Counters = W::Counters;
     type Ringer = W::Ringer;
@@ -55,6 +56,16 @@ impl<W: World> World for Faulty<W> {
 
     fn read_log_from_start(&self, log: NodeId) -> Result<Self::Reader, ReadError> {
         Ok(self.reader(self.inner.read_log_from_start(log)?, log))
+    }
+
+    fn mirror_log(
+        &self,
+        log: NodeId,
+        config: Config,
+        first: Offset,
+        anew: bool,
+    ) -> Result<Self::Mirror, OpenError> {
+        self.inner.mirror_log(log, config, first, anew)
     }
 
     fn open_window(&self, shard: ShardId) -> io::Result<Option<Self::Window>> {

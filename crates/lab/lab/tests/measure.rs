@@ -143,6 +143,13 @@ fn the_kill_switch_cancels_everything_of_a_throttled_member() {
 
 #[test]
 #[ignore = "all: runs benchmarks; judges only that they end and name their figures"]
+fn records_come_to_a_mirror() {
+    let command = "bench mirror --records 20000 --delays 50 --rate 500";
+    measured(command, &[], &["mirror_records_per_s", "mirror_p50_us", "mirror_p99_us"]);
+}
+
+#[test]
+#[ignore = "all: runs benchmarks; judges only that they end and name their figures"]
 fn fix_measured_beside_own_protocol_and_echo() {
     let own = ["new_order_ns", "report_ns", "orders_per_s", "p50_us", "p99_us", "echo_p50_us"];
     let beside = ["binary_orders_per_s", "binary_p50_us", "binary_p99_us"];

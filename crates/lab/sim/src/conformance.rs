@@ -2,7 +2,7 @@
 
 use pares_config::NodeId;
 use pares_log::{
-    AppendError, Config, Durability, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError,
+    AppendError, Config, Durability, LogMirror, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError,
     ReadError,
 };
 use pares_roles::world::World;
@@ -14,6 +14,38 @@ use crate::memory::seam::Seam;
 
 const LOG: NodeId = NodeId::Venue(VenueId(0));
 const SEGMENT: u64 = 512 << 10;
+
+fn a_mirror_has_what_its_source_has(trial: &impl Trial) {
+    let (world, mirrored) = (trial.world(), NodeId::Gateway(pares_types::GatewayId(0)));
+    let (mut writer, offsets) = write(world, 0..5);
+    writer.begin_segment().unwrap();
+    writer.append(&payload(5)).unwrap();
+    writer.publish();
+    let mut reader = world.read_log_from_start(LOG).unwrap();
+    let open = |anew| world.mirror_log(mirrored, config(Durability::Os), Offset::START, anew);
+    let mut mirror = open(false).unwrap();
+    let first = reader.next_stretch(Offset(u64::MAX), 1).unwrap().unwrap();
+    assert_eq!((first.offset, mirror.next()), (offsets[0], offsets[0]));
+    mirror.take(first.offset, first.bytes).unwrap();
+    assert!(mirror.take(first.offset, first.bytes).is_err(), "it is not what follows");
+    assert_eq!(mirror.publish(Offset(u64::MAX)), offsets[1], "no more than there is");
+    while let Some(stretch) = reader.next_stretch(Offset(u64::MAX), 1 << 20).unwrap() {
+        mirror.take(stretch.offset, stretch.bytes).unwrap();
+    }
+    mirror.publish(offsets[1]);
+    let mut copy = world.read_log_from_start(mirrored).unwrap();
+    assert_eq!((read(&mut copy), copy.durable()), (numbers(0..6), offsets[1]));
+    assert_eq!(mirror.next(), writer.tail());
+    drop(mirror);
+    let appends = world.write_log(mirrored, config(Durability::Os)).map(drop);
+    assert!(matches!(appends, Err(OpenError::Mirror { .. })));
+    assert_eq!(open(false).unwrap().next(), writer.tail(), "opened again it continues");
+    assert_eq!(open(true).unwrap().next(), offsets[0]);
+    assert!(copy.is_replaced());
+    drop(writer);
+    let mirrors = world.mirror_log(LOG, config(Durability::Os), Offset::START, false).map(drop);
+    assert!(matches!(mirrors, Err(OpenError::NotAMirror { .. })));
+}
 
 /// A world whose logs are tried, and what can befall them.
 trait Trial {
@@ -292,6 +324,7 @@ suite! {
     a_record_is_found_again_where_it_was
     segments_roll_and_are_released
     a_torn_tail_is_cut
+    a_mirror_has_what_its_source_has
     whole_records_that_were_not_published_are_kept
     damage_reported_and_skipped_refused_at_next_open
     a_damaged_log_is_replaced_and_its_readers_notice

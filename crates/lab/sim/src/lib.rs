@@ -46,6 +46,8 @@ mod guest;
 mod ledger;
 pub mod member;
 mod memory;
+#[cfg(test)]
+mod mirrors;
 mod oracle;
 mod ouch;
 mod queue;

@@ -22,6 +22,7 @@ pub(crate) mod host;
 pub(crate) mod lens;
 pub(crate) mod log;
 pub(crate) mod machine;
+pub(crate) mod mirror;
 pub(crate) mod net;
 pub(crate) mod reader;
 pub(crate) mod replace;

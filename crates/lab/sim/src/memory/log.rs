@@ -53,6 +53,8 @@ pub(crate) struct LogState {
     pub(crate) syncing: Option<u64>,
     /// Error number of the failure that poisoned it.
     pub(crate) poisoned: i32,
+    /// Whether another log is copied here.
+    pub(crate) is_mirror: bool,
     /// Whether a process writes it.
     pub(crate) is_held: bool,
     /// Whether the host lost power since it was last opened.
@@ -91,6 +93,7 @@ impl LogState {
             tail: HEADER,
             syncing: None,
             poisoned: 0,
+            is_mirror: false,
             is_held: false,
             lost_power: false,
             is_hidden: false,
@@ -119,7 +122,7 @@ impl LogState {
         pares_log::payload_bytes_max(self.segment_bytes)
     }
 
-    fn check_poison(&self) -> Result<(), AppendError> {
+    pub(super) fn check_poison(&self) -> Result<(), AppendError> {
         match self.poisoned {
             0 => Ok(()),
             errno => Err(AppendError::Poisoned { errno }),
@@ -127,7 +130,7 @@ impl LogState {
     }
 
     /// Bytes left in the segment being written.
-    fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
         self.base_of_end(self.tail) + self.segment_bytes - self.tail
     }
 
@@ -183,7 +186,7 @@ impl LogState {
         Ok(())
     }
 
-    fn roll(&mut self) {
+    pub(super) fn roll(&mut self) {
         let next = self.base_of_end(self.tail) + self.segment_bytes;
         let at = self.tail;
         self.bytes.resize((next + HEADER) as usize, 0);
@@ -276,7 +279,8 @@ impl LogState {
         if self.lost_power || durability == Durability::Disk {
             self.synced = end;
         }
-        (self.written, self.durable, self.tail) = (end, end, end);
+        let durable = if self.is_mirror { end.min(self.durable) } else { end };
+        (self.written, self.durable, self.tail) = (end, durable, end);
         (self.durability, self.lost_power, self.is_held, self.syncing) = (durability, false, true, None);
         Ok(())
     }

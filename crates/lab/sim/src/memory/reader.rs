@@ -1,7 +1,7 @@
 //! Reading a log in memory.
 
-use pares_log::record::{self, Decoded, Invalid};
-use pares_log::{LogReader, LogSalvage, Offset, ReadError, Record};
+use pares_log::record::{self, Decoded, End, Invalid};
+use pares_log::{LogReader, LogSalvage, Offset, ReadError, Record, Stretch};
 
 use super::host::Host;
 use super::lens::Lens;
@@ -95,6 +95,31 @@ impl LogReader for Reader {
             self.lens.look(&mut self.payload);
             return Ok(Some(Record { offset: Offset(at), payload: &self.payload }));
         }
+    }
+
+    fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<Stretch<'_>>, ReadError> {
+        self.host.passes();
+        let state = self.log.lock();
+        let at = self.at + if self.at.is_multiple_of(state.segment_bytes) { HEADER } else { 0 };
+        let until = self.limit(&state).min(end.0);
+        if at >= until {
+            return Ok(None);
+        }
+        if at < state.released {
+            return Err(ReadError::Released { offset: Offset(at), first: Offset(state.released) });
+        }
+        let limit = (until - at).min(bytes_max as u64) as usize;
+        let scan = record::scan(state.rest(at), at, 0, limit);
+        let pad = matches!(record::decode(state.rest(at + scan.position as u64), at, false), Ok(Decoded::Pad));
+        let len = scan.position + if pad && scan.end == End::Sealed { record::HEADER_BYTES } else { 0 };
+        if len == 0 {
+            return Err(damaged(at, Invalid::Kind));
+        }
+        self.at = if len > scan.position { state.base(at) + state.segment_bytes } else { at + len as u64 };
+        self.payload.clear();
+        self.payload.extend_from_slice(&state.rest(at)[..len]);
+        drop(state);
+        Ok(Some(Stretch { offset: Offset(at), bytes: &self.payload }))
     }
 
     fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool {

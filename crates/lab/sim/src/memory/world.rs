@@ -17,6 +17,7 @@ use super::file::File;
 use super::host::{Host, Killed};
 use super::lens::Lens;
 use super::machine::{Block, Effect};
+use super::mirror::Mirror;
 use super::reader::{Reader, Salvage};
 use super::replace::Replacement;
 use super::seam::Failed;
@@ -61,6 +62,7 @@ impl World for Host {
     type Reader = Reader;
     type Salvage = Salvage;
     type Replacement = Replacement;
+    type Mirror = Mirror;
     type Window = Window;
     type Counters = MemoryCounters;
     type Ringer = Ringer;
@@ -84,6 +86,9 @@ impl World for Host {
                 }
             }
         };
+        if log.lock().is_mirror {
+            return Err(OpenError::Mirror { dir: node.to_string().into() });
+        }
         log.lock().open(durability)?;
         let lens = self.lens(node);
         Ok(Writer { host: self.clone(), log, lens, is_tap: false })
@@ -121,6 +126,11 @@ impl World for Host {
     fn replace_log(&self, log: NodeId, config: Config) -> Result<Replacement, OpenError> {
         self.passes();
         Replacement::begin(self, &self.machine, log, config.promises())
+    }
+
+    fn mirror_log(&self, log: NodeId, _: Config, first: Offset, anew: bool) -> Result<Mirror, OpenError> {
+        self.passes();
+        Mirror::open(self, &self.machine, log, first, anew)
     }
 
     fn open_window(&self, shard: ShardId) -> io::Result<Option<Window>> {

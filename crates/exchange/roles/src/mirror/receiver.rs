@@ -1,0 +1,224 @@
+//! The end that gets a copy.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pares_log::{Config, LogMirror, LogReader, Offset, OpenError};
+use pares_mirror::{Message, SPEAKS, UNDERSTANDS};
+
+use super::{Ended, LogName, files, node_of};
+use crate::NodeError;
+use crate::world::{File, World};
+
+/// How a mirror stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// It has all below this.
+    pub next: Offset,
+    /// Of that, the source calls this durable.
+    pub durable: Offset,
+    /// The source had so many bytes more when it was last heard of.
+    pub lag_bytes: u64,
+    /// About so many records: by the length of those that came last.
+    pub lag_records: u64,
+}
+
+struct Mirroring<M> {
+    mirror: M,
+    durable: Offset,
+    /// Of what came last.
+    record_bytes: u64,
+}
+
+/// The mirrors of one source.
+pub struct Receiver<W: World> {
+    world: W,
+    rules: pares_mirror::Receiver,
+    mirrors: BTreeMap<LogName, Mirroring<W::Mirror>>,
+    /// The file that comes.
+    file: Option<W::File>,
+    rounds: u64,
+    out: Vec<u8>,
+}
+
+impl<W: World> Receiver<W> {
+    /// That has the mirrors that were opened.
+    pub fn new(world: &W) -> Self {
+        Self {
+            world: world.clone(),
+            rules: pares_mirror::Receiver::default(),
+            mirrors: BTreeMap::new(),
+            file: None,
+            rounds: 0,
+            out: Vec::new(),
+        }
+    }
+
+    /// Whole copies that came, on all connections.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// How each mirror stands.
+    pub fn progress(&self) -> impl Iterator<Item = (LogName, Progress)> + '_ {
+        self.mirrors.iter().map(|(&log, mirroring)| {
+            let (next, durable) = (mirroring.mirror.next(), mirroring.durable);
+            let lag_bytes = self.rules.marks(log).0.saturating_sub(next.0);
+            let lag_records = lag_bytes.div_ceil(mirroring.record_bytes.max(1));
+            (log, Progress { next, durable, lag_bytes, lag_records })
+        })
+    }
+
+    /// Begins a connection: says by `send` what there is of the logs `there`.
+    ///
+    /// # Errors
+    /// If one of them is no mirror, or cannot be opened.
+    pub fn ask(
+        &mut self,
+        there: impl IntoIterator<Item = LogName>,
+        mut send: impl FnMut(&[u8]),
+    ) -> Result<(), Ended> {
+        (self.rules, self.file) = (pares_mirror::Receiver::default(), None);
+        self.say(Message::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, &mut send);
+        for log in there {
+            let Ok(mut reader) = self.world.read_log_from_start(node_of(log)) else { continue };
+            if !self.mirrors.contains_key(&log) {
+                self.open(log, Config::default().existing(), Offset::START, false)?;
+            }
+            let (segment_bytes, last) = (reader.segment_bytes(), last_record(&mut reader));
+            let (last, digest) = last.map_err(|error| Ended::broken(format_args!("{log}: {error}")))?;
+            let next = self.mirrors[&log].mirror.next().0;
+            self.say(Message::Have { log, segment_bytes, next, last, digest }, &mut send);
+        }
+        let files = files::list(&self.world, self.mirrors.keys().copied()).map_err(Ended::broken)?;
+        for (path, version) in files {
+            let files::Version { bytes, digest } = version;
+            self.say(Message::HaveFile { bytes, digest, path: &path }, &mut send);
+        }
+        self.say(Message::Go, &mut send);
+        Ok(())
+    }
+
+    fn open(&mut self, log: LogName, config: Config, first: Offset, anew: bool) -> Result<(), Ended> {
+        // One writer at a time: what is set aside is let go first.
+        self.mirrors.remove(&log);
+        let mirror = match self.world.mirror_log(node_of(log), config, first, anew) {
+            Ok(mirror) => mirror,
+            Err(error @ (OpenError::NotAMirror { .. } | OpenError::Locked { .. })) => {
+                return Err(NodeError::from(error).into());
+            }
+            Err(error) if error.is_damage() && !anew => {
+                // What cannot be opened is filled again by its source.
+                self.world.complain(&format_args!("{log}: {error}: it is set aside, and copied again"));
+                return Err(Ended::broken(self.set_aside(log, &error)));
+            }
+            Err(error) => return Err(Ended::broken(error)),
+        };
+        self.mirrors.insert(log, Mirroring { mirror, durable: Offset::START, record_bytes: 0 });
+        Ok(())
+    }
+
+    /// Begins an empty mirror in the place of one that is damaged. The source finds that it is none of its log, whatever it is.
+    fn set_aside(&self, log: LogName, why: &OpenError) -> String {
+        let set_aside = self.world.mirror_log(node_of(log), Config::default(), Offset::START, true);
+        set_aside.map_or_else(|error| error.to_string(), |_| why.to_string())
+    }
+
+    /// Takes a frame of the source; answers by `send`.
+    ///
+    /// # Errors
+    /// If it is not what a source sends, or cannot be stored: the connection ends. What is stored is whole in any case.
+    pub fn on_frame(&mut self, frame: &[u8], mut send: impl FnMut(&[u8])) -> Result<(), Ended> {
+        let message = Message::decode(frame)?;
+        self.rules.on(&message)?;
+        match message {
+            Message::Begins { log, segment_bytes, from, anew } => {
+                if anew || !self.mirrors.contains_key(&log) {
+                    let config = Config::default().segment_bytes(segment_bytes);
+                    self.open(log, config, Offset(from), anew)?;
+                }
+            }
+            Message::Stretch { log, from, bytes } => self.take(log, Offset(from), bytes)?,
+            Message::Marks { log, durable, released, .. } => {
+                let mirroring = self.mirrors.get_mut(&log).expect("the rules know that it has begun");
+                mirroring.durable = mirroring.mirror.publish(Offset(durable));
+                mirroring.mirror.release_before(Offset(released));
+            }
+            Message::Piece { at, path, bytes, .. } => {
+                self.store(at, path, bytes).map_err(|error| Ended::broken(format_args!("{path}: {error}")))?;
+            }
+            Message::Keep { paths } => self.keep(paths).map_err(Ended::broken)?,
+            Message::Round { .. } => self.rounds += 1,
+            _ => {}
+        }
+        let (rules, out) = (&mut self.rules, &mut self.out);
+        rules.answers(matches!(message, Message::Round { .. }), |answer| {
+            answer.encode(out);
+            send(out);
+        });
+        Ok(())
+    }
+
+    fn take(&mut self, log: LogName, from: Offset, bytes: &[u8]) -> Result<(), Ended> {
+        let mirroring = self.mirrors.get_mut(&log).expect("the rules know that it has begun");
+        let taken = mirroring.mirror.take(from, bytes);
+        taken.map_err(|error| Ended::broken(format_args!("{log}: {error}")))?;
+        mirroring.durable = mirroring.mirror.publish(Offset(self.rules.marks(log).1));
+        let word = bytes.first_chunk().map_or(0, |&[a, b, c, _]| u32::from_le_bytes([a, b, c, 0]));
+        mirroring.record_bytes = pares_log::record::size(word as usize) as u64;
+        Ok(())
+    }
+
+    /// A file has another name until it is whole.
+    fn store(&mut self, at: u64, path: &str, bytes: &[u8]) -> std::io::Result<()> {
+        let unfinished = format!("{path}.new");
+        if at == 0 {
+            self.file = Some(self.world.create_file(Path::new(&unfinished))?);
+        }
+        let mut file = self.file.take().expect("the rules know where a file begins");
+        file.append(bytes)?;
+        if !self.rules.is_file_whole() {
+            self.file = Some(file);
+            return Ok(());
+        }
+        file.sync()?;
+        self.world.rename(Path::new(&unfinished), Path::new(path))?;
+        self.world.sync_dir(Path::new(path).parent().unwrap_or(Path::new("")))
+    }
+
+    /// Removes the files that the source has no more.
+    fn keep(&mut self, paths: &str) -> std::io::Result<()> {
+        for path in files::list(&self.world, self.mirrors.keys().copied())?.into_keys() {
+            if !paths.lines().any(|kept| kept == path) {
+                self.world.remove_file(Path::new(&path))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, message: Message<'_>, send: &mut impl FnMut(&[u8])) {
+        message.encode(&mut self.out);
+        send(&self.out);
+    }
+}
+
+/// Where the last record of a log lies, and the digest of what it says; zeros if it has none. The segment in which it lies is read.
+fn last_record(reader: &mut impl LogReader) -> Result<(u64, u32), pares_log::ReadError> {
+    let (segment_bytes, released) = (reader.segment_bytes(), reader.released().0);
+    let mut base = reader.written().0.saturating_sub(1);
+    base -= base % segment_bytes;
+    loop {
+        reader.seek(Offset(base.max(released)))?;
+        let mut last = None;
+        while let Some(record) = reader.next()? {
+            last = Some((record.offset.0, crc32c::crc32c(record.payload)));
+        }
+        // A segment in which no record lies yet.
+        match last {
+            Some(last) => return Ok(last),
+            None if base <= released => return Ok((0, 0)),
+            None => base -= segment_bytes,
+        }
+    }
+}

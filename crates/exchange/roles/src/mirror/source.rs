@@ -1,0 +1,366 @@
+//! The end that has the logs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pares_log::{LogReader, Offset, ReadError};
+use pares_mirror::{Class, Due, FILE_PIECE_MAX, Message, SPEAKS, Sender, UNDERSTANDS, agreed, class_of};
+
+use super::files::{self, Version};
+use super::{Ended, LogName, node_of};
+use crate::repair_asked;
+use crate::world::{File, World};
+
+/// Between two looks for logs and files that are new or others.
+const LOOK_NS: u64 = 200_000_000;
+/// A round is begun after this even if there is nothing new: the receiver sees that this end lives.
+const BEAT_NS: u64 = 1_000_000_000;
+/// More bytes on their way than a socket takes at once.
+const MUCH: u64 = 128 << 10;
+/// Messages of a turn.
+const TURN: usize = 16;
+
+/// Says which logs there are.
+pub type There = Box<dyn Fn() -> Vec<LogName> + Send>;
+
+/// Written, durable, released.
+type Marks = (u64, u64, u64);
+
+/// What a receiver has of a log.
+struct Has {
+    segment_bytes: u64,
+    next: u64,
+    last: u64,
+    digest: u32,
+}
+
+/// A log being sent.
+struct Sending<R> {
+    reader: R,
+    /// At the beginning of the round.
+    marks: Marks,
+    /// As the receiver knows them.
+    told: Option<Marks>,
+    /// It cannot be read on: the operator knows, and its node was asked to repair it.
+    is_damaged: bool,
+}
+
+/// What is being sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing: a round is over.
+    Rest,
+    Files(Class),
+    Logs,
+    Marks,
+}
+
+/// The source of one receiver's mirrors.
+pub struct Source<W: World> {
+    world: W,
+    /// Says which logs there are.
+    there: There,
+    rules: Sender,
+    /// The receiver has said all that it has.
+    is_asked: bool,
+    greeted: bool,
+    has: BTreeMap<LogName, Has>,
+    logs: BTreeMap<LogName, Sending<W::Reader>>,
+    /// Which files the receiver has, and which there are.
+    has_files: BTreeMap<String, Version>,
+    files: BTreeMap<String, Version>,
+    /// The file being sent, and how much of it was.
+    file: Option<(String, W::File, u64, u64)>,
+    kept: Option<Vec<String>>,
+    stage: Stage,
+    rounds: u64,
+    looked_ns: Option<u64>,
+    round_ns: u64,
+    out: Vec<u8>,
+}
+
+impl<W: World> Source<W> {
+    /// For a receiver that has just connected. `there` says which logs there are: one that appears later is sent too.
+    pub fn new(world: &W, there: There) -> Self {
+        Self {
+            world: world.clone(),
+            there,
+            rules: Sender::default(),
+            is_asked: false,
+            greeted: false,
+            has: BTreeMap::new(),
+            logs: BTreeMap::new(),
+            has_files: BTreeMap::new(),
+            files: BTreeMap::new(),
+            file: None,
+            kept: None,
+            stage: Stage::Rest,
+            rounds: 0,
+            looked_ns: None,
+            round_ns: 0,
+            out: Vec::new(),
+        }
+    }
+
+    /// Takes a frame of the receiver.
+    ///
+    /// # Errors
+    /// If it has no place there: the connection ends.
+    pub fn on_frame(&mut self, frame: &[u8]) -> Result<(), Ended> {
+        match Message::decode(frame)? {
+            Message::Hello { speaks, understands } if !self.greeted => {
+                agreed(speaks, understands)?;
+                self.greeted = true;
+            }
+            Message::Have { log, segment_bytes, next, last, digest } if self.is_asking() => {
+                self.has.insert(log, Has { segment_bytes, next, last, digest });
+            }
+            Message::HaveFile { bytes, digest, path } if self.is_asking() => {
+                self.has_files.insert(path.to_owned(), Version { bytes, digest });
+            }
+            Message::Go if self.is_asking() => self.is_asked = true,
+            Message::Taken { log, bytes } if self.is_asked => self.rules.on_taken(log, bytes)?,
+            Message::TakenFiles { bytes } if self.is_asked => self.rules.on_files_taken(bytes)?,
+            other => return Err(Ended::broken(format_args!("it sent {other:?} out of turn"))),
+        }
+        Ok(())
+    }
+
+    /// The last frame of a connection that this end ends.
+    #[must_use]
+    pub fn farewell(why: &Ended) -> Vec<u8> {
+        let mut frame = Vec::new();
+        Message::Ends { why: &why.to_string() }.encode(&mut frame);
+        frame
+    }
+
+    fn is_asking(&self) -> bool {
+        self.greeted && !self.is_asked
+    }
+
+    /// Sends what is due by `send`, up to some messages. Says whether there may be more at once.
+    ///
+    /// # Errors
+    /// If the connection is to begin anew: a log was replaced, or released before the receiver had it; or if the system refuses.
+    pub fn turn(&mut self, mut send: impl FnMut(&[u8])) -> Result<bool, Ended> {
+        if !self.is_asked {
+            return Ok(false);
+        }
+        for _ in 0..TURN {
+            if !self.step(&mut send)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the connection is to be looked at rather than the logs: more goes only when the receiver has taken more, or much is on its way.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.stage != Stage::Rest || self.rules.on_their_way() > MUCH
+    }
+
+    fn step(&mut self, send: &mut impl FnMut(&[u8])) -> Result<bool, Ended> {
+        match self.stage {
+            Stage::Rest => return self.begin_round(send),
+            Stage::Files(class) => match self.send_file(class, send)? {
+                Some(more) => return Ok(more),
+                None if class == Class::Note => self.stage = Stage::Logs,
+                None => self.stage = Stage::Marks,
+            },
+            Stage::Logs => match self.rules.due() {
+                Due::Stretch { log, end, bytes_max } => self.send_stretch(log, end, bytes_max, send)?,
+                Due::Credit => return Ok(false),
+                Due::Nothing => self.stage = Stage::Files(Class::Checkpoint),
+            },
+            Stage::Marks => {
+                self.end_round(send);
+                self.stage = Stage::Rest;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Looks up how far the logs are, if there is anything new: recorders' first.
+    fn begin_round(&mut self, send: &mut impl FnMut(&[u8])) -> Result<bool, Ended> {
+        let now = self.world.mono_ns();
+        let looks = self.looked_ns.is_none_or(|at| now.saturating_sub(at) >= LOOK_NS);
+        let mut is_new = looks && self.look(now, send)?;
+        for (&log, sending) in self.logs.iter_mut().rev() {
+            let reader = &sending.reader;
+            let (released, durable) = (reader.released().0, reader.durable().0);
+            sending.marks = (reader.written().0, durable, released);
+            if sending.is_damaged {
+                continue;
+            }
+            if reader.offset().0 < released {
+                return Err(Ended::broken(format_args!("{log} was released before the receiver had it")));
+            }
+            self.rules.reach(log, sending.marks.0);
+            is_new |= sending.told != Some(sending.marks);
+        }
+        is_new |= now.saturating_sub(self.round_ns) >= BEAT_NS;
+        if is_new {
+            (self.stage, self.round_ns) = (Stage::Files(Class::Note), now);
+        }
+        Ok(is_new)
+    }
+
+    /// Looks for logs and files that are new or others. Whether any are.
+    fn look(&mut self, now: u64, send: &mut impl FnMut(&[u8])) -> Result<bool, Ended> {
+        let is_first = self.looked_ns.is_none();
+        self.looked_ns = Some(now);
+        if is_first {
+            self.say(Message::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, send);
+        }
+        if let Some((log, _)) = self.logs.iter().find(|(_, sending)| sending.reader.is_replaced()) {
+            return Err(Ended::broken(format_args!("another log lies in the place of {log}")));
+        }
+        for log in (self.there)() {
+            if !self.logs.contains_key(&log) {
+                self.open(log, send)?;
+            }
+        }
+        let files = files::list(&self.world, self.logs.keys().copied()).map_err(Ended::broken)?;
+        let is_new = is_first || files != self.files;
+        self.files = files;
+        Ok(is_new)
+    }
+
+    /// Opens a log where the receiver stands; at its beginning, if that is in another log, or nowhere.
+    fn open(&mut self, log: LogName, send: &mut impl FnMut(&[u8])) -> Result<(), Ended> {
+        let mut reader = match self.world.read_log_from_start(node_of(log)) {
+            Ok(reader) => reader,
+            Err(ReadError::NotYet { .. }) => return Ok(()),
+            Err(error) => return Err(Ended::broken(format_args!("{log}: {error}"))),
+        };
+        let has = self.has.remove(&log);
+        let continues = has.as_ref().is_some_and(|has| is_the_same(&mut reader, has));
+        let first = reader.released();
+        let from = if continues { Offset(has.as_ref().map_or(0, |has| has.next)) } else { first };
+        // What is beyond the end is only the header of a segment that has no record yet.
+        if reader.seek(from.min(reader.written())).is_err() {
+            return Ok(());
+        }
+        let anew = has.is_some() && !continues;
+        if anew {
+            let folder = format!("{log}/");
+            self.has_files.retain(|path, _| !path.starts_with(&folder));
+        }
+        self.rules.begin(log, reader.offset().0);
+        let segment_bytes = reader.segment_bytes();
+        self.logs.insert(log, Sending { reader, marks: (0, 0, 0), told: None, is_damaged: false });
+        self.say(Message::Begins { log, segment_bytes, from: from.0, anew }, send);
+        Ok(())
+    }
+
+    fn send_stretch(
+        &mut self,
+        log: LogName,
+        end: u64,
+        bytes_max: u64,
+        send: &mut impl FnMut(&[u8]),
+    ) -> Result<(), Ended> {
+        let sending = self.logs.get_mut(&log).expect("only what was opened is due");
+        let (bytes, next) = match sending.reader.next_stretch(Offset(end), bytes_max as usize) {
+            Ok(Some(stretch)) => {
+                Message::Stretch { log, from: stretch.offset.0, bytes: stretch.bytes }.encode(&mut self.out);
+                let bytes = stretch.bytes.len() as u64;
+                send(&self.out);
+                (bytes, sending.reader.offset().0)
+            }
+            Ok(None) => (0, end),
+            Err(error) if error.is_damage() => {
+                sending.is_damaged = true;
+                self.world.complain(&format_args!("{log} cannot be mirrored on: {error}"));
+                repair_asked::ask(&self.world, node_of(log));
+                (0, end)
+            }
+            Err(error) => return Err(Ended::broken(format_args!("{log}: {error}"))),
+        };
+        self.rules.on_sent(log, bytes, next);
+        Ok(())
+    }
+
+    /// Sends the next piece of a file of that class that the receiver lacks: whether one went. `None` if it lacks none.
+    fn send_file(&mut self, class: Class, send: &mut impl FnMut(&[u8])) -> Result<Option<bool>, Ended> {
+        if self.file.is_none() {
+            let lacks = |(path, version): &(&String, &Version)| {
+                class_of(path) == Some(class) && self.has_files.get(*path) != Some(*version)
+            };
+            let Some((path, &version)) = self.files.iter().find(lacks) else { return Ok(None) };
+            let path = path.clone();
+            self.has_files.insert(path.clone(), version);
+            let opened = self.world.open_file(Path::new(&path)).and_then(|file| Ok((file.bytes()?, file)));
+            // One that was removed meanwhile is not listed at the next look.
+            let Ok((of, file)) = opened else { return Ok(Some(true)) };
+            self.file = Some((path, file, 0, of));
+        }
+        if !self.rules.may_send_file() {
+            return Ok(Some(false));
+        }
+        let (path, file, at, of) = self.file.take().expect("just opened");
+        let mut bytes = vec![0; (of - at).min(FILE_PIECE_MAX as u64) as usize];
+        file.fill(&mut bytes, at).map_err(|error| Ended::broken(format_args!("{path}: {error}")))?;
+        self.say(Message::Piece { at, of, path: &path, bytes: &bytes }, send);
+        self.rules.on_file_sent(bytes.len() as u64);
+        let at = at + bytes.len() as u64;
+        self.file = (at < of).then_some((path, file, at, of));
+        Ok(Some(true))
+    }
+
+    fn end_round(&mut self, send: &mut impl FnMut(&[u8])) {
+        let there: Vec<String> = self.files.keys().cloned().collect();
+        if self.kept.as_ref() != Some(&there) {
+            let paths: String = there.iter().map(|path| format!("{path}\n")).collect();
+            self.say(Message::Keep { paths: &paths }, send);
+            self.has_files.retain(|path, _| self.files.contains_key(path));
+            self.kept = Some(there);
+        }
+        let told = |sending: &Sending<W::Reader>| sending.told != Some(sending.marks);
+        for (&log, sending) in self.logs.iter_mut().filter(|(_, sending)| told(sending)) {
+            sending.told = Some(sending.marks);
+            let (written, durable, released) = sending.marks;
+            Message::Marks { log, written, durable: durable.min(written), released }.encode(&mut self.out);
+            send(&self.out);
+        }
+        self.rounds += 1;
+        self.say(Message::Round { number: self.rounds }, send);
+    }
+
+    fn say(&mut self, message: Message<'_>, send: &mut impl FnMut(&[u8])) {
+        message.encode(&mut self.out);
+        send(&self.out);
+    }
+}
+
+/// Whether what the receiver has is the beginning of this log: its last record lies here too, and what it takes next follows.
+fn is_the_same(reader: &mut impl LogReader, has: &Has) -> bool {
+    let (released, written, segment_bytes) =
+        (reader.released().0, reader.written().0, reader.segment_bytes());
+    let header = |at: u64| if at.is_multiple_of(segment_bytes) { at + HEADER } else { at };
+    if has.segment_bytes != segment_bytes || has.next > header(written) || has.next < released {
+        return false;
+    }
+    if has.last == 0 {
+        return has.next == released + HEADER;
+    }
+    let mut follows = || -> Result<bool, ReadError> {
+        reader.seek(Offset(has.last))?;
+        let Some(record) = reader.next()? else { return Ok(false) };
+        if record.offset.0 != has.last || crc32c::crc32c(record.payload) != has.digest {
+            return Ok(false);
+        }
+        let end = reader.offset().0;
+        if has.next == end || end.is_multiple_of(segment_bytes) && has.next == header(end) {
+            return Ok(true);
+        }
+        // The pad.
+        let closes = reader.next_stretch(Offset(u64::MAX), 1)?.is_some_and(|rest| rest.bytes.len() == 8);
+        Ok(closes && reader.offset().0.is_multiple_of(segment_bytes) && has.next == header(reader.offset().0))
+    };
+    follows().unwrap_or(false)
+}
+
+/// Bytes before a segment's first record.
+const HEADER: u64 = 64;

@@ -1,0 +1,176 @@
+//! Both ends over mapped logs, with everything that comes between them.
+
+use std::path::Path;
+
+use pares_log::{Config, LogWriter, Offset};
+
+use super::*;
+use crate::testing::TestWorld;
+use crate::world::{File, World};
+
+const G: LogName = LogName::Gateway(0);
+const R: LogName = LogName::Recorder(0);
+
+/// A source and a receiver; what one sent and the other did not get yet.
+struct Pair {
+    here: TestWorld,
+    there: TestWorld,
+    source: Source<TestWorld>,
+    receiver: Receiver<TestWorld>,
+    frames: Vec<Vec<u8>>,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let (here, there) = (TestWorld::new(), TestWorld::new());
+        let (source, receiver) = (Source::new(&here, Box::new(|| vec![G, R])), Receiver::new(&there));
+        Self { here, there, source, receiver, frames: Vec::new() }
+    }
+
+    fn write(&self, log: LogName, records: u32) -> impl LogWriter + use<> {
+        let config = Config::default().segment_bytes(4096);
+        let mut writer = self.here.write_log(node_of(log), config).unwrap();
+        for n in 0..records {
+            writer.append(&[n as u8; 100]).unwrap();
+        }
+        writer.publish();
+        writer
+    }
+
+    fn put(&self, path: &str, text: &[u8]) {
+        self.here.create_file(Path::new(path)).unwrap().append(text).unwrap();
+    }
+
+    fn connect(&mut self) -> Result<(), Ended> {
+        self.source = Source::new(&self.here, Box::new(|| vec![G, R]));
+        let mut asked = Vec::new();
+        self.receiver.ask([G, R], |frame| asked.push(frame.to_vec()))?;
+        self.frames.clear();
+        asked.iter().try_for_each(|frame| self.source.on_frame(frame))
+    }
+
+    /// Everything that is due comes over.
+    fn run(&mut self) -> Result<(), Ended> {
+        for _ in 0..1_000 {
+            let frames = &mut self.frames;
+            let more = self.source.turn(|frame| frames.push(frame.to_vec()))?;
+            let mut answers = Vec::new();
+            for frame in std::mem::take(&mut self.frames) {
+                self.receiver.on_frame(&frame, |answer| answers.push(answer.to_vec()))?;
+            }
+            answers.iter().try_for_each(|answer| self.source.on_frame(answer))?;
+            if !more && answers.is_empty() {
+                return Ok(());
+            }
+        }
+        panic!("it does not come to rest");
+    }
+
+    fn records(&self, world: &TestWorld, log: LogName) -> Vec<(Offset, Vec<u8>)> {
+        let mut reader = world.read_log_from_start(node_of(log)).unwrap();
+        let mut found = Vec::new();
+        while let Some(record) = reader.next().unwrap() {
+            found.push((record.offset, record.payload.to_vec()));
+        }
+        found
+    }
+
+    fn check_same(&self, log: LogName) {
+        assert_eq!(self.records(&self.here, log), self.records(&self.there, log), "{log}");
+    }
+}
+
+fn text(world: &TestWorld, path: &str) -> Option<String> {
+    crate::whole_file::read(world, Path::new(path)).ok()
+}
+
+#[test]
+fn logs_and_files_come_over_and_stay_alike() {
+    let mut pair = Pair::new();
+    let mut gateway = pair.write(G, 100);
+    pair.put("epoch", b"1");
+    pair.put("left-out/recorder-1", b"note");
+    pair.put("recorder-0/checkpoints/0-5.checkpoint", &[7; 600_000]);
+    pair.put("keys/operator.key", b"secret");
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    pair.check_same(G);
+    // A log that appears later.
+    let _recorder = pair.write(R, 10);
+    gateway.append(b"more").unwrap();
+    gateway.publish();
+    std::fs::remove_file(pair.here.real(Path::new("left-out/recorder-1"))).unwrap();
+    pair.put("epoch", b"2");
+    pair.here.pass(1_000_000_000);
+    pair.run().unwrap();
+    pair.check_same(G);
+    pair.check_same(R);
+    assert_eq!(text(&pair.there, "epoch").as_deref(), Some("2"));
+    assert_eq!(text(&pair.there, "recorder-0/checkpoints/0-5.checkpoint").unwrap().len(), 600_000);
+    assert_eq!((text(&pair.there, "left-out/recorder-1"), text(&pair.there, "keys/operator.key")), (None, None));
+    let (log, progress) = pair.receiver.progress().next().unwrap();
+    assert_eq!((log, progress.next, progress.lag_bytes), (G, gateway.tail(), 0));
+    assert_eq!(progress.durable, gateway.durable());
+}
+
+#[test]
+fn a_connection_continues_where_the_last_one_ended() {
+    let mut pair = Pair::new();
+    let mut gateway = pair.write(G, 60);
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    gateway.append(b"more").unwrap();
+    gateway.publish();
+    pair.connect().unwrap();
+    let mut sent = Vec::new();
+    assert!(!pair.source.turn(|frame| sent.push(frame.to_vec())).unwrap());
+    let bytes: usize = sent.iter().map(Vec::len).sum();
+    assert!(bytes < 400, "{bytes} bytes: only what is new");
+    pair.frames = sent;
+    pair.run().unwrap();
+    pair.check_same(G);
+}
+
+#[test]
+fn another_log_sets_the_mirror_aside() {
+    let mut pair = Pair::new();
+    drop(pair.write(G, 60));
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    pair.here.remove_dir("gateway-0");
+    let mut other = pair.write(G, 5);
+    other.append(b"of another log").unwrap();
+    other.publish();
+    pair.here.pass(1_000_000_000);
+    assert!(pair.run().is_err(), "the connection ends");
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    pair.check_same(G);
+    assert!(pair.there.real(Path::new("gateway-0/damaged-1")).is_dir());
+}
+
+#[test]
+fn damaged_frames_end_the_connection_and_harm_nothing() {
+    let mut pair = Pair::new();
+    let _gateway = pair.write(G, 60);
+    pair.connect().unwrap();
+    let mut sent = Vec::new();
+    while pair.source.turn(|frame| sent.push(frame.to_vec())).unwrap() {}
+    let stretch = sent.iter().position(|frame| frame[0] == 17).unwrap();
+    for frame in &sent[..stretch] {
+        pair.receiver.on_frame(frame, |_| {}).unwrap();
+    }
+    let whole = sent[stretch].clone();
+    for at in (0..whole.len()).step_by(7) {
+        let mut frame = whole.clone();
+        frame[at] ^= 0x21;
+        let taken = pair.receiver.on_frame(&frame, |_| {});
+        assert!(taken.is_err() || at > 12, "{at}");
+        if taken.is_ok() {
+            break; // a byte that pads
+        }
+    }
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    pair.check_same(G);
+}

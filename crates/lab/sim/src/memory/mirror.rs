@@ -1,0 +1,112 @@
+//! A mirror in memory: a log that has the bytes of another machine's.
+
+use pares_config::NodeId;
+use pares_log::record::{self, End, Invalid};
+use pares_log::{AppendError, Durability, LogMirror, MirrorError, Offset, OpenError};
+
+use super::host::Host;
+use super::log::{HEADER, Log};
+use super::machine::Machine;
+
+/// The one writer of a mirror, in one process's hands.
+#[derive(Debug)]
+pub(crate) struct Mirror {
+    host: Host,
+    log: Log,
+    /// The segment's pad has come.
+    is_closed: bool,
+}
+
+impl Mirror {
+    pub(super) fn open(
+        host: &Host,
+        machine: &Machine,
+        node: NodeId,
+        first: Offset,
+        anew: bool,
+    ) -> Result<Self, OpenError> {
+        let mut state = machine.lock();
+        let there = state.logs.get(&node).cloned();
+        if there.as_ref().is_some_and(|log| !log.lock().is_mirror) {
+            return Err(OpenError::NotAMirror { dir: node.to_string().into() });
+        }
+        let log = match there {
+            Some(log) if !anew => log,
+            set_aside => {
+                if set_aside.is_some_and(|log| log.lock().is_held) {
+                    return Err(OpenError::Locked { dir: node.to_string().into(), pid: 0 });
+                }
+                let log = state.new_log(node, Durability::Os);
+                {
+                    let mut made = log.lock();
+                    let end = first.0 + HEADER;
+                    made.bytes.resize(end as usize, 0);
+                    (made.is_mirror, made.released) = (true, first.0);
+                    (made.synced, made.durable, made.written, made.tail) = (end, end, end, end);
+                }
+                state.logs.insert(node, log.clone());
+                log
+            }
+        };
+        drop(state);
+        log.lock().open(Durability::Os)?;
+        Ok(Self { host: host.clone(), log, is_closed: false })
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        if self.host.is_current() {
+            self.log.lock().is_held = false;
+        }
+    }
+}
+
+impl LogMirror for Mirror {
+    fn next(&self) -> Offset {
+        let log = self.log.lock();
+        let closed = self.is_closed || log.room() == 0;
+        Offset(if closed { log.base_of_end(log.tail) + log.segment_bytes + HEADER } else { log.tail })
+    }
+
+    fn take(&mut self, from: Offset, stretch: &[u8]) -> Result<(), MirrorError> {
+        if !self.host.passes() || self.host.is_full() {
+            return Err(MirrorError::Append(AppendError::Full));
+        }
+        let next = self.next();
+        if from != next {
+            return Err(MirrorError::Gap { next, from });
+        }
+        let mut log = self.log.lock();
+        log.check_poison().map_err(MirrorError::Append)?;
+        let scan = record::scan(stretch, from.0, 0, usize::MAX);
+        let closes = scan.end == End::Sealed && scan.position + record::HEADER_BYTES == stretch.len();
+        if !closes && (scan.end != End::Sealed || scan.position != stretch.len()) {
+            let what = if let End::Invalid(what) = scan.end { what } else { Invalid::Kind };
+            return Err(MirrorError::Damaged { offset: Offset(from.0 + scan.position as u64), what });
+        }
+        if self.is_closed || log.room() == 0 {
+            log.roll();
+            self.is_closed = false;
+        }
+        let at = log.tail as usize;
+        log.bytes.resize(at + scan.position, 0);
+        log.bytes[at..].copy_from_slice(&stretch[..scan.position]);
+        log.tail += scan.position as u64;
+        self.is_closed = closes;
+        Ok(())
+    }
+
+    fn publish(&mut self, durable: Offset) -> Offset {
+        let mut log = self.log.lock();
+        if self.host.is_current() {
+            log.written = log.tail;
+            log.durable = durable.0.min(log.written).max(log.durable);
+        }
+        Offset(log.durable)
+    }
+
+    fn release_before(&mut self, offset: Offset) -> Offset {
+        self.log.lock().release_before(offset.0)
+    }
+}
