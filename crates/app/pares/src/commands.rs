@@ -13,6 +13,7 @@ pub mod instruments;
 pub mod journal;
 mod market;
 pub mod member;
+pub mod mirror;
 pub mod node;
 pub mod stat;
 pub mod tap;

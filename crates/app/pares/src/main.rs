@@ -81,6 +81,9 @@ enum Command {
     /// Day trading: run a broker with pages and HTTP, run a workload, verify its log, generate workloads, simulate the quote server
     #[cfg(feature = "sites")]
     Broker(pares_brokerage::Args),
+    /// Keep copies of the logs at another host
+    #[command(subcommand)]
+    Mirror(commands::mirror::MirrorCommand),
     /// Run one node of a system in this process (`up` starts these)
     Node(commands::node::Args),
 }
@@ -126,6 +129,7 @@ fn run(command: Command) -> error::CommandResult {
         Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
         #[cfg(feature = "sites")]
         Command::Broker(args) => pares_brokerage::run(&args).map_err(Into::into),
+        Command::Mirror(command) => commands::mirror::run(&command),
         Command::Node(args) => commands::node::run(&args),
     }
 }

@@ -1,20 +1,20 @@
 //! `pares up`: a system that runs until Ctrl-C.
 
+mod beside;
+
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pares_config::{FeedConfig, SignOnSetting, TlsSetting};
 use pares_node::lost::OnLoss;
-use pares_node::watched::Watched;
 use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
-use pares_os::{replace_file_unsynced, scheduling};
 use pares_port::DoorPort;
 
 use crate::error::{CommandError, CommandResult};
 use crate::text::count;
+use beside::Beside;
 
 /// An address for the server of HTTP is waited for so long.
 const FREE_MAX: Duration = Duration::from_secs(2);
@@ -57,9 +57,6 @@ pub fn run(args: &Args) -> CommandResult {
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     match start(args, &stop) {
         Ok(mut supervisor) => {
-            // A leftover of the last run must look neither like one that listens nor like one that is down.
-            let _ =
-                [web_address(supervisor.layout()), supervisor.layout().web_pid()].map(std::fs::remove_file);
             // A node that listens at any port may have this one, and continues with it.
             if let Err(taken) = args.web.map_or(Ok(()), check_free) {
                 if let Err(error) = supervisor.stop() {
@@ -67,10 +64,15 @@ pub fn run(args: &Args) -> CommandResult {
                 }
                 return Err(taken);
             }
-            let mut web = args.web.map(|listen| WebChild::new(listen, supervisor.layout()));
+            // A leftover of the last run must look neither like one that listens nor like one that is down.
+            beside::forget(supervisor.layout());
+            let web = args.web.map(|listen| Beside::web(listen, supervisor.layout()));
+            let mirror = supervisor.config().mirror;
+            let mirror = mirror.map(|listen| Beside::mirror(listen, supervisor.layout()));
+            let mut beside: Vec<Beside> = web.into_iter().chain(mirror).collect();
             tell(&supervisor);
-            look_after(&mut supervisor, &mut web, &stop);
-            web.map_or(Ok(()), |mut web| web.watched.stop())?;
+            look_after(&mut supervisor, &mut beside, &stop);
+            beside.iter_mut().try_for_each(|beside| beside.watched.stop())?;
             supervisor.stop()?;
             pares_text::tell!("stopped");
             Ok(())
@@ -256,82 +258,20 @@ fn tell_feed(config: &SystemConfig, layout: &Layout) {
     }
 }
 
-/// Where the process that serves HTTP says where it listens.
-fn web_address(layout: &Layout) -> PathBuf {
-    layout.run().join("web.addr")
-}
-
-/// The process that serves HTTP, kept running.
-struct WebChild {
-    watched: Watched,
-    listen: SocketAddr,
-    dir: PathBuf,
-    log: PathBuf,
-    announced: PathBuf,
-    pid: PathBuf,
-    is_told: bool,
-}
-
-impl WebChild {
-    fn new(listen: SocketAddr, layout: &Layout) -> Self {
-        Self {
-            watched: Watched::default(),
-            listen,
-            dir: layout.root().to_owned(),
-            log: layout.run().join("web.log"),
-            announced: web_address(layout),
-            pid: layout.web_pid(),
-            is_told: false,
-        }
-    }
-
-    /// Where it listens, once that is so. One that is restarted listens there too, though any port was asked for.
-    fn heard(&mut self) -> Option<String> {
-        let address = std::fs::read_to_string(&self.announced).ok().filter(|_| !self.is_told)?;
-        self.is_told = true;
-        self.listen = address.trim().parse().unwrap_or(self.listen);
-        Some(address.trim().to_owned())
-    }
-
-    /// Starts it if it does not run. Says how it ended, or why it did not begin.
-    fn tick(&mut self) -> Option<String> {
-        let ended = self.watched.reap();
-        if ended.is_some() || !self.watched.is_due() {
-            return ended.map(|how| match self.watched.last_words(&self.log) {
-                Some(complaint) => format!("{how}: {complaint}"),
-                None => how,
-            });
-        }
-        let program = match std::env::current_exe() {
-            Ok(program) => program,
-            Err(error) => return Some(error.to_string()),
-        };
-        let mut command = Command::new(program);
-        command.arg("web").arg("--exchange").arg(&self.dir).arg("--listen").arg(self.listen.to_string());
-        command.arg("--announce").arg(&self.announced);
-        match self.watched.start(&mut command, &self.log) {
-            Ok(id) => {
-                // Those that serve continue meanwhile; it leaves the background when it listens.
-                scheduling::start_in_background(id);
-                // Nobody but `pares stat`, and an operator who wants to kill it, misses this.
-                let _unsaid = replace_file_unsynced(&self.pid, format!("{id}\n").as_bytes());
-                None
-            }
-            Err(error) => Some(error.to_string()),
-        }
-    }
-}
-
 /// Restarts what dies, until a signal stops it.
-fn look_after(supervisor: &mut Supervisor, web: &mut Option<WebChild>, stop: &AtomicBool) {
+fn look_after(supervisor: &mut Supervisor, all_beside: &mut [Beside], stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
-        if let Some(how) = web.as_mut().and_then(WebChild::tick) {
-            pares_text::tell!("web ended ({how}); restarting it");
-        }
-        if let Some(at) = web.as_mut().and_then(WebChild::heard) {
-            pares_text::tell!(
-                "the exchange is at http://{at}/v1 over HTTP, its pages at http://{at}/ and http://{at}/operator"
-            );
+        for beside in &mut *all_beside {
+            if let Some(how) = beside.tick() {
+                pares_text::tell!("{} ended ({how}); restarting it", beside.name);
+            }
+            match (beside.heard(), beside.name) {
+                (Some(at), "web") => pares_text::tell!(
+                    "the exchange is at http://{at}/v1 over HTTP, its pages at http://{at}/ and http://{at}/operator"
+                ),
+                (Some(at), _) => pares_text::tell!("{at} sends the logs to other hosts: `pares mirror receive`"),
+                (None, _) => {}
+            }
         }
         for death in supervisor.tick() {
             let complaint = death.complaint.map(|line| format!(": {line}")).unwrap_or_default();

@@ -27,6 +27,7 @@ mod fix_market;
 mod journal;
 mod kills;
 mod member;
+mod mirror;
 mod misuse;
 mod ouch;
 mod outside;

@@ -103,7 +103,7 @@ fn supervisor_with_blocked_output_still_restarts_nodes() {
 fn a_second_supervisor_is_refused_and_told_why() {
     let up = Up::fresh(&small(1));
     let second = pares(up.layout.root(), "up");
-    assert!(!second.is_ok() && second.complaint.contains("another `pares up` runs the system"), "{second:?}");
+    assert!(!second.is_ok() && second.complaint.contains("another `pares up`"), "{second:?}");
     client(&up, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 1_000_000)).unwrap();
 }
 
