@@ -3,6 +3,8 @@
 //! A reader maps everything read-only and tells the writer nothing: it cannot slow it, and being stopped or killed
 //! leaves no trace. It loads the written mark once per batch and then walks plain memory.
 
+mod stretch;
+
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,8 +14,10 @@ use pares_os::Mapping;
 use crate::error::ReadError;
 use crate::marks::{Mark, Marks, MarksReader};
 use crate::offset::{Geometry, Offset, segment_path};
-use crate::record::{self, Decoded, End, Invalid};
+use crate::record::{self, Decoded, Invalid};
 use crate::segment::{self, HEADER_BYTES, Segment};
+
+pub use stretch::Stretch;
 
 /// A record of a log, where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,15 +26,6 @@ pub struct Record<'a> {
     pub offset: Offset,
     /// What was appended. Begins at a multiple of 8 in memory.
     pub payload: &'a [u8],
-}
-
-/// Bytes of one segment as they lie there: whole records, and the pad that closes it, if they reach that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch<'a> {
-    /// Where they begin.
-    pub offset: Offset,
-    /// At least a record, or the pad.
-    pub bytes: &'a [u8],
 }
 
 /// A reader of a log: a place in it that moves from record to record.
@@ -192,38 +187,6 @@ impl Reader {
                 Err(what) => return Err(damaged(self.at, what)),
             }
         }
-    }
-
-    /// The published records from here on that lie below `end`, as far as their segment goes: `bytes_max` of them, and what the last one has beyond. Each is
-    /// verified, none copied.
-    ///
-    /// # Errors
-    /// As [`next`](Self::next). Whole records before damage are handed out first.
-    pub fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<Stretch<'_>>, ReadError> {
-        self.limit = self.marks.get(Mark::Written);
-        let until = end.0.min(self.limit);
-        let at = if self.geometry.position(self.at) == 0 { self.at + HEADER_BYTES as u64 } else { self.at };
-        if at >= until {
-            return Ok(None);
-        }
-        self.at = at;
-        let (base, position) = (self.geometry.base(self.at), self.geometry.position(self.at));
-        self.map_here()?;
-        let current = self.current.as_ref().expect("mapped above");
-        let until = (until - base).min((position + bytes_max) as u64) as usize;
-        let scan = record::scan(current.from(0), base, position, until);
-        let is_pad = || matches!(record::decode(current.from(scan.position), base, false), Ok(Decoded::Pad));
-        let end = match scan.end {
-            End::Sealed if is_pad() => scan.position + record::HEADER_BYTES,
-            _ => scan.position,
-        };
-        if end == position {
-            let what = if let End::Invalid(what) = scan.end { what } else { Invalid::Kind };
-            return Err(damaged(self.at, what));
-        }
-        let offset = Offset(self.at);
-        self.at = if end > scan.position { base + self.geometry.segment_bytes } else { base + end as u64 };
-        Ok(Some(Stretch { offset, bytes: current.map.bytes(position..end) }))
     }
 
     /// Passes over the next record, if it lies below `end` and `is_known` says of its payload that nothing of it is needed. The payload is

@@ -13,7 +13,8 @@ pub enum Class {
 #[must_use]
 pub fn class_of(path: &str) -> Option<Class> {
     let mut parts = path.split('/');
-    let parts = [parts.next()?, parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or("")];
+    let parts =
+        [parts.next()?, parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or("")];
     match parts {
         ["pares.toml" | "epoch", "", "", ""] if !path.contains('/') => Some(Class::Note),
         // A log that was set aside there is no note.

@@ -35,7 +35,9 @@ pub enum Fault {
     #[error("it sent what is no message of mirrors")]
     Malformed,
     /// There is no version that both understand.
-    #[error("it speaks version {theirs} of the mirror protocol, and this build {SPEAKS}: upgrade the older one")]
+    #[error(
+        "it speaks version {theirs} of the mirror protocol, and this build {SPEAKS}: upgrade the older one"
+    )]
     Version {
         /// What it speaks.
         theirs: u16,

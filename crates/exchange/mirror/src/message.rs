@@ -143,7 +143,11 @@ pub enum Message<'a> {
 /// If there is none.
 pub fn agreed(speaks: u16, understands: u16) -> Result<u16, Fault> {
     let version = speaks.min(SPEAKS);
-    if version >= understands && version >= UNDERSTANDS { Ok(version) } else { Err(Fault::Version { theirs: speaks }) }
+    if version >= understands && version >= UNDERSTANDS {
+        Ok(version)
+    } else {
+        Err(Fault::Version { theirs: speaks })
+    }
 }
 
 impl<'a> Message<'a> {

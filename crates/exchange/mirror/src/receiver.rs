@@ -66,13 +66,19 @@ impl Receiver {
                 self.taking(log)?.counted.taken += bytes.len() as u64;
                 if bytes.is_empty() { Err(Fault::OutOfTurn("a stretch of nothing")) } else { Ok(()) }
             }
-            Message::Marks { log, written, durable, released } => self.on_marks(log, written, durable, released),
+            Message::Marks { log, written, durable, released } => {
+                self.on_marks(log, written, durable, released)
+            }
             Message::Piece { at, of, path, bytes } => self.on_piece(at, of, path, bytes.len() as u64),
             Message::Keep { .. } if self.file.is_some() => Err(Fault::OutOfTurn("half a file")),
             Message::Keep { .. } => Ok(()),
             Message::Round { number } => {
                 self.rounds += 1;
-                if number == self.rounds { Ok(()) } else { Err(Fault::OutOfTurn("another round than the next")) }
+                if number == self.rounds {
+                    Ok(())
+                } else {
+                    Err(Fault::OutOfTurn("another round than the next"))
+                }
             }
             _ => Err(Fault::OutOfTurn("what only a receiver says")),
         }
@@ -97,7 +103,8 @@ impl Receiver {
     fn on_marks(&mut self, log: LogName, written: u64, durable: u64, released: u64) -> Result<(), Fault> {
         let taking = self.taking(log)?;
         let rise = written >= taking.written && durable >= taking.durable && released >= taking.released;
-        let is_sane = durable <= written && released <= written && released.is_multiple_of(taking.segment_bytes);
+        let is_sane =
+            durable <= written && released <= written && released.is_multiple_of(taking.segment_bytes);
         if !rise || !is_sane {
             return Err(Fault::OutOfTurn("marks that cannot be"));
         }
@@ -169,7 +176,8 @@ mod tests {
     fn what_has_no_place_ends_the_connection() {
         let stretch = Message::Stretch { log: LOG, from: 64, bytes: b"x" };
         let round = |number| Message::Round { number };
-        let whole = [HELLO, BEGINS, stretch, marks(4096, 8, 0), piece(0, 2, b"a"), piece(1, 2, b"b"), round(1)];
+        let whole =
+            [HELLO, BEGINS, stretch, marks(4096, 8, 0), piece(0, 2, b"a"), piece(1, 2, b"b"), round(1)];
         assert_eq!(refused(&whole), None);
         assert_eq!(refused(&[BEGINS]), Some(0));
         assert_eq!(refused(&[HELLO, HELLO]), Some(1));

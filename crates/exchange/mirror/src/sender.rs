@@ -125,7 +125,8 @@ impl Sender {
     /// # Errors
     /// If they were not sent.
     pub fn on_taken(&mut self, log: LogName, bytes: u64) -> Result<(), Fault> {
-        let sent = self.logs.get_mut(&log).ok_or(Fault::OutOfTurn("that it has a log that it was not sent"))?;
+        let sent =
+            self.logs.get_mut(&log).ok_or(Fault::OutOfTurn("that it has a log that it was not sent"))?;
         sent.way.on_taken(bytes)
     }
 

@@ -44,7 +44,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 pub(crate) fn take_over(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
     for node in NodeId::all(config).into_iter().filter(|&node| log_of(node).is_some()) {
         if pares_log::take_over(&layout.log(node))? {
-            complain(&format_args!("pares: {node} continues the log of another host, which was mirrored here"));
+            complain(&format_args!(
+                "pares: {node} continues the log of another host, which was mirrored here"
+            ));
         }
     }
     Ok(())
@@ -80,12 +82,15 @@ fn serve_by(
     let bells = Bells::create(&layout.run()).map_err(std::io::Error::other);
     let bell = bells.and_then(|bells| bells.listen(bells::MIRROR, BellKind::Futex));
     let mut bell = bell.map_err(NodeError::io("listening to the bell"))?;
-    let mut receivers = Receivers { layout: layout.clone(), world: HostWorld::new(layout)?, all: BTreeMap::new() };
+    let mut receivers =
+        Receivers { layout: layout.clone(), world: HostWorld::new(layout)?, all: BTreeMap::new() };
     let at = links.clients_address().map_err(NodeError::io("asking where it listens"))?;
     on_listening(at.expect("it listens for receivers"));
     let mut idle = 0;
     while !stop.load(Ordering::Relaxed) {
-        links.poll(Some(receivers.patience()), &mut receivers).map_err(NodeError::io("waiting for receivers"))?;
+        links
+            .poll(Some(receivers.patience()), &mut receivers)
+            .map_err(NodeError::io("waiting for receivers"))?;
         idle = if receivers.turn(&mut links) { 0 } else { idle + 1 };
         if idle > YIELDS {
             receivers.sleep(&mut links, &mut bell);
@@ -107,8 +112,14 @@ fn serving(layout: &Layout, listen: SocketAddr, tls: bool) -> Result<LinksConfig
     }
     let clients = ClientsConfig::listening(listen);
     let (count_max, frame_max) = (64, 64 << 10);
-    links.clients =
-        Some(ClientsConfig { tls, count_max, frame_max, backlog_max: 64 << 20, held_max: 1 << 30, ..clients });
+    links.clients = Some(ClientsConfig {
+        tls,
+        count_max,
+        frame_max,
+        backlog_max: 64 << 20,
+        held_max: 1 << 30,
+        ..clients
+    });
     Ok(links)
 }
 
@@ -184,9 +195,9 @@ impl LinkSink for Receivers {
     fn client_frame(&mut self, client: ClientId, caller: Option<&str>, frame: &[u8]) {
         let Some((source, ended)) = self.all.get_mut(&client) else { return };
         let taken = match caller {
-            Some(name) if !name.starts_with(RECEIVERS) => {
-                Err(Ended::Broken(format!("the certificate of {name} is no receiver's: those are called {RECEIVERS}...")))
-            }
+            Some(name) if !name.starts_with(RECEIVERS) => Err(Ended::Broken(format!(
+                "the certificate of {name} is no receiver's: those are called {RECEIVERS}..."
+            ))),
             _ => source.on_frame(frame),
         };
         *ended = ended.take().or(taken.err());
@@ -346,7 +357,8 @@ mod tests {
             let at = at.recv_timeout(PATIENCE).unwrap();
             let why = refusal(&there, at, "member-7");
             assert!(why.contains("member-7 is no receiver's"), "{why}");
-            let (door, log, begun) = (door(&there, at, Some("mirror-b")).unwrap(), there.log(LOG), Instant::now());
+            let (door, log, begun) =
+                (door(&there, at, Some("mirror-b")).unwrap(), there.log(LOG), Instant::now());
             scope.spawn(move || receive(&there, &door, stop, |_| {}).unwrap());
             while Reader::at_end(&log).map_or(Offset::START, |reader| reader.written()) < end {
                 assert!(begun.elapsed() < PATIENCE, "the record does not come");

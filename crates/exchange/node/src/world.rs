@@ -100,7 +100,13 @@ impl World for HostWorld {
         Replacement::begin(&self.log(log), config)
     }
 
-    fn mirror_log(&self, log: NodeId, config: Config, first: Offset, anew: bool) -> Result<Mirror, OpenError> {
+    fn mirror_log(
+        &self,
+        log: NodeId,
+        config: Config,
+        first: Offset,
+        anew: bool,
+    ) -> Result<Mirror, OpenError> {
         match anew {
             true => Mirror::begin_anew(&self.log(log), config, first),
             false => Mirror::open(&self.log(log), config, first),

@@ -177,7 +177,13 @@ impl World for TestWorld {
         Replacement::begin(&self.log(log), config)
     }
 
-    fn mirror_log(&self, log: NodeId, config: Config, first: Offset, anew: bool) -> Result<Mirror, OpenError> {
+    fn mirror_log(
+        &self,
+        log: NodeId,
+        config: Config,
+        first: Offset,
+        anew: bool,
+    ) -> Result<Mirror, OpenError> {
         match anew {
             true => Mirror::begin_anew(&self.log(log), config, first),
             false => Mirror::open(&self.log(log), config, first),

@@ -2,8 +2,8 @@
 
 use pares_config::NodeId;
 use pares_log::{
-    AppendError, Config, Durability, LogMirror, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError,
-    ReadError,
+    AppendError, Config, Durability, LogMirror, LogReader, LogReplacement, LogSalvage, LogWriter, Offset,
+    OpenError, ReadError,
 };
 use pares_roles::world::World;
 use pares_types::VenueId;

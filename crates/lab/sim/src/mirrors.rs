@@ -73,7 +73,8 @@ impl Run {
         self.here.lock().logs.remove(&node_of(log));
         let durability = if self.random.one_in(2) { Durability::Os } else { Durability::Disk };
         let host = Host::new(&self.here, node_of(log));
-        self.writers.insert(log, host.write_log(node_of(log), Config::default().durability(durability)).unwrap());
+        self.writers
+            .insert(log, host.write_log(node_of(log), Config::default().durability(durability)).unwrap());
         self.ends.insert(log, 0);
         self.sources.entry(log).or_default().push(self.here.log(node_of(log)).unwrap());
     }

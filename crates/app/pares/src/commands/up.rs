@@ -269,7 +269,9 @@ fn look_after(supervisor: &mut Supervisor, all_beside: &mut [Beside], stop: &Ato
                 (Some(at), "web") => pares_text::tell!(
                     "the exchange is at http://{at}/v1 over HTTP, its pages at http://{at}/ and http://{at}/operator"
                 ),
-                (Some(at), _) => pares_text::tell!("{at} sends the logs to other hosts: `pares mirror receive`"),
+                (Some(at), _) => {
+                    pares_text::tell!("{at} sends the logs to other hosts: `pares mirror receive`")
+                }
                 (None, _) => {}
             }
         }

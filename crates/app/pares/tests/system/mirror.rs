@@ -38,7 +38,9 @@ impl Hosts {
 
     fn receive(&self) -> Running {
         let mut command = Command::new(PROGRAM);
-        command.args(["mirror", "receive", "--json", "--from", &self.source(), "--dir"]).arg(self.second.path());
+        command
+            .args(["mirror", "receive", "--json", "--from", &self.source(), "--dir"])
+            .arg(self.second.path());
         Running::start(command.stderr(Stdio::null()))
     }
 
@@ -59,7 +61,11 @@ impl Hosts {
     fn check_bytes(&self) {
         for [source, mirror] in self.logs() {
             let marks = MarksReader::open(&mirror).unwrap().stats();
-            assert!(marks.durable <= marks.written && marks.written <= written(&source), "{}", mirror.display());
+            assert!(
+                marks.durable <= marks.written && marks.written <= written(&source),
+                "{}",
+                mirror.display()
+            );
             for base in (0..marks.written.0).step_by(marks.segment_bytes as usize) {
                 let len = (marks.written.0 - base).min(marks.segment_bytes) as usize;
                 let [ours, theirs] = [&mirror, &source].map(|log| segment(log, base));
@@ -115,7 +121,9 @@ fn killed_mirrors_continue_and_the_copy_trades_on() {
     assert!(receiver.ended().success());
     hosts.check_bytes();
     for [_, mirror] in hosts.logs() {
-        assert!(Command::new(PROGRAM).args(["journal", "verify"]).arg(mirror).output().unwrap().status.success());
+        assert!(
+            Command::new(PROGRAM).args(["journal", "verify"]).arg(mirror).output().unwrap().status.success()
+        );
     }
     let _up = Up::start(hosts.second.path(), &hosts.config);
     let mut second = Exchange::watch(Arc::clone(&hosts.second), &hosts.config);

@@ -30,10 +30,7 @@ fn golden() -> Vec<(Message<'static>, &'static [u8])> {
             Message::Begins { log: LOG, segment_bytes: 4096, from: 80, anew: true },
             b"\x10\x01\x02\x01\0\x10\0\0\0\0\0\0\x50\0\0\0\0\0\0\0\x01",
         ),
-        of(
-            Message::Stretch { log: LOG, from: 80, bytes: b"rec" },
-            b"\x11\x01\x02\x01\x50\0\0\0\0\0\0\0rec",
-        ),
+        of(Message::Stretch { log: LOG, from: 80, bytes: b"rec" }, b"\x11\x01\x02\x01\x50\0\0\0\0\0\0\0rec"),
         of(
             Message::Marks { log: LOG, written: 3, durable: 2, released: 1 },
             b"\x12\x01\x02\x01\x03\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0",

@@ -146,7 +146,8 @@ impl<W: World> Receiver<W> {
                 mirroring.mirror.release_before(Offset(released));
             }
             Message::Piece { at, path, bytes, .. } => {
-                self.store(at, path, bytes).map_err(|error| Ended::broken(format_args!("{path}: {error}")))?;
+                self.store(at, path, bytes)
+                    .map_err(|error| Ended::broken(format_args!("{path}: {error}")))?;
             }
             Message::Keep { paths } => self.keep(paths).map_err(Ended::broken)?,
             Message::Round { .. } => self.rounds += 1,

@@ -107,7 +107,10 @@ fn logs_and_files_come_over_and_stay_alike() {
     pair.check_same(R);
     assert_eq!(text(&pair.there, "epoch").as_deref(), Some("2"));
     assert_eq!(text(&pair.there, "recorder-0/checkpoints/0-5.checkpoint").unwrap().len(), 600_000);
-    assert_eq!((text(&pair.there, "left-out/recorder-1"), text(&pair.there, "keys/operator.key")), (None, None));
+    assert_eq!(
+        (text(&pair.there, "left-out/recorder-1"), text(&pair.there, "keys/operator.key")),
+        (None, None)
+    );
     let (log, progress) = pair.receiver.progress().next().unwrap();
     assert_eq!((log, progress.next, progress.lag_bytes), (G, gateway.tail(), 0));
     assert_eq!(progress.durable, gateway.durable());

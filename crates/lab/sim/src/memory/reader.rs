@@ -110,7 +110,8 @@ impl LogReader for Reader {
         }
         let limit = (until - at).min(bytes_max as u64) as usize;
         let scan = record::scan(state.rest(at), at, 0, limit);
-        let pad = matches!(record::decode(state.rest(at + scan.position as u64), at, false), Ok(Decoded::Pad));
+        let pad =
+            matches!(record::decode(state.rest(at + scan.position as u64), at, false), Ok(Decoded::Pad));
         let len = scan.position + if pad && scan.end == End::Sealed { record::HEADER_BYTES } else { 0 };
         if len == 0 {
             return Err(damaged(at, Invalid::Kind));
