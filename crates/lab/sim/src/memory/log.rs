@@ -258,7 +258,9 @@ impl LogState {
                 sector.fill(0);
             }
         }
-        (self.written, self.durable, self.lost_power, self.syncing) = (self.synced, self.synced, true, None);
+        // That a mirror lies on its device makes nothing durable of which its source has not said so.
+        let durable = if self.is_mirror { self.synced.min(self.durable) } else { self.synced };
+        (self.written, self.durable, self.lost_power, self.syncing) = (self.synced, durable, true, None);
     }
 
     /// Opens it to write, as `pares_log::Writer::open`: cuts a torn tail, refuses damage.
