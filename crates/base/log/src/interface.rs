@@ -8,7 +8,7 @@
 use crate::error::{AppendError, MirrorError, OpenError, ReadError};
 use crate::mirror::Mirror;
 use crate::offset::Offset;
-use crate::reader::{Reader, Record, Stretch};
+use crate::reader::{RawStretch, Reader, Record};
 use crate::replace::Replacement;
 use crate::salvage::Salvage;
 use crate::shared::Syncer;
@@ -88,7 +88,7 @@ pub trait LogReader: Send + 'static {
     fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool;
 
     /// As [`Reader::next_stretch`].
-    fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<Stretch<'_>>, ReadError>;
+    fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<RawStretch<'_>>, ReadError>;
 
     /// As [`Reader::read_at`].
     fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError>;
@@ -189,7 +189,7 @@ impl LogMirror for Mirror {
 
 impl LogReader for Reader {
     own! { Reader:
-        fn next_stretch(self: &mut Self, end: Offset, bytes_max: usize) -> Result<Option<Stretch<'_>>, ReadError>;
+        fn next_stretch(self: &mut Self, end: Offset, bytes_max: usize) -> Result<Option<RawStretch<'_>>, ReadError>;
         fn next_below(self: &mut Self, end: Offset) -> Result<Option<Record<'_>>, ReadError>;
         fn pass_if(self: &mut Self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool;
         fn read_at(self: &mut Self, offset: Offset) -> Result<Record<'_>, ReadError>;

@@ -62,7 +62,7 @@ pub use interface::{LogMirror, LogReader, LogReplacement, LogSalvage, LogSyncer,
 pub use marks::{LogStats, MarksReader};
 pub use mirror::{Mirror, take_over};
 pub use offset::Offset;
-pub use reader::{Reader, Record, Stretch};
+pub use reader::{RawStretch, Reader, Record};
 pub use recover::{Recovery, adopt, writing_process};
 pub use replace::{DAMAGED, Replacement};
 pub use salvage::Salvage;

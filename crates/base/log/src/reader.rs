@@ -17,7 +17,7 @@ use crate::offset::{Geometry, Offset, segment_path};
 use crate::record::{self, Decoded, Invalid};
 use crate::segment::{self, HEADER_BYTES, Segment};
 
-pub use stretch::Stretch;
+pub use stretch::RawStretch;
 
 /// A record of a log, where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,13 +24,13 @@ mod receiver;
 mod sender;
 
 pub use files::{Class, class_of};
-pub use message::{FRAME_MAX, LogName, Message, SPEAKS, UNDERSTANDS, agreed};
-pub use receiver::Receiver;
+pub use message::{FRAME_MAX, LogName, MirrorMessage, SPEAKS, UNDERSTANDS, agreed};
+pub use receiver::ReceiverRules;
 pub use sender::{Due, FILE_PIECE_MAX, Sender};
 
 /// Why a connection ends: what the other end sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum MirrorFault {
     /// No message of this version.
     #[error("it sent what is no message of mirrors")]
     Malformed,

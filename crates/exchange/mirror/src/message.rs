@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{Fault, class_of};
+use crate::{MirrorFault, class_of};
 
 /// The version that this build speaks, and the lowest that it understands.
 pub const SPEAKS: u16 = 1;
@@ -34,7 +34,7 @@ impl fmt::Display for LogName {
 
 /// What one end says to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message<'a> {
+pub enum MirrorMessage<'a> {
     /// Either end's first.
     Hello {
         /// The highest version it speaks.
@@ -141,16 +141,16 @@ pub enum Message<'a> {
 ///
 /// # Errors
 /// If there is none.
-pub fn agreed(speaks: u16, understands: u16) -> Result<u16, Fault> {
+pub fn agreed(speaks: u16, understands: u16) -> Result<u16, MirrorFault> {
     let version = speaks.min(SPEAKS);
     if version >= understands && version >= UNDERSTANDS {
         Ok(version)
     } else {
-        Err(Fault::Version { theirs: speaks })
+        Err(MirrorFault::Version { theirs: speaks })
     }
 }
 
-impl<'a> Message<'a> {
+impl<'a> MirrorMessage<'a> {
     /// Puts it in the place of what `out` has.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.clear();
@@ -184,9 +184,9 @@ impl<'a> Message<'a> {
     /// Reads one.
     ///
     /// # Errors
-    /// [`Fault::Malformed`], and never a panic, whatever the bytes.
-    pub fn decode(bytes: &'a [u8]) -> Result<Self, Fault> {
-        let (&kind, rest) = bytes.split_first().ok_or(Fault::Malformed)?;
+    /// [`MirrorFault::Malformed`], and never a panic, whatever the bytes.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, MirrorFault> {
+        let (&kind, rest) = bytes.split_first().ok_or(MirrorFault::Malformed)?;
         let mut get = Get(rest);
         let message = match kind {
             1 if get.all(4)? == MAGIC => {
@@ -203,7 +203,7 @@ impl<'a> Message<'a> {
             6 => Self::TakenFiles { bytes: get.u64()? },
             16 => {
                 let (log, segment_bytes, from) = (get.log()?, get.u64()?, get.u64()?);
-                let [anew @ (0 | 1)] = get.array::<1>()? else { return Err(Fault::Malformed) };
+                let [anew @ (0 | 1)] = get.array::<1>()? else { return Err(MirrorFault::Malformed) };
                 Self::Begins { log, segment_bytes, from, anew: anew == 1 }
             }
             17 => Self::Stretch { log: get.log()?, from: get.u64()?, bytes: get.rest() },
@@ -216,24 +216,24 @@ impl<'a> Message<'a> {
                 Self::Piece { at, of, path: path(get.all(len.into())?)?, bytes: get.rest() }
             }
             20 => Self::Keep { paths: paths(get.rest())? },
-            22 => Self::Ends { why: core::str::from_utf8(get.rest()).map_err(|_| Fault::Malformed)? },
+            22 => Self::Ends { why: core::str::from_utf8(get.rest()).map_err(|_| MirrorFault::Malformed)? },
             21 => Self::Round { number: get.u64()? },
-            _ => return Err(Fault::Malformed),
+            _ => return Err(MirrorFault::Malformed),
         };
-        if get.0.is_empty() { Ok(message) } else { Err(Fault::Malformed) }
+        if get.0.is_empty() { Ok(message) } else { Err(MirrorFault::Malformed) }
     }
 }
 
-fn path(bytes: &[u8]) -> Result<&str, Fault> {
-    let path = core::str::from_utf8(bytes).map_err(|_| Fault::Malformed)?;
-    class_of(path).map(|_| path).ok_or(Fault::Malformed)
+fn path(bytes: &[u8]) -> Result<&str, MirrorFault> {
+    let path = core::str::from_utf8(bytes).map_err(|_| MirrorFault::Malformed)?;
+    class_of(path).map(|_| path).ok_or(MirrorFault::Malformed)
 }
 
-fn paths(bytes: &[u8]) -> Result<&str, Fault> {
-    let paths = core::str::from_utf8(bytes).map_err(|_| Fault::Malformed)?;
+fn paths(bytes: &[u8]) -> Result<&str, MirrorFault> {
+    let paths = core::str::from_utf8(bytes).map_err(|_| MirrorFault::Malformed)?;
     let is_ended = paths.is_empty() || paths.ends_with('\n');
     let are_right = paths.lines().all(|path| class_of(path).is_some());
-    if is_ended && are_right { Ok(paths) } else { Err(Fault::Malformed) }
+    if is_ended && are_right { Ok(paths) } else { Err(MirrorFault::Malformed) }
 }
 
 struct Put<'o>(&'o mut Vec<u8>);
@@ -271,37 +271,37 @@ impl Put<'_> {
 struct Get<'a>(&'a [u8]);
 
 impl<'a> Get<'a> {
-    fn all(&mut self, len: usize) -> Result<&'a [u8], Fault> {
-        let (taken, rest) = self.0.split_at_checked(len).ok_or(Fault::Malformed)?;
+    fn all(&mut self, len: usize) -> Result<&'a [u8], MirrorFault> {
+        let (taken, rest) = self.0.split_at_checked(len).ok_or(MirrorFault::Malformed)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(Fault::Malformed)?;
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], MirrorFault> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(MirrorFault::Malformed)?;
         self.0 = rest;
         Ok(*taken)
     }
 
-    fn u16(&mut self) -> Result<u16, Fault> {
+    fn u16(&mut self) -> Result<u16, MirrorFault> {
         self.array().map(u16::from_le_bytes)
     }
 
-    fn u32(&mut self) -> Result<u32, Fault> {
+    fn u32(&mut self) -> Result<u32, MirrorFault> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, Fault> {
+    fn u64(&mut self) -> Result<u64, MirrorFault> {
         self.array().map(u64::from_le_bytes)
     }
 
-    fn log(&mut self) -> Result<LogName, Fault> {
+    fn log(&mut self) -> Result<LogName, MirrorFault> {
         let [role] = self.array::<1>()?;
         let id = self.u16()?;
         match role {
             0 => Ok(LogName::Gateway(id)),
             1 => Ok(LogName::Recorder(id)),
-            _ => Err(Fault::Malformed),
+            _ => Err(MirrorFault::Malformed),
         }
     }
 
@@ -309,7 +309,7 @@ impl<'a> Get<'a> {
         core::mem::take(&mut self.0)
     }
 
-    fn path_of_rest(&mut self) -> Result<&'a str, Fault> {
+    fn path_of_rest(&mut self) -> Result<&'a str, MirrorFault> {
         path(self.rest())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Fault, LogName, Message, agreed};
+use crate::{LogName, MirrorFault, MirrorMessage, agreed};
 
 /// Bytes stored of a log, or of files, after which the source is told without waiting for the end of the round.
 const TOLD_EVERY: u64 = 512 << 10;
@@ -32,7 +32,7 @@ struct Taking {
 
 /// One connection of a receiver.
 #[derive(Debug, Default)]
-pub struct Receiver {
+pub struct ReceiverRules {
     greeted: bool,
     logs: BTreeMap<LogName, Taking>,
     /// The file that comes, how long it is, and how much of it has come.
@@ -41,83 +41,91 @@ pub struct Receiver {
     rounds: u64,
 }
 
-impl Receiver {
+impl ReceiverRules {
     /// Takes what the source says, before it is acted upon.
     ///
     /// # Errors
     /// If it has no place there: the connection ends.
-    pub fn on(&mut self, message: &Message<'_>) -> Result<(), Fault> {
-        if let Message::Hello { speaks, understands } = *message {
+    pub fn on(&mut self, message: &MirrorMessage<'_>) -> Result<(), MirrorFault> {
+        if let MirrorMessage::Hello { speaks, understands } = *message {
             agreed(speaks, understands)?;
             return match std::mem::replace(&mut self.greeted, true) {
-                true => Err(Fault::OutOfTurn("a second hello")),
+                true => Err(MirrorFault::OutOfTurn("a second hello")),
                 false => Ok(()),
             };
         }
-        if let Message::Ends { why } = *message {
-            return Err(Fault::Ended(why.chars().take(500).collect()));
+        if let MirrorMessage::Ends { why } = *message {
+            return Err(MirrorFault::Ended(why.chars().take(500).collect()));
         }
         if !self.greeted {
-            return Err(Fault::OutOfTurn("something before its hello"));
+            return Err(MirrorFault::OutOfTurn("something before its hello"));
         }
         match *message {
-            Message::Begins { log, segment_bytes, from, .. } => self.on_begins(log, segment_bytes, from),
-            Message::Stretch { log, bytes, .. } => {
-                self.taking(log)?.counted.taken += bytes.len() as u64;
-                if bytes.is_empty() { Err(Fault::OutOfTurn("a stretch of nothing")) } else { Ok(()) }
+            MirrorMessage::Begins { log, segment_bytes, from, .. } => {
+                self.on_begins(log, segment_bytes, from)
             }
-            Message::Marks { log, written, durable, released } => {
+            MirrorMessage::Stretch { log, bytes, .. } => {
+                self.taking(log)?.counted.taken += bytes.len() as u64;
+                if bytes.is_empty() { Err(MirrorFault::OutOfTurn("a stretch of nothing")) } else { Ok(()) }
+            }
+            MirrorMessage::Marks { log, written, durable, released } => {
                 self.on_marks(log, written, durable, released)
             }
-            Message::Piece { at, of, path, bytes } => self.on_piece(at, of, path, bytes.len() as u64),
-            Message::Keep { .. } if self.file.is_some() => Err(Fault::OutOfTurn("half a file")),
-            Message::Keep { .. } => Ok(()),
-            Message::Round { number } => {
+            MirrorMessage::Piece { at, of, path, bytes } => self.on_piece(at, of, path, bytes.len() as u64),
+            MirrorMessage::Keep { .. } if self.file.is_some() => Err(MirrorFault::OutOfTurn("half a file")),
+            MirrorMessage::Keep { .. } => Ok(()),
+            MirrorMessage::Round { number } => {
                 self.rounds += 1;
                 if number == self.rounds {
                     Ok(())
                 } else {
-                    Err(Fault::OutOfTurn("another round than the next"))
+                    Err(MirrorFault::OutOfTurn("another round than the next"))
                 }
             }
-            _ => Err(Fault::OutOfTurn("what only a receiver says")),
+            _ => Err(MirrorFault::OutOfTurn("what only a receiver says")),
         }
     }
 
-    fn taking(&mut self, log: LogName) -> Result<&mut Taking, Fault> {
-        self.logs.get_mut(&log).ok_or(Fault::OutOfTurn("something of a log that has not begun"))
+    fn taking(&mut self, log: LogName) -> Result<&mut Taking, MirrorFault> {
+        self.logs.get_mut(&log).ok_or(MirrorFault::OutOfTurn("something of a log that has not begun"))
     }
 
-    fn on_begins(&mut self, log: LogName, segment_bytes: u64, from: u64) -> Result<(), Fault> {
+    fn on_begins(&mut self, log: LogName, segment_bytes: u64, from: u64) -> Result<(), MirrorFault> {
         let is_sane = (4096..=1 << 30).contains(&segment_bytes) && segment_bytes.is_multiple_of(4096);
         if !is_sane || from > 1 << 62 {
-            return Err(Fault::OutOfTurn("a log that cannot be"));
+            return Err(MirrorFault::OutOfTurn("a log that cannot be"));
         }
         let taking = Taking { segment_bytes, ..Taking::default() };
         match self.logs.insert(log, taking) {
-            Some(_) => Err(Fault::OutOfTurn("a log that begins twice")),
+            Some(_) => Err(MirrorFault::OutOfTurn("a log that begins twice")),
             None => Ok(()),
         }
     }
 
-    fn on_marks(&mut self, log: LogName, written: u64, durable: u64, released: u64) -> Result<(), Fault> {
+    fn on_marks(
+        &mut self,
+        log: LogName,
+        written: u64,
+        durable: u64,
+        released: u64,
+    ) -> Result<(), MirrorFault> {
         let taking = self.taking(log)?;
         let rise = written >= taking.written && durable >= taking.durable && released >= taking.released;
         let is_sane =
             durable <= written && released <= written && released.is_multiple_of(taking.segment_bytes);
         if !rise || !is_sane {
-            return Err(Fault::OutOfTurn("marks that cannot be"));
+            return Err(MirrorFault::OutOfTurn("marks that cannot be"));
         }
         (taking.written, taking.durable, taking.released) = (written, durable, released);
         Ok(())
     }
 
-    fn on_piece(&mut self, at: u64, of: u64, path: &str, bytes: u64) -> Result<(), Fault> {
+    fn on_piece(&mut self, at: u64, of: u64, path: &str, bytes: u64) -> Result<(), MirrorFault> {
         let (file, file_of, had) = self.file.take().unwrap_or_else(|| (path.to_owned(), of, 0));
         let follows = file == path && file_of == of && had == at && of <= FILE_MAX;
         let has = had.saturating_add(bytes);
         if !follows || has > of || bytes == 0 && of > 0 {
-            return Err(Fault::OutOfTurn("another piece of a file than the next"));
+            return Err(MirrorFault::OutOfTurn("another piece of a file than the next"));
         }
         self.files.taken += bytes;
         self.file = (has < of).then_some((file, of, has));
@@ -137,16 +145,16 @@ impl Receiver {
     }
 
     /// What the source is to be told now: what was stored, at the end of a round or when it is much.
-    pub fn answers(&mut self, round_over: bool, mut tell: impl FnMut(Message<'static>)) {
+    pub fn answers(&mut self, round_over: bool, mut tell: impl FnMut(MirrorMessage<'static>)) {
         for (&log, Taking { counted, .. }) in &mut self.logs {
             if counted.is_due(round_over) {
                 counted.told = counted.taken;
-                tell(Message::Taken { log, bytes: counted.taken });
+                tell(MirrorMessage::Taken { log, bytes: counted.taken });
             }
         }
         if self.files.is_due(round_over) {
             self.files.told = self.files.taken;
-            tell(Message::TakenFiles { bytes: self.files.taken });
+            tell(MirrorMessage::TakenFiles { bytes: self.files.taken });
         }
     }
 }
@@ -156,26 +164,27 @@ mod tests {
     use super::*;
 
     const LOG: LogName = LogName::Gateway(0);
-    const HELLO: Message<'_> = Message::Hello { speaks: 1, understands: 1 };
-    const BEGINS: Message<'_> = Message::Begins { log: LOG, segment_bytes: 4096, from: 64, anew: false };
+    const HELLO: MirrorMessage<'_> = MirrorMessage::Hello { speaks: 1, understands: 1 };
+    const BEGINS: MirrorMessage<'_> =
+        MirrorMessage::Begins { log: LOG, segment_bytes: 4096, from: 64, anew: false };
 
-    fn refused(messages: &[Message<'_>]) -> Option<usize> {
-        let mut receiver = Receiver::default();
+    fn refused(messages: &[MirrorMessage<'_>]) -> Option<usize> {
+        let mut receiver = ReceiverRules::default();
         messages.iter().position(|message| receiver.on(message).is_err())
     }
 
-    const fn marks(written: u64, durable: u64, released: u64) -> Message<'static> {
-        Message::Marks { log: LOG, written, durable, released }
+    const fn marks(written: u64, durable: u64, released: u64) -> MirrorMessage<'static> {
+        MirrorMessage::Marks { log: LOG, written, durable, released }
     }
 
-    const fn piece(at: u64, of: u64, bytes: &'static [u8]) -> Message<'static> {
-        Message::Piece { at, of, path: "epoch", bytes }
+    const fn piece(at: u64, of: u64, bytes: &'static [u8]) -> MirrorMessage<'static> {
+        MirrorMessage::Piece { at, of, path: "epoch", bytes }
     }
 
     #[test]
     fn what_has_no_place_ends_the_connection() {
-        let stretch = Message::Stretch { log: LOG, from: 64, bytes: b"x" };
-        let round = |number| Message::Round { number };
+        let stretch = MirrorMessage::Stretch { log: LOG, from: 64, bytes: b"x" };
+        let round = |number| MirrorMessage::Round { number };
         let whole =
             [HELLO, BEGINS, stretch, marks(4096, 8, 0), piece(0, 2, b"a"), piece(1, 2, b"b"), round(1)];
         assert_eq!(refused(&whole), None);
@@ -189,16 +198,16 @@ mod tests {
         assert_eq!(refused(&[HELLO, piece(1, 2, b"b")]), Some(1));
         assert_eq!(refused(&[HELLO, piece(0, 2, b"a"), piece(0, 2, b"a")]), Some(2));
         assert_eq!(refused(&[HELLO, piece(0, 2, b"abc")]), Some(1));
-        assert_eq!(refused(&[HELLO, piece(0, 2, b"a"), Message::Keep { paths: "" }]), Some(2));
+        assert_eq!(refused(&[HELLO, piece(0, 2, b"a"), MirrorMessage::Keep { paths: "" }]), Some(2));
         assert_eq!(refused(&[HELLO, round(2)]), Some(1));
-        assert_eq!(refused(&[HELLO, Message::Go]), Some(1));
+        assert_eq!(refused(&[HELLO, MirrorMessage::Go]), Some(1));
     }
 
     #[test]
     fn it_answers_at_the_end_of_a_round_or_when_it_is_much() {
-        let mut receiver = Receiver::default();
+        let mut receiver = ReceiverRules::default();
         let bytes = vec![1; TOLD_EVERY as usize / 2];
-        let stretch = Message::Stretch { log: LOG, from: 64, bytes: &bytes };
+        let stretch = MirrorMessage::Stretch { log: LOG, from: 64, bytes: &bytes };
         [HELLO, BEGINS, stretch].iter().for_each(|message| receiver.on(message).unwrap());
         let mut told = Vec::new();
         receiver.answers(false, |message| told.push(message));
@@ -206,9 +215,9 @@ mod tests {
         receiver.on(&stretch).unwrap();
         receiver.answers(false, |message| told.push(message));
         receiver.answers(true, |message| told.push(message));
-        assert_eq!(told, [Message::Taken { log: LOG, bytes: TOLD_EVERY }]);
+        assert_eq!(told, [MirrorMessage::Taken { log: LOG, bytes: TOLD_EVERY }]);
         receiver.on(&piece(0, 1, b"a")).unwrap();
         receiver.answers(true, |message| told.push(message));
-        assert_eq!(told[1..], [Message::TakenFiles { bytes: 1 }]);
+        assert_eq!(told[1..], [MirrorMessage::TakenFiles { bytes: 1 }]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Fault, LogName};
+use crate::{LogName, MirrorFault};
 
 /// Bytes of one log, of all logs, and of files that are on their way.
 const LOG_CREDIT: u64 = 4 << 20;
@@ -26,9 +26,9 @@ impl Way {
         self.sent - self.taken
     }
 
-    fn on_taken(&mut self, bytes: u64) -> Result<(), Fault> {
+    fn on_taken(&mut self, bytes: u64) -> Result<(), MirrorFault> {
         if bytes < self.taken || bytes > self.sent {
-            return Err(Fault::OutOfTurn("that it has what it was not sent"));
+            return Err(MirrorFault::OutOfTurn("that it has what it was not sent"));
         }
         self.taken = bytes;
         Ok(())
@@ -124,9 +124,11 @@ impl Sender {
     ///
     /// # Errors
     /// If they were not sent.
-    pub fn on_taken(&mut self, log: LogName, bytes: u64) -> Result<(), Fault> {
-        let sent =
-            self.logs.get_mut(&log).ok_or(Fault::OutOfTurn("that it has a log that it was not sent"))?;
+    pub fn on_taken(&mut self, log: LogName, bytes: u64) -> Result<(), MirrorFault> {
+        let sent = self
+            .logs
+            .get_mut(&log)
+            .ok_or(MirrorFault::OutOfTurn("that it has a log that it was not sent"))?;
         sent.way.on_taken(bytes)
     }
 
@@ -134,7 +136,7 @@ impl Sender {
     ///
     /// # Errors
     /// If they were not sent.
-    pub fn on_files_taken(&mut self, bytes: u64) -> Result<(), Fault> {
+    pub fn on_files_taken(&mut self, bytes: u64) -> Result<(), MirrorFault> {
         self.files.on_taken(bytes)
     }
 }

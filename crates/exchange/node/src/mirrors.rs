@@ -15,7 +15,7 @@ use pares_link::{
     SiteIdentity, site_files,
 };
 use pares_os::{Bell, BellKind, Bells};
-use pares_roles::mirror::{Ended, FRAME_MAX, LogName, Receiver, Source, log_of};
+use pares_roles::mirror::{FRAME_MAX, LogName, MirrorEnded, MirrorReceiver, MirrorSource, log_of};
 use pares_tls::{Identity, TlsFiles};
 
 use crate::duty::YIELDS;
@@ -131,7 +131,7 @@ fn refused(error: impl std::fmt::Display) -> NodeError {
 struct Receivers {
     layout: Layout,
     world: HostWorld,
-    all: BTreeMap<ClientId, (Source<HostWorld>, Option<Ended>)>,
+    all: BTreeMap<ClientId, (MirrorSource<HostWorld>, Option<MirrorEnded>)>,
 }
 
 impl Receivers {
@@ -146,7 +146,7 @@ impl Receivers {
             }
             if let Some(why) = ended {
                 complain(&format_args!("pares: a receiver's connection ends: {why}"));
-                let why = Source::<HostWorld>::farewell(why);
+                let why = MirrorSource::<HostWorld>::farewell(why);
                 let _it_may_be_gone = links.send_client(id, &why);
                 links.flush();
                 links.close_client(id);
@@ -188,14 +188,14 @@ impl LinkSink for Receivers {
 
     fn client_connected(&mut self, client: ClientId) {
         let layout = self.layout.clone();
-        let source = Source::new(&self.world, Box::new(move || logs_in(&layout)));
+        let source = MirrorSource::new(&self.world, Box::new(move || logs_in(&layout)));
         self.all.insert(client, (source, None));
     }
 
     fn client_frame(&mut self, client: ClientId, caller: Option<&str>, frame: &[u8]) {
         let Some((source, ended)) = self.all.get_mut(&client) else { return };
         let taken = match caller {
-            Some(name) if !name.starts_with(RECEIVERS) => Err(Ended::Broken(format!(
+            Some(name) if !name.starts_with(RECEIVERS) => Err(MirrorEnded::Broken(format!(
                 "the certificate of {name} is no receiver's: those are called {RECEIVERS}..."
             ))),
             _ => source.on_frame(frame),
@@ -209,13 +209,13 @@ impl LinkSink for Receivers {
 }
 
 /// What a receiver tells while it runs.
-pub enum News<'a> {
+pub enum ReceiverNews<'a> {
     /// It is connected, or once again.
     Connected,
     /// It is not, and why; it tries again.
     Disconnected(&'a str),
     /// How it stands, now and then.
-    Standing(&'a Receiver<HostWorld>),
+    Standing(&'a MirrorReceiver<HostWorld>),
 }
 
 /// Where the source is, and what is shown there: the certificate of that name in `keys/`, which must be one of the source's authority. None on loopback.
@@ -244,26 +244,26 @@ pub fn receive(
     layout: &Layout,
     door: &Door,
     stop: &AtomicBool,
-    mut tell: impl FnMut(News<'_>),
+    mut tell: impl FnMut(ReceiverNews<'_>),
 ) -> Result<(), NodeError> {
     std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the directory of mirrors"))?;
     let _lock = leftovers::take_lock(layout, leftovers::HOLDERS)?;
-    let mut receiver = Receiver::new(&HostWorld::new(layout)?);
+    let mut receiver = MirrorReceiver::new(&HostWorld::new(layout)?);
     let mut pause = PAUSE_MIN;
     let mut last = String::new();
     while !stop.load(Ordering::Relaxed) {
         let rounds = receiver.rounds();
         match receive_once(layout, door, &mut receiver, stop, &mut tell) {
             Ok(()) => break,
-            Err(Ended::Hopeless(error)) => return Err(error),
-            Err(Ended::Broken(why)) => {
+            Err(MirrorEnded::Hopeless(error)) => return Err(error),
+            Err(MirrorEnded::Broken(why)) => {
                 if receiver.rounds() > rounds {
                     (pause, last) = (PAUSE_MIN, String::new());
                 } else {
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
                 if why != last {
-                    tell(News::Disconnected(&why));
+                    tell(ReceiverNews::Disconnected(&why));
                     last = why;
                 }
                 std::thread::sleep(pause);
@@ -277,11 +277,11 @@ pub fn receive(
 fn receive_once(
     layout: &Layout,
     door: &Door,
-    receiver: &mut Receiver<HostWorld>,
+    receiver: &mut MirrorReceiver<HostWorld>,
     stop: &AtomicBool,
-    tell: &mut impl FnMut(News<'_>),
-) -> Result<(), Ended> {
-    let failed = |error: std::io::Error| Ended::Broken(format!("{}: {error}", door.address()));
+    tell: &mut impl FnMut(ReceiverNews<'_>),
+) -> Result<(), MirrorEnded> {
+    let failed = |error: std::io::Error| MirrorEnded::Broken(format!("{}: {error}", door.address()));
     let mut stream = ClientStream::connect(door, FRAME_MAX).map_err(failed)?;
     stream.set_timeout(Some(SILENCE)).map_err(failed)?;
     let mut answers: Vec<Vec<u8>> = Vec::new();
@@ -292,7 +292,7 @@ fn receive_once(
     while !stop.load(Ordering::Relaxed) {
         if let Some(frame) = next_frame(&mut stream, heard).map_err(failed)? {
             if std::mem::take(&mut is_new) {
-                tell(News::Connected);
+                tell(ReceiverNews::Connected);
             }
             heard = Instant::now();
             receiver.on_frame(&frame, |answer| answers.push(answer.to_vec()))?;
@@ -300,7 +300,7 @@ fn receive_once(
         }
         if told.elapsed() > LOOK {
             told = Instant::now();
-            tell(News::Standing(receiver));
+            tell(ReceiverNews::Standing(receiver));
         }
     }
     Ok(())
@@ -373,7 +373,7 @@ mod tests {
         let (mut said, stop) = (String::new(), AtomicBool::new(false));
         let door = door(there, at, Some(certificate)).unwrap();
         receive(there, &door, &stop, |news| {
-            if let News::Disconnected(why) = news
+            if let ReceiverNews::Disconnected(why) = news
                 && why.contains("certificate")
             {
                 said = why.to_owned();

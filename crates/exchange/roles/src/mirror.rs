@@ -1,7 +1,7 @@
 //! Mirrors: the logs of one host at another, where they would lie. Both ends, without a network.
 //!
-//! A [`Source`] reads logs as any other node does: their writers know nothing of it, and a receiver that is slow, stopped or dead costs them nothing.
-//! A [`Receiver`] stores what comes, after it was verified. Frames come in and go out; who carries them, and whether they arrive, is the caller's. A connection that ended took
+//! A [`MirrorSource`] reads logs as any other node does: their writers know nothing of it, and a receiver that is slow, stopped or dead costs them nothing.
+//! A [`MirrorReceiver`] stores what comes, after it was verified. Frames come in and go out; who carries them, and whether they arrive, is the caller's. A connection that ended took
 //! nothing with it that is not in the source's logs: the next one begins where the receiver stands.
 //!
 //! The rules are in `pares-mirror`, the bytes in `docs/protocols/mirror.md`.
@@ -11,8 +11,8 @@ mod receiver;
 mod source;
 
 pub use pares_mirror::{FRAME_MAX, LogName};
-pub use receiver::{Progress, Receiver};
-pub use source::{Source, There};
+pub use receiver::{MirrorProgress, MirrorReceiver};
+pub use source::{MirrorSource, There};
 
 use pares_config::NodeId;
 use pares_types::{GatewayId, RecorderId};
@@ -21,7 +21,7 @@ use crate::NodeError;
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
-pub enum Ended {
+pub enum MirrorEnded {
     /// The next one may do better.
     #[error("{0}")]
     Broken(String),
@@ -30,14 +30,14 @@ pub enum Ended {
     Hopeless(#[from] NodeError),
 }
 
-impl Ended {
+impl MirrorEnded {
     fn broken(why: impl std::fmt::Display) -> Self {
         Self::Broken(why.to_string())
     }
 }
 
-impl From<pares_mirror::Fault> for Ended {
-    fn from(fault: pares_mirror::Fault) -> Self {
+impl From<pares_mirror::MirrorFault> for MirrorEnded {
+    fn from(fault: pares_mirror::MirrorFault) -> Self {
         Self::broken(fault)
     }
 }

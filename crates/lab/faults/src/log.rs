@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pares_config::NodeId;
-use pares_log::{AppendError, LogReader, LogWriter, Offset, ReadError, Record, Stretch};
+use pares_log::{AppendError, LogReader, LogWriter, Offset, RawStretch, ReadError, Record};
 use pares_wire::record::{self, CheckpointChunk};
 
 use crate::Faults;
@@ -185,7 +185,7 @@ impl<L: LogReader> LogReader for FaultyReader<L> {
         !self.faults.crash.is_armed() && self.faults.wrong.is_none() && self.inner.pass_if(end, is_known)
     }
 
-    fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<Stretch<'_>>, ReadError> {
+    fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<RawStretch<'_>>, ReadError> {
         self.inner.next_stretch(end, bytes_max)
     }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use pares_config::NodeId;
 use pares_flow::Random;
 use pares_log::{Config, Durability, LogWriter, Offset};
-use pares_roles::mirror::{Ended, LogName, Receiver, Source, node_of};
+use pares_roles::mirror::{LogName, MirrorEnded, MirrorReceiver, MirrorSource, node_of};
 use pares_roles::world::{File, World};
 use pares_types::PublisherId;
 
@@ -36,8 +36,8 @@ struct Run {
     ends: BTreeMap<LogName, u64>,
     /// All logs that a source ever had under a name.
     sources: BTreeMap<LogName, Vec<Log>>,
-    receiver: Option<Receiver<Host>>,
-    source: Option<Source<Host>>,
+    receiver: Option<MirrorReceiver<Host>>,
+    source: Option<MirrorSource<Host>>,
     sent: VecDeque<Vec<u8>>,
     answers: VecDeque<Vec<u8>>,
     /// Something was lost: recorders' mirrors may tell of what gateways' lack.
@@ -94,11 +94,11 @@ impl Run {
     }
 
     /// Has a process do something in which it may be killed; one that was killed is gone, and its connection.
-    fn attempt(&mut self, is_receiver: bool, act: impl FnOnce(&mut Self) -> Result<(), Ended>) {
+    fn attempt(&mut self, is_receiver: bool, act: impl FnOnce(&mut Self) -> Result<(), MirrorEnded>) {
         match catch_unwind(AssertUnwindSafe(|| act(self))) {
             Ok(Ok(())) => {}
-            Ok(Err(Ended::Broken(_))) => self.cut(),
-            Ok(Err(Ended::Hopeless(error))) => panic!("{error}"),
+            Ok(Err(MirrorEnded::Broken(_))) => self.cut(),
+            Ok(Err(MirrorEnded::Hopeless(error))) => panic!("{error}"),
             Err(payload) if payload.is::<Killed>() => self.bury(is_receiver, false),
             Err(payload) => resume_unwind(payload),
         }
@@ -130,8 +130,8 @@ impl Run {
         self.cut();
         self.attempt(true, |run| {
             let host = Host::new(&run.there, PROCESS);
-            let receiver = run.receiver.get_or_insert_with(|| Receiver::new(&host));
-            run.source = Some(Source::new(&Host::new(&run.here, PROCESS), Box::new(|| LOGS.to_vec())));
+            let receiver = run.receiver.get_or_insert_with(|| MirrorReceiver::new(&host));
+            run.source = Some(MirrorSource::new(&Host::new(&run.here, PROCESS), Box::new(|| LOGS.to_vec())));
             receiver.ask(LOGS, |frame| run.answers.push_back(frame.to_vec()))
         });
     }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use pares_node::mirrors::{self, News};
+use pares_node::mirrors::{self, ReceiverNews};
 use pares_node::{HostWorld, Layout, leftovers};
-use pares_roles::mirror::Receiver;
+use pares_roles::mirror::MirrorReceiver;
 use serde_json::json;
 
 use crate::error::{CommandError, CommandResult};
@@ -92,18 +92,18 @@ fn receive(args: &ReceiveArgs, stop: &AtomicBool) -> CommandResult {
     let door = mirrors::door(&layout, args.from, args.certificate.as_deref())?;
     let mut told = Instant::now();
     mirrors::receive(&layout, &door, stop, |news| match news {
-        News::Connected => pares_text::aside!("connected to {}", args.from),
-        News::Disconnected(why) => pares_text::aside!("pares: {why}; trying again"),
-        News::Standing(receiver) if told.elapsed() >= EVERY => {
+        ReceiverNews::Connected => pares_text::aside!("connected to {}", args.from),
+        ReceiverNews::Disconnected(why) => pares_text::aside!("pares: {why}; trying again"),
+        ReceiverNews::Standing(receiver) if told.elapsed() >= EVERY => {
             told = Instant::now();
             text::print(&if args.json { as_json(receiver) } else { as_line(receiver) });
         }
-        News::Standing(_) => {}
+        ReceiverNews::Standing(_) => {}
     })?;
     Ok(())
 }
 
-fn as_json(receiver: &Receiver<HostWorld>) -> String {
+fn as_json(receiver: &MirrorReceiver<HostWorld>) -> String {
     let logs = receiver.progress().map(|(log, standing)| {
         json!({
             "log": log.to_string(),
@@ -116,7 +116,7 @@ fn as_json(receiver: &Receiver<HostWorld>) -> String {
     json!({ "rounds": receiver.rounds(), "logs": logs.collect::<Vec<_>>() }).to_string()
 }
 
-fn as_line(receiver: &Receiver<HostWorld>) -> String {
+fn as_line(receiver: &MirrorReceiver<HostWorld>) -> String {
     let logs = receiver.progress().map(|(log, standing)| {
         let lag = match standing.lag_bytes {
             0 => "all".to_owned(),

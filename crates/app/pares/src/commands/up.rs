@@ -14,7 +14,7 @@ use pares_port::DoorPort;
 
 use crate::error::{CommandError, CommandResult};
 use crate::text::count;
-use beside::Beside;
+use beside::BesideUp;
 
 /// An address for the server of HTTP is waited for so long.
 const FREE_MAX: Duration = Duration::from_secs(2);
@@ -66,10 +66,10 @@ pub fn run(args: &Args) -> CommandResult {
             }
             // A leftover of the last run must look neither like one that listens nor like one that is down.
             beside::forget(supervisor.layout());
-            let web = args.web.map(|listen| Beside::web(listen, supervisor.layout()));
+            let web = args.web.map(|listen| BesideUp::web(listen, supervisor.layout()));
             let mirror = supervisor.config().mirror;
-            let mirror = mirror.map(|listen| Beside::mirror(listen, supervisor.layout()));
-            let mut beside: Vec<Beside> = web.into_iter().chain(mirror).collect();
+            let mirror = mirror.map(|listen| BesideUp::mirror(listen, supervisor.layout()));
+            let mut beside: Vec<BesideUp> = web.into_iter().chain(mirror).collect();
             tell(&supervisor);
             look_after(&mut supervisor, &mut beside, &stop);
             beside.iter_mut().try_for_each(|beside| beside.watched.stop())?;
@@ -259,7 +259,7 @@ fn tell_feed(config: &SystemConfig, layout: &Layout) {
 }
 
 /// Restarts what dies, until a signal stops it.
-fn look_after(supervisor: &mut Supervisor, all_beside: &mut [Beside], stop: &AtomicBool) {
+fn look_after(supervisor: &mut Supervisor, all_beside: &mut [BesideUp], stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         for beside in &mut *all_beside {
             if let Some(how) = beside.tick() {

@@ -9,7 +9,7 @@ use crate::segment::HEADER_BYTES;
 
 /// Bytes of one segment as they lie there: whole records, and the pad that closes it, if they reach that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch<'a> {
+pub struct RawStretch<'a> {
     /// Where they begin.
     pub offset: Offset,
     /// At least a record, or the pad.
@@ -22,7 +22,11 @@ impl Reader {
     ///
     /// # Errors
     /// As [`next`](Self::next). Whole records before damage are handed out first.
-    pub fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<Stretch<'_>>, ReadError> {
+    pub fn next_stretch(
+        &mut self,
+        end: Offset,
+        bytes_max: usize,
+    ) -> Result<Option<RawStretch<'_>>, ReadError> {
         self.limit = self.marks.get(Mark::Written);
         let until = end.0.min(self.limit);
         let at = if self.geometry.position(self.at) == 0 { self.at + HEADER_BYTES as u64 } else { self.at };
@@ -46,6 +50,6 @@ impl Reader {
         }
         let offset = Offset(self.at);
         self.at = if end > scan.position { base + self.geometry.segment_bytes } else { base + end as u64 };
-        Ok(Some(Stretch { offset, bytes: current.map.bytes(position..end) }))
+        Ok(Some(RawStretch { offset, bytes: current.map.bytes(position..end) }))
     }
 }

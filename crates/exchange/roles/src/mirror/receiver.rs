@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pares_log::{Config, LogMirror, LogReader, Offset, OpenError};
-use pares_mirror::{Message, SPEAKS, UNDERSTANDS};
+use pares_mirror::{MirrorMessage, SPEAKS, UNDERSTANDS};
 
-use super::{Ended, LogName, files, node_of};
+use super::{LogName, MirrorEnded, files, node_of};
 use crate::NodeError;
 use crate::world::{File, World};
 
 /// How a mirror stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct MirrorProgress {
     /// It has all below this.
     pub next: Offset,
     /// Of that, the source calls this durable.
@@ -31,9 +31,9 @@ struct Mirroring<M> {
 }
 
 /// The mirrors of one source.
-pub struct Receiver<W: World> {
+pub struct MirrorReceiver<W: World> {
     world: W,
-    rules: pares_mirror::Receiver,
+    rules: pares_mirror::ReceiverRules,
     mirrors: BTreeMap<LogName, Mirroring<W::Mirror>>,
     /// The file that comes.
     file: Option<W::File>,
@@ -41,12 +41,12 @@ pub struct Receiver<W: World> {
     out: Vec<u8>,
 }
 
-impl<W: World> Receiver<W> {
+impl<W: World> MirrorReceiver<W> {
     /// That has the mirrors that were opened.
     pub fn new(world: &W) -> Self {
         Self {
             world: world.clone(),
-            rules: pares_mirror::Receiver::default(),
+            rules: pares_mirror::ReceiverRules::default(),
             mirrors: BTreeMap::new(),
             file: None,
             rounds: 0,
@@ -61,12 +61,12 @@ impl<W: World> Receiver<W> {
     }
 
     /// How each mirror stands.
-    pub fn progress(&self) -> impl Iterator<Item = (LogName, Progress)> + '_ {
+    pub fn progress(&self) -> impl Iterator<Item = (LogName, MirrorProgress)> + '_ {
         self.mirrors.iter().map(|(&log, mirroring)| {
             let (next, durable) = (mirroring.mirror.next(), mirroring.durable);
             let lag_bytes = self.rules.marks(log).0.saturating_sub(next.0);
             let lag_records = lag_bytes.div_ceil(mirroring.record_bytes.max(1));
-            (log, Progress { next, durable, lag_bytes, lag_records })
+            (log, MirrorProgress { next, durable, lag_bytes, lag_records })
         })
     }
 
@@ -78,29 +78,29 @@ impl<W: World> Receiver<W> {
         &mut self,
         there: impl IntoIterator<Item = LogName>,
         mut send: impl FnMut(&[u8]),
-    ) -> Result<(), Ended> {
-        (self.rules, self.file) = (pares_mirror::Receiver::default(), None);
-        self.say(Message::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, &mut send);
+    ) -> Result<(), MirrorEnded> {
+        (self.rules, self.file) = (pares_mirror::ReceiverRules::default(), None);
+        self.say(MirrorMessage::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, &mut send);
         for log in there {
             let Ok(mut reader) = self.world.read_log_from_start(node_of(log)) else { continue };
             if !self.mirrors.contains_key(&log) {
                 self.open(log, Config::default().existing(), Offset::START, false)?;
             }
             let (segment_bytes, last) = (reader.segment_bytes(), last_record(&mut reader));
-            let (last, digest) = last.map_err(|error| Ended::broken(format_args!("{log}: {error}")))?;
+            let (last, digest) = last.map_err(|error| MirrorEnded::broken(format_args!("{log}: {error}")))?;
             let next = self.mirrors[&log].mirror.next().0;
-            self.say(Message::Have { log, segment_bytes, next, last, digest }, &mut send);
+            self.say(MirrorMessage::Have { log, segment_bytes, next, last, digest }, &mut send);
         }
-        let files = files::list(&self.world, self.mirrors.keys().copied()).map_err(Ended::broken)?;
+        let files = files::list(&self.world, self.mirrors.keys().copied()).map_err(MirrorEnded::broken)?;
         for (path, version) in files {
             let files::Version { bytes, digest } = version;
-            self.say(Message::HaveFile { bytes, digest, path: &path }, &mut send);
+            self.say(MirrorMessage::HaveFile { bytes, digest, path: &path }, &mut send);
         }
-        self.say(Message::Go, &mut send);
+        self.say(MirrorMessage::Go, &mut send);
         Ok(())
     }
 
-    fn open(&mut self, log: LogName, config: Config, first: Offset, anew: bool) -> Result<(), Ended> {
+    fn open(&mut self, log: LogName, config: Config, first: Offset, anew: bool) -> Result<(), MirrorEnded> {
         // One writer at a time: what is set aside is let go first.
         self.mirrors.remove(&log);
         let mirror = match self.world.mirror_log(node_of(log), config, first, anew) {
@@ -111,9 +111,9 @@ impl<W: World> Receiver<W> {
             Err(error) if error.is_damage() && !anew => {
                 // What cannot be opened is filled again by its source.
                 self.world.complain(&format_args!("{log}: {error}: it is set aside, and copied again"));
-                return Err(Ended::broken(self.set_aside(log, &error)));
+                return Err(MirrorEnded::broken(self.set_aside(log, &error)));
             }
-            Err(error) => return Err(Ended::broken(error)),
+            Err(error) => return Err(MirrorEnded::broken(error)),
         };
         self.mirrors.insert(log, Mirroring { mirror, durable: Offset::START, record_bytes: 0 });
         Ok(())
@@ -129,42 +129,42 @@ impl<W: World> Receiver<W> {
     ///
     /// # Errors
     /// If it is not what a source sends, or cannot be stored: the connection ends. What is stored is whole in any case.
-    pub fn on_frame(&mut self, frame: &[u8], mut send: impl FnMut(&[u8])) -> Result<(), Ended> {
-        let message = Message::decode(frame)?;
+    pub fn on_frame(&mut self, frame: &[u8], mut send: impl FnMut(&[u8])) -> Result<(), MirrorEnded> {
+        let message = MirrorMessage::decode(frame)?;
         self.rules.on(&message)?;
         match message {
-            Message::Begins { log, segment_bytes, from, anew } => {
+            MirrorMessage::Begins { log, segment_bytes, from, anew } => {
                 if anew || !self.mirrors.contains_key(&log) {
                     let config = Config::default().segment_bytes(segment_bytes);
                     self.open(log, config, Offset(from), anew)?;
                 }
             }
-            Message::Stretch { log, from, bytes } => self.take(log, Offset(from), bytes)?,
-            Message::Marks { log, durable, released, .. } => {
+            MirrorMessage::Stretch { log, from, bytes } => self.take(log, Offset(from), bytes)?,
+            MirrorMessage::Marks { log, durable, released, .. } => {
                 let mirroring = self.mirrors.get_mut(&log).expect("the rules know that it has begun");
                 mirroring.durable = mirroring.mirror.publish(Offset(durable));
                 mirroring.mirror.release_before(Offset(released));
             }
-            Message::Piece { at, path, bytes, .. } => {
+            MirrorMessage::Piece { at, path, bytes, .. } => {
                 self.store(at, path, bytes)
-                    .map_err(|error| Ended::broken(format_args!("{path}: {error}")))?;
+                    .map_err(|error| MirrorEnded::broken(format_args!("{path}: {error}")))?;
             }
-            Message::Keep { paths } => self.keep(paths).map_err(Ended::broken)?,
-            Message::Round { .. } => self.rounds += 1,
+            MirrorMessage::Keep { paths } => self.keep(paths).map_err(MirrorEnded::broken)?,
+            MirrorMessage::Round { .. } => self.rounds += 1,
             _ => {}
         }
         let (rules, out) = (&mut self.rules, &mut self.out);
-        rules.answers(matches!(message, Message::Round { .. }), |answer| {
+        rules.answers(matches!(message, MirrorMessage::Round { .. }), |answer| {
             answer.encode(out);
             send(out);
         });
         Ok(())
     }
 
-    fn take(&mut self, log: LogName, from: Offset, bytes: &[u8]) -> Result<(), Ended> {
+    fn take(&mut self, log: LogName, from: Offset, bytes: &[u8]) -> Result<(), MirrorEnded> {
         let mirroring = self.mirrors.get_mut(&log).expect("the rules know that it has begun");
         let taken = mirroring.mirror.take(from, bytes);
-        taken.map_err(|error| Ended::broken(format_args!("{log}: {error}")))?;
+        taken.map_err(|error| MirrorEnded::broken(format_args!("{log}: {error}")))?;
         mirroring.durable = mirroring.mirror.publish(Offset(self.rules.marks(log).1));
         let word = bytes.first_chunk().map_or(0, |&[a, b, c, _]| u32::from_le_bytes([a, b, c, 0]));
         mirroring.record_bytes = pares_log::record::size(word as usize) as u64;
@@ -198,7 +198,7 @@ impl<W: World> Receiver<W> {
         Ok(())
     }
 
-    fn say(&mut self, message: Message<'_>, send: &mut impl FnMut(&[u8])) {
+    fn say(&mut self, message: MirrorMessage<'_>, send: &mut impl FnMut(&[u8])) {
         message.encode(&mut self.out);
         send(&self.out);
     }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pares_log::{LogReader, Offset, ReadError};
-use pares_mirror::{Class, Due, FILE_PIECE_MAX, Message, SPEAKS, Sender, UNDERSTANDS, agreed, class_of};
+use pares_mirror::{
+    Class, Due, FILE_PIECE_MAX, MirrorMessage, SPEAKS, Sender, UNDERSTANDS, agreed, class_of,
+};
 
 use super::files::{self, Version};
-use super::{Ended, LogName, node_of};
+use super::{LogName, MirrorEnded, node_of};
 use crate::repair_asked;
 use crate::world::{File, World};
 
@@ -56,7 +58,7 @@ enum Stage {
 }
 
 /// The source of one receiver's mirrors.
-pub struct Source<W: World> {
+pub struct MirrorSource<W: World> {
     world: W,
     /// Says which logs there are.
     there: There,
@@ -79,7 +81,7 @@ pub struct Source<W: World> {
     out: Vec<u8>,
 }
 
-impl<W: World> Source<W> {
+impl<W: World> MirrorSource<W> {
     /// For a receiver that has just connected. `there` says which logs there are: one that appears later is sent too.
     pub fn new(world: &W, there: There) -> Self {
         Self {
@@ -106,31 +108,31 @@ impl<W: World> Source<W> {
     ///
     /// # Errors
     /// If it has no place there: the connection ends.
-    pub fn on_frame(&mut self, frame: &[u8]) -> Result<(), Ended> {
-        match Message::decode(frame)? {
-            Message::Hello { speaks, understands } if !self.greeted => {
+    pub fn on_frame(&mut self, frame: &[u8]) -> Result<(), MirrorEnded> {
+        match MirrorMessage::decode(frame)? {
+            MirrorMessage::Hello { speaks, understands } if !self.greeted => {
                 agreed(speaks, understands)?;
                 self.greeted = true;
             }
-            Message::Have { log, segment_bytes, next, last, digest } if self.is_asking() => {
+            MirrorMessage::Have { log, segment_bytes, next, last, digest } if self.is_asking() => {
                 self.has.insert(log, Has { segment_bytes, next, last, digest });
             }
-            Message::HaveFile { bytes, digest, path } if self.is_asking() => {
+            MirrorMessage::HaveFile { bytes, digest, path } if self.is_asking() => {
                 self.has_files.insert(path.to_owned(), Version { bytes, digest });
             }
-            Message::Go if self.is_asking() => self.is_asked = true,
-            Message::Taken { log, bytes } if self.is_asked => self.rules.on_taken(log, bytes)?,
-            Message::TakenFiles { bytes } if self.is_asked => self.rules.on_files_taken(bytes)?,
-            other => return Err(Ended::broken(format_args!("it sent {other:?} out of turn"))),
+            MirrorMessage::Go if self.is_asking() => self.is_asked = true,
+            MirrorMessage::Taken { log, bytes } if self.is_asked => self.rules.on_taken(log, bytes)?,
+            MirrorMessage::TakenFiles { bytes } if self.is_asked => self.rules.on_files_taken(bytes)?,
+            other => return Err(MirrorEnded::broken(format_args!("it sent {other:?} out of turn"))),
         }
         Ok(())
     }
 
     /// The last frame of a connection that this end ends.
     #[must_use]
-    pub fn farewell(why: &Ended) -> Vec<u8> {
+    pub fn farewell(why: &MirrorEnded) -> Vec<u8> {
         let mut frame = Vec::new();
-        Message::Ends { why: &why.to_string() }.encode(&mut frame);
+        MirrorMessage::Ends { why: &why.to_string() }.encode(&mut frame);
         frame
     }
 
@@ -142,7 +144,7 @@ impl<W: World> Source<W> {
     ///
     /// # Errors
     /// If the connection is to begin anew: a log was replaced, or released before the receiver had it; or if the system refuses.
-    pub fn turn(&mut self, mut send: impl FnMut(&[u8])) -> Result<bool, Ended> {
+    pub fn turn(&mut self, mut send: impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
         if !self.is_asked {
             return Ok(false);
         }
@@ -160,7 +162,7 @@ impl<W: World> Source<W> {
         self.stage != Stage::Rest || self.rules.on_their_way() > MUCH
     }
 
-    fn step(&mut self, send: &mut impl FnMut(&[u8])) -> Result<bool, Ended> {
+    fn step(&mut self, send: &mut impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
         match self.stage {
             Stage::Rest => return self.begin_round(send),
             Stage::Files(class) => match self.send_file(class, send)? {
@@ -182,7 +184,7 @@ impl<W: World> Source<W> {
     }
 
     /// Looks up how far the logs are, if there is anything new: recorders' first.
-    fn begin_round(&mut self, send: &mut impl FnMut(&[u8])) -> Result<bool, Ended> {
+    fn begin_round(&mut self, send: &mut impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
         let now = self.world.mono_ns();
         let looks = self.looked_ns.is_none_or(|at| now.saturating_sub(at) >= LOOK_NS);
         let mut is_new = looks && self.look(now, send)?;
@@ -194,7 +196,9 @@ impl<W: World> Source<W> {
                 continue;
             }
             if reader.offset().0 < released {
-                return Err(Ended::broken(format_args!("{log} was released before the receiver had it")));
+                return Err(MirrorEnded::broken(format_args!(
+                    "{log} was released before the receiver had it"
+                )));
             }
             self.rules.reach(log, sending.marks.0);
             is_new |= sending.told != Some(sending.marks);
@@ -207,32 +211,32 @@ impl<W: World> Source<W> {
     }
 
     /// Looks for logs and files that are new or others. Whether any are.
-    fn look(&mut self, now: u64, send: &mut impl FnMut(&[u8])) -> Result<bool, Ended> {
+    fn look(&mut self, now: u64, send: &mut impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
         let is_first = self.looked_ns.is_none();
         self.looked_ns = Some(now);
         if is_first {
-            self.say(Message::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, send);
+            self.say(MirrorMessage::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, send);
         }
         if let Some((log, _)) = self.logs.iter().find(|(_, sending)| sending.reader.is_replaced()) {
-            return Err(Ended::broken(format_args!("another log lies in the place of {log}")));
+            return Err(MirrorEnded::broken(format_args!("another log lies in the place of {log}")));
         }
         for log in (self.there)() {
             if !self.logs.contains_key(&log) {
                 self.open(log, send)?;
             }
         }
-        let files = files::list(&self.world, self.logs.keys().copied()).map_err(Ended::broken)?;
+        let files = files::list(&self.world, self.logs.keys().copied()).map_err(MirrorEnded::broken)?;
         let is_new = is_first || files != self.files;
         self.files = files;
         Ok(is_new)
     }
 
     /// Opens a log where the receiver stands; at its beginning, if that is in another log, or nowhere.
-    fn open(&mut self, log: LogName, send: &mut impl FnMut(&[u8])) -> Result<(), Ended> {
+    fn open(&mut self, log: LogName, send: &mut impl FnMut(&[u8])) -> Result<(), MirrorEnded> {
         let mut reader = match self.world.read_log_from_start(node_of(log)) {
             Ok(reader) => reader,
             Err(ReadError::NotYet { .. }) => return Ok(()),
-            Err(error) => return Err(Ended::broken(format_args!("{log}: {error}"))),
+            Err(error) => return Err(MirrorEnded::broken(format_args!("{log}: {error}"))),
         };
         let has = self.has.remove(&log);
         let continues = has.as_ref().is_some_and(|has| is_the_same(&mut reader, has));
@@ -250,7 +254,7 @@ impl<W: World> Source<W> {
         self.rules.begin(log, reader.offset().0);
         let segment_bytes = reader.segment_bytes();
         self.logs.insert(log, Sending { reader, marks: (0, 0, 0), told: None, is_damaged: false });
-        self.say(Message::Begins { log, segment_bytes, from: from.0, anew }, send);
+        self.say(MirrorMessage::Begins { log, segment_bytes, from: from.0, anew }, send);
         Ok(())
     }
 
@@ -260,11 +264,12 @@ impl<W: World> Source<W> {
         end: u64,
         bytes_max: u64,
         send: &mut impl FnMut(&[u8]),
-    ) -> Result<(), Ended> {
+    ) -> Result<(), MirrorEnded> {
         let sending = self.logs.get_mut(&log).expect("only what was opened is due");
         let (bytes, next) = match sending.reader.next_stretch(Offset(end), bytes_max as usize) {
             Ok(Some(stretch)) => {
-                Message::Stretch { log, from: stretch.offset.0, bytes: stretch.bytes }.encode(&mut self.out);
+                MirrorMessage::Stretch { log, from: stretch.offset.0, bytes: stretch.bytes }
+                    .encode(&mut self.out);
                 let bytes = stretch.bytes.len() as u64;
                 send(&self.out);
                 (bytes, sending.reader.offset().0)
@@ -276,14 +281,14 @@ impl<W: World> Source<W> {
                 repair_asked::ask(&self.world, node_of(log));
                 (0, end)
             }
-            Err(error) => return Err(Ended::broken(format_args!("{log}: {error}"))),
+            Err(error) => return Err(MirrorEnded::broken(format_args!("{log}: {error}"))),
         };
         self.rules.on_sent(log, bytes, next);
         Ok(())
     }
 
     /// Sends the next piece of a file of that class that the receiver lacks: whether one went. `None` if it lacks none.
-    fn send_file(&mut self, class: Class, send: &mut impl FnMut(&[u8])) -> Result<Option<bool>, Ended> {
+    fn send_file(&mut self, class: Class, send: &mut impl FnMut(&[u8])) -> Result<Option<bool>, MirrorEnded> {
         if self.file.is_none() {
             let lacks = |(path, version): &(&String, &Version)| {
                 class_of(path) == Some(class) && self.has_files.get(*path) != Some(*version)
@@ -301,8 +306,8 @@ impl<W: World> Source<W> {
         }
         let (path, file, at, of) = self.file.take().expect("just opened");
         let mut bytes = vec![0; (of - at).min(FILE_PIECE_MAX as u64) as usize];
-        file.fill(&mut bytes, at).map_err(|error| Ended::broken(format_args!("{path}: {error}")))?;
-        self.say(Message::Piece { at, of, path: &path, bytes: &bytes }, send);
+        file.fill(&mut bytes, at).map_err(|error| MirrorEnded::broken(format_args!("{path}: {error}")))?;
+        self.say(MirrorMessage::Piece { at, of, path: &path, bytes: &bytes }, send);
         self.rules.on_file_sent(bytes.len() as u64);
         let at = at + bytes.len() as u64;
         self.file = (at < of).then_some((path, file, at, of));
@@ -313,7 +318,7 @@ impl<W: World> Source<W> {
         let there: Vec<String> = self.files.keys().cloned().collect();
         if self.kept.as_ref() != Some(&there) {
             let paths: String = there.iter().map(|path| format!("{path}\n")).collect();
-            self.say(Message::Keep { paths: &paths }, send);
+            self.say(MirrorMessage::Keep { paths: &paths }, send);
             self.has_files.retain(|path, _| self.files.contains_key(path));
             self.kept = Some(there);
         }
@@ -321,14 +326,15 @@ impl<W: World> Source<W> {
         for (&log, sending) in self.logs.iter_mut().filter(|(_, sending)| told(sending)) {
             sending.told = Some(sending.marks);
             let (written, durable, released) = sending.marks;
-            Message::Marks { log, written, durable: durable.min(written), released }.encode(&mut self.out);
+            MirrorMessage::Marks { log, written, durable: durable.min(written), released }
+                .encode(&mut self.out);
             send(&self.out);
         }
         self.rounds += 1;
-        self.say(Message::Round { number: self.rounds }, send);
+        self.say(MirrorMessage::Round { number: self.rounds }, send);
     }
 
-    fn say(&mut self, message: Message<'_>, send: &mut impl FnMut(&[u8])) {
+    fn say(&mut self, message: MirrorMessage<'_>, send: &mut impl FnMut(&[u8])) {
         message.encode(&mut self.out);
         send(&self.out);
     }

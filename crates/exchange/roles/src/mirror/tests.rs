@@ -15,15 +15,16 @@ const R: LogName = LogName::Recorder(0);
 struct Pair {
     here: TestWorld,
     there: TestWorld,
-    source: Source<TestWorld>,
-    receiver: Receiver<TestWorld>,
+    source: MirrorSource<TestWorld>,
+    receiver: MirrorReceiver<TestWorld>,
     frames: Vec<Vec<u8>>,
 }
 
 impl Pair {
     fn new() -> Self {
         let (here, there) = (TestWorld::new(), TestWorld::new());
-        let (source, receiver) = (Source::new(&here, Box::new(|| vec![G, R])), Receiver::new(&there));
+        let (source, receiver) =
+            (MirrorSource::new(&here, Box::new(|| vec![G, R])), MirrorReceiver::new(&there));
         Self { here, there, source, receiver, frames: Vec::new() }
     }
 
@@ -41,8 +42,8 @@ impl Pair {
         self.here.create_file(Path::new(path)).unwrap().append(text).unwrap();
     }
 
-    fn connect(&mut self) -> Result<(), Ended> {
-        self.source = Source::new(&self.here, Box::new(|| vec![G, R]));
+    fn connect(&mut self) -> Result<(), MirrorEnded> {
+        self.source = MirrorSource::new(&self.here, Box::new(|| vec![G, R]));
         let mut asked = Vec::new();
         self.receiver.ask([G, R], |frame| asked.push(frame.to_vec()))?;
         self.frames.clear();
@@ -50,7 +51,7 @@ impl Pair {
     }
 
     /// Everything that is due comes over.
-    fn run(&mut self) -> Result<(), Ended> {
+    fn run(&mut self) -> Result<(), MirrorEnded> {
         for _ in 0..1_000 {
             let frames = &mut self.frames;
             let more = self.source.turn(|frame| frames.push(frame.to_vec()))?;

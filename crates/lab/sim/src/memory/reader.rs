@@ -1,7 +1,7 @@
 //! Reading a log in memory.
 
 use pares_log::record::{self, Decoded, End, Invalid};
-use pares_log::{LogReader, LogSalvage, Offset, ReadError, Record, Stretch};
+use pares_log::{LogReader, LogSalvage, Offset, RawStretch, ReadError, Record};
 
 use super::host::Host;
 use super::lens::Lens;
@@ -97,7 +97,7 @@ impl LogReader for Reader {
         }
     }
 
-    fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<Stretch<'_>>, ReadError> {
+    fn next_stretch(&mut self, end: Offset, bytes_max: usize) -> Result<Option<RawStretch<'_>>, ReadError> {
         self.host.passes();
         let state = self.log.lock();
         let at = self.at + if self.at.is_multiple_of(state.segment_bytes) { HEADER } else { 0 };
@@ -120,7 +120,7 @@ impl LogReader for Reader {
         self.payload.clear();
         self.payload.extend_from_slice(&state.rest(at)[..len]);
         drop(state);
-        Ok(Some(Stretch { offset: Offset(at), bytes: &self.payload }))
+        Ok(Some(RawStretch { offset: Offset(at), bytes: &self.payload }))
     }
 
     fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool {

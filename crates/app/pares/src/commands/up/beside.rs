@@ -17,7 +17,7 @@ pub fn forget(layout: &Layout) {
 }
 
 /// Such a process, kept running.
-pub struct Beside {
+pub struct BesideUp {
     pub name: &'static str,
     pub watched: Watched,
     /// Words of its command before the directory.
@@ -30,7 +30,7 @@ pub struct Beside {
     is_told: bool,
 }
 
-impl Beside {
+impl BesideUp {
     /// Serves HTTP there.
     pub fn web(listen: SocketAddr, layout: &Layout) -> Self {
         Self::new("web", &["web", "--exchange"], listen, layout, layout.web_pid())
