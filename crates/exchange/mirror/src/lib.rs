@@ -6,7 +6,7 @@
 //! ```text
 //!   receiver                         source
 //!   Hello, Have.., HaveFile.., Go -->
-//!                                    <-- Hello, Begins..        where each log continues, or begins anew
+//!                                    <-- Hello, Begins..        where each log continues, or begins again
 //!                                    <-- Piece..                notes and settings
 //!                                    <-- Stretch..              gateways' logs, then recorders'
 //!                                    <-- Piece.., Keep          checkpoints; which files there are

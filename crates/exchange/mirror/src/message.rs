@@ -87,7 +87,7 @@ pub enum MirrorMessage<'a> {
         /// The next stretch begins there, or behind the header there.
         from: u64,
         /// Whether the receiver's mirror is of another log, and to be set aside.
-        anew: bool,
+        afresh: bool,
     },
     /// Bytes of a log, as they lie there.
     Stretch {
@@ -164,8 +164,8 @@ impl<'a> MirrorMessage<'a> {
             Self::Go => put.kind(4),
             Self::Taken { log, bytes } => put.kind(5).log(log).u64(bytes),
             Self::TakenFiles { bytes } => put.kind(6).u64(bytes),
-            Self::Begins { log, segment_bytes, from, anew } => {
-                put.kind(16).log(log).u64(segment_bytes).u64(from).all(&[anew.into()])
+            Self::Begins { log, segment_bytes, from, afresh } => {
+                put.kind(16).log(log).u64(segment_bytes).u64(from).all(&[afresh.into()])
             }
             Self::Stretch { log, from, bytes } => put.kind(17).log(log).u64(from).all(bytes),
             Self::Marks { log, written, durable, released } => {
@@ -203,8 +203,8 @@ impl<'a> MirrorMessage<'a> {
             6 => Self::TakenFiles { bytes: get.u64()? },
             16 => {
                 let (log, segment_bytes, from) = (get.log()?, get.u64()?, get.u64()?);
-                let [anew @ (0 | 1)] = get.array::<1>()? else { return Err(MirrorFault::Malformed) };
-                Self::Begins { log, segment_bytes, from, anew: anew == 1 }
+                let [afresh @ (0 | 1)] = get.array::<1>()? else { return Err(MirrorFault::Malformed) };
+                Self::Begins { log, segment_bytes, from, afresh: afresh == 1 }
             }
             17 => Self::Stretch { log: get.log()?, from: get.u64()?, bytes: get.rest() },
             18 => {

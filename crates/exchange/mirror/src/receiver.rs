@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{LogName, MirrorFault, MirrorMessage, agreed};
 
-/// Bytes stored of a log, or of files, after which the source is told without waiting for the end of the round.
+/// Bytes stored of a log, or of files, after which the source learns of it without waiting for the end of the round.
 const TOLD_EVERY: u64 = 512 << 10;
 /// A longer file is not believed.
 const FILE_MAX: u64 = 1 << 30;
@@ -166,7 +166,7 @@ mod tests {
     const LOG: LogName = LogName::Gateway(0);
     const HELLO: MirrorMessage<'_> = MirrorMessage::Hello { speaks: 1, understands: 1 };
     const BEGINS: MirrorMessage<'_> =
-        MirrorMessage::Begins { log: LOG, segment_bytes: 4096, from: 64, anew: false };
+        MirrorMessage::Begins { log: LOG, segment_bytes: 4096, from: 64, afresh: false };
 
     fn refused(messages: &[MirrorMessage<'_>]) -> Option<usize> {
         let mut receiver = ReceiverRules::default();

@@ -37,7 +37,7 @@ const SILENCE: Duration = Duration::from_secs(3);
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Makes the mirrors in a system's directory its own logs: its nodes continue them. Whoever wrote the originals must not any more.
+/// Makes the mirrors in a system's directory its own logs: its nodes continue them. The processes that wrote the originals must not write any more.
 ///
 /// # Errors
 /// If one is still being written, or cannot be changed.
@@ -58,7 +58,7 @@ fn logs_in(layout: &Layout) -> Vec<LogName> {
     entries.filter_map(|entry| log_of(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// Sends the logs in `layout` to whoever connects at `listen`, until `stop` is set. `on_listening` is told where.
+/// Sends the logs in `layout` to the receivers that connect at `listen`, until `stop` is set. `on_listening` learns where.
 ///
 /// # Errors
 /// If it cannot listen there, or the certificate cannot be used.
@@ -239,7 +239,7 @@ pub fn door(layout: &Layout, from: SocketAddr, certificate: Option<&str>) -> Res
 /// Receives the logs of the source behind `door` into `layout` until `stop` is set.
 ///
 /// # Errors
-/// If the directory is in use, or has logs that are no mirrors. What can pass is told, and tried again.
+/// If the directory is in use, or has logs that are no mirrors. What can pass is reported, and tried again.
 pub fn receive(
     layout: &Layout,
     door: &Door,
@@ -368,7 +368,7 @@ mod tests {
         });
     }
 
-    /// What a receiver with that certificate is told.
+    /// What a receiver with that certificate gets as an answer.
     fn refusal(there: &Layout, at: SocketAddr, certificate: &str) -> String {
         let (mut said, stop) = (String::new(), AtomicBool::new(false));
         let door = door(there, at, Some(certificate)).unwrap();

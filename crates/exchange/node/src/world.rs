@@ -105,9 +105,9 @@ impl World for HostWorld {
         log: NodeId,
         config: Config,
         first: Offset,
-        anew: bool,
+        afresh: bool,
     ) -> Result<Mirror, OpenError> {
-        match anew {
+        match afresh {
             true => Mirror::begin_anew(&self.log(log), config, first),
             false => Mirror::open(&self.log(log), config, first),
         }

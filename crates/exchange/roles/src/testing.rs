@@ -182,9 +182,9 @@ impl World for TestWorld {
         log: NodeId,
         config: Config,
         first: Offset,
-        anew: bool,
+        afresh: bool,
     ) -> Result<Mirror, OpenError> {
-        match anew {
+        match afresh {
             true => Mirror::begin_anew(&self.log(log), config, first),
             false => Mirror::open(&self.log(log), config, first),
         }

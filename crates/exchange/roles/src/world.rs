@@ -91,7 +91,7 @@ pub trait World: Clone + Send + Sync + 'static {
     /// As [`pares_log::Replacement::begin`].
     fn replace_log(&self, log: NodeId, config: Config) -> Result<Self::Replacement, OpenError>;
 
-    /// Opens the mirror of a node's log for writing; makes it if there is none, to begin with the segment at `first`. With `anew` what is there
+    /// Opens the mirror of a node's log for writing; makes it if there is none, to begin with the segment at `first`. With `afresh` what is there
     /// is set aside, and another begins.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ pub trait World: Clone + Send + Sync + 'static {
         log: NodeId,
         config: Config,
         first: Offset,
-        anew: bool,
+        afresh: bool,
     ) -> Result<Self::Mirror, OpenError>;
 
     /// Opens a shard's window. `None` while there is none.

@@ -63,9 +63,9 @@ impl<W: World> World for Faulty<W> {
         log: NodeId,
         config: Config,
         first: Offset,
-        anew: bool,
+        afresh: bool,
     ) -> Result<Self::Mirror, OpenError> {
-        self.inner.mirror_log(log, config, first, anew)
+        self.inner.mirror_log(log, config, first, afresh)
     }
 
     fn open_window(&self, shard: ShardId) -> io::Result<Option<Self::Window>> {

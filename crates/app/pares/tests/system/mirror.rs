@@ -129,7 +129,7 @@ fn killed_mirrors_continue_and_the_copy_trades_on() {
     let mut second = Exchange::watch(Arc::clone(&hosts.second), &hosts.config);
     traders.iter_mut().for_each(|trader| trader.moved(&second.addresses()));
     load::trade(&mut second, &mut traders, 200);
-    // Everything that was answered at the first host is in the record, once, and the matching goes on from it.
+    // Everything that was answered at the first host is in the record, once, and matching continues from it.
     load::finish_and_check(&mut second, &mut traders);
     let refused = pares(hosts.second.path(), &format!("mirror receive --from {}", second.addresses()[0]));
     assert!(refused.complaint.contains("another `pares up`"), "{refused:?}");

@@ -27,7 +27,7 @@ fn golden() -> Vec<(MirrorMessage<'static>, &'static [u8])> {
         of(MirrorMessage::Taken { log: LogName::Gateway(3), bytes: 5 }, b"\x05\0\x03\0\x05\0\0\0\0\0\0\0"),
         of(MirrorMessage::TakenFiles { bytes: 5 }, b"\x06\x05\0\0\0\0\0\0\0"),
         of(
-            MirrorMessage::Begins { log: LOG, segment_bytes: 4096, from: 80, anew: true },
+            MirrorMessage::Begins { log: LOG, segment_bytes: 4096, from: 80, afresh: true },
             b"\x10\x01\x02\x01\0\x10\0\0\0\0\0\0\x50\0\0\0\0\0\0\0\x01",
         ),
         of(

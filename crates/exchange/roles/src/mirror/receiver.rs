@@ -100,15 +100,15 @@ impl<W: World> MirrorReceiver<W> {
         Ok(())
     }
 
-    fn open(&mut self, log: LogName, config: Config, first: Offset, anew: bool) -> Result<(), MirrorEnded> {
+    fn open(&mut self, log: LogName, config: Config, first: Offset, afresh: bool) -> Result<(), MirrorEnded> {
         // One writer at a time: what is set aside is let go first.
         self.mirrors.remove(&log);
-        let mirror = match self.world.mirror_log(node_of(log), config, first, anew) {
+        let mirror = match self.world.mirror_log(node_of(log), config, first, afresh) {
             Ok(mirror) => mirror,
             Err(error @ (OpenError::NotAMirror { .. } | OpenError::Locked { .. })) => {
                 return Err(NodeError::from(error).into());
             }
-            Err(error) if error.is_damage() && !anew => {
+            Err(error) if error.is_damage() && !afresh => {
                 // What cannot be opened is filled again by its source.
                 self.world.complain(&format_args!("{log}: {error}: it is set aside, and copied again"));
                 return Err(MirrorEnded::broken(self.set_aside(log, &error)));
@@ -133,10 +133,10 @@ impl<W: World> MirrorReceiver<W> {
         let message = MirrorMessage::decode(frame)?;
         self.rules.on(&message)?;
         match message {
-            MirrorMessage::Begins { log, segment_bytes, from, anew } => {
-                if anew || !self.mirrors.contains_key(&log) {
+            MirrorMessage::Begins { log, segment_bytes, from, afresh } => {
+                if afresh || !self.mirrors.contains_key(&log) {
                     let config = Config::default().segment_bytes(segment_bytes);
-                    self.open(log, config, Offset(from), anew)?;
+                    self.open(log, config, Offset(from), afresh)?;
                 }
             }
             MirrorMessage::Stretch { log, from, bytes } => self.take(log, Offset(from), bytes)?,

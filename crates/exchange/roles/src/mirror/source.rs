@@ -143,7 +143,7 @@ impl<W: World> MirrorSource<W> {
     /// Sends what is due by `send`, up to some messages. Says whether there may be more at once.
     ///
     /// # Errors
-    /// If the connection is to begin anew: a log was replaced, or released before the receiver had it; or if the system refuses.
+    /// If the connection is to begin again: a log was replaced, or released before the receiver had it; or if the system refuses.
     pub fn turn(&mut self, mut send: impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
         if !self.is_asked {
             return Ok(false);
@@ -246,15 +246,15 @@ impl<W: World> MirrorSource<W> {
         if reader.seek(from.min(reader.written())).is_err() {
             return Ok(());
         }
-        let anew = has.is_some() && !continues;
-        if anew {
+        let afresh = has.is_some() && !continues;
+        if afresh {
             let folder = format!("{log}/");
             self.has_files.retain(|path, _| !path.starts_with(&folder));
         }
         self.rules.begin(log, reader.offset().0);
         let segment_bytes = reader.segment_bytes();
         self.logs.insert(log, Sending { reader, marks: (0, 0, 0), told: None, is_damaged: false });
-        self.say(MirrorMessage::Begins { log, segment_bytes, from: from.0, anew }, send);
+        self.say(MirrorMessage::Begins { log, segment_bytes, from: from.0, afresh }, send);
         Ok(())
     }
 

@@ -23,7 +23,7 @@ impl Mirror {
         machine: &Machine,
         node: NodeId,
         first: Offset,
-        anew: bool,
+        afresh: bool,
     ) -> Result<Self, OpenError> {
         let mut state = machine.lock();
         let there = state.logs.get(&node).cloned();
@@ -31,7 +31,7 @@ impl Mirror {
             return Err(OpenError::NotAMirror { dir: node.to_string().into() });
         }
         let log = match there {
-            Some(log) if !anew => log,
+            Some(log) if !afresh => log,
             set_aside => {
                 if set_aside.is_some_and(|log| log.lock().is_held) {
                     return Err(OpenError::Locked { dir: node.to_string().into(), pid: 0 });
