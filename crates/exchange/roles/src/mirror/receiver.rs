@@ -133,11 +133,11 @@ impl<W: World> MirrorReceiver<W> {
         let message = MirrorMessage::decode(frame)?;
         self.rules.on(&message)?;
         match message {
-            MirrorMessage::Begins { log, segment_bytes, from, afresh } => {
-                if afresh || !self.mirrors.contains_key(&log) {
-                    let config = Config::default().segment_bytes(segment_bytes);
-                    self.open(log, config, Offset(from), afresh)?;
-                }
+            MirrorMessage::Begins { log, segment_bytes, from, afresh }
+                if afresh || !self.mirrors.contains_key(&log) =>
+            {
+                let config = Config::default().segment_bytes(segment_bytes);
+                self.open(log, config, Offset(from), afresh)?;
             }
             MirrorMessage::Stretch { log, from, bytes } => self.take(log, Offset(from), bytes)?,
             MirrorMessage::Marks { log, durable, released, .. } => {
