@@ -1,4 +1,5 @@
 //! A mirror has the bytes of its source, whatever came of what was sent.
+#![allow(clippy::unwrap_used)] // helpers of tests, too
 
 use std::path::Path;
 
