@@ -115,7 +115,9 @@ impl<W: World> MirrorReceiver<W> {
             }
             Err(error) => return Err(MirrorEnded::broken(error)),
         };
-        self.mirrors.insert(log, Mirroring { mirror, durable: Offset::START, record_bytes: 0 });
+        let mirroring = Mirroring { mirror, durable: Offset::START, record_bytes: 0 };
+        let other = self.mirrors.insert(log, mirroring);
+        assert!(other.is_none(), "{log}: a mirror has one writer");
         Ok(())
     }
 
@@ -165,6 +167,7 @@ impl<W: World> MirrorReceiver<W> {
         let mirroring = self.mirrors.get_mut(&log).expect("the rules know that it has begun");
         let taken = mirroring.mirror.take(from, bytes);
         taken.map_err(|error| MirrorEnded::broken(format_args!("{log}: {error}")))?;
+        assert!(mirroring.mirror.next() > from, "{log}: a mirror grows by each stretch that it takes");
         mirroring.durable = mirroring.mirror.publish(Offset(self.rules.marks(log).1));
         let word = bytes.first_chunk().map_or(0, |&[a, b, c, _]| u32::from_le_bytes([a, b, c, 0]));
         mirroring.record_bytes = pares_log::record::size(word as usize) as u64;
@@ -175,6 +178,7 @@ impl<W: World> MirrorReceiver<W> {
     fn store(&mut self, at: u64, path: &str, bytes: &[u8]) -> std::io::Result<()> {
         let unfinished = format!("{path}.new");
         if at == 0 {
+            assert!(self.file.is_none(), "{path}: one file comes at a time");
             self.file = Some(self.world.create_file(Path::new(&unfinished))?);
         }
         let mut file = self.file.take().expect("the rules know where a file begins");

@@ -148,6 +148,7 @@ impl<W: World> MirrorSource<W> {
         if !self.is_asked {
             return Ok(false);
         }
+        assert!(self.greeted, "nothing goes to a receiver of an unknown version");
         for _ in 0..TURN {
             if !self.step(&mut send)? {
                 return Ok(false);
@@ -253,7 +254,8 @@ impl<W: World> MirrorSource<W> {
         }
         self.rules.begin(log, reader.offset().0);
         let segment_bytes = reader.segment_bytes();
-        self.logs.insert(log, Sending { reader, marks: (0, 0, 0), told: None, is_damaged: false });
+        let sending = Sending { reader, marks: (0, 0, 0), told: None, is_damaged: false };
+        assert!(self.logs.insert(log, sending).is_none(), "{log}: a log begins once on a connection");
         self.say(MirrorMessage::Begins { log, segment_bytes, from: from.0, afresh }, send);
         Ok(())
     }
@@ -266,6 +268,7 @@ impl<W: World> MirrorSource<W> {
         send: &mut impl FnMut(&[u8]),
     ) -> Result<(), MirrorEnded> {
         let sending = self.logs.get_mut(&log).expect("only what was opened is due");
+        let from = sending.reader.offset().0;
         let (bytes, next) = match sending.reader.next_stretch(Offset(end), bytes_max as usize) {
             Ok(Some(stretch)) => {
                 MirrorMessage::Stretch { log, from: stretch.offset.0, bytes: stretch.bytes }
@@ -283,6 +286,7 @@ impl<W: World> MirrorSource<W> {
             }
             Err(error) => return Err(MirrorEnded::broken(format_args!("{log}: {error}"))),
         };
+        assert!(next >= from, "{log}: what is sent lies behind what was");
         self.rules.on_sent(log, bytes, next);
         Ok(())
     }
@@ -305,6 +309,7 @@ impl<W: World> MirrorSource<W> {
             return Ok(Some(false));
         }
         let (path, file, at, of) = self.file.take().expect("just opened");
+        assert!(at <= of, "{path}: a piece begins within its file");
         let mut bytes = vec![0; (of - at).min(FILE_PIECE_MAX as u64) as usize];
         file.fill(&mut bytes, at).map_err(|error| MirrorEnded::broken(format_args!("{path}: {error}")))?;
         self.say(MirrorMessage::Piece { at, of, path: &path, bytes: &bytes }, send);
@@ -315,6 +320,8 @@ impl<W: World> MirrorSource<W> {
     }
 
     fn end_round(&mut self, send: &mut impl FnMut(&[u8])) {
+        assert_eq!(self.rules.due(), Due::Nothing, "marks follow what they mark");
+        assert!(self.file.is_none(), "a round ends with whole files");
         let there: Vec<String> = self.files.keys().cloned().collect();
         if self.kept.as_ref() != Some(&there) {
             let paths: String = there.iter().map(|path| format!("{path}\n")).collect();
