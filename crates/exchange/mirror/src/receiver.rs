@@ -55,7 +55,8 @@ impl ReceiverRules {
             };
         }
         if let MirrorMessage::Ends { why } = *message {
-            return Err(MirrorFault::Ended(why.chars().take(500).collect()));
+            let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+            return Err(MirrorFault::Ended(why.chars().take(500).map(plain).collect()));
         }
         if !self.greeted {
             return Err(MirrorFault::OutOfTurn("something before its hello"));

@@ -309,7 +309,12 @@ fn receive_once(
 /// The next frame, if one comes soon. A source that was last heard long ago is gone.
 fn next_frame(stream: &mut ClientStream, heard: Instant) -> std::io::Result<Option<Vec<u8>>> {
     match stream.receive() {
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+            ) =>
+        {
             match heard.elapsed() > SILENCE {
                 true => Err(std::io::Error::new(error.kind(), "it says nothing")),
                 false => Ok(None),

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use pares_mirror::class_of;
+use pares_mirror::{Class, class_of};
 
 use super::LogName;
 use crate::world::{File, World};
 
-/// Of longer files only the length is compared: they are checkpoints, each of which has a name of its own and is never written again.
+/// Of longer checkpoints only the length is compared: each has a name of its own and is never written again.
 const COMPARED_MAX: u64 = 64 << 10;
 
 /// Which version of a file this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version {
     pub(super) bytes: u64,
-    /// CRC-32C of what it says; 0 for a longer one.
+    /// CRC-32C of what it says; 0 for a longer checkpoint.
     pub(super) digest: u32,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn list<W: World>(
 fn version<W: World>(world: &W, path: &str) -> io::Result<Version> {
     let file = world.open_file(Path::new(path))?;
     let bytes = file.bytes()?;
-    if bytes > COMPARED_MAX {
+    if bytes > COMPARED_MAX && class_of(path) == Some(Class::Checkpoint) {
         return Ok(Version { bytes, digest: 0 });
     }
     let mut text = vec![0; bytes as usize];

@@ -1,9 +1,10 @@
 //! The end that gets a copy.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 
-use pares_log::{Config, LogMirror, LogReader, Offset, OpenError};
+use pares_log::{Config, LogMirror, LogReader, Offset, OpenError, ReadError};
 use pares_mirror::{MirrorMessage, SPEAKS, UNDERSTANDS};
 
 use super::{LogName, MirrorEnded, files, node_of};
@@ -87,7 +88,7 @@ impl<W: World> MirrorReceiver<W> {
                 self.open(log, Config::default().existing(), Offset::START, false)?;
             }
             let (segment_bytes, last) = (reader.segment_bytes(), last_record(&mut reader));
-            let (last, digest) = last.map_err(|error| MirrorEnded::broken(format_args!("{log}: {error}")))?;
+            let (last, digest) = last.map_err(|error| self.unread(log, &error))?;
             let next = self.mirrors[&log].mirror.next().0;
             self.say(MirrorMessage::Have { log, segment_bytes, next, last, digest }, &mut send);
         }
@@ -109,9 +110,7 @@ impl<W: World> MirrorReceiver<W> {
                 return Err(NodeError::from(error).into());
             }
             Err(error) if error.is_damage() && !afresh => {
-                // What cannot be opened is filled again by its source.
-                self.world.complain(&format_args!("{log}: {error}: it is set aside, and copied again"));
-                return Err(MirrorEnded::broken(self.set_aside(log, &error)));
+                return Err(self.set_aside(log, &error));
             }
             Err(error) => return Err(MirrorEnded::broken(error)),
         };
@@ -121,10 +120,20 @@ impl<W: World> MirrorReceiver<W> {
         Ok(())
     }
 
-    /// Begins an empty mirror in the place of one that is damaged. The source finds that it is none of its log, whatever it is.
-    fn set_aside(&self, log: LogName, why: &OpenError) -> String {
+    /// What is read of a mirror cannot be.
+    fn unread(&mut self, log: LogName, error: &ReadError) -> MirrorEnded {
+        match error.is_damage() {
+            true => self.set_aside(log, error),
+            false => MirrorEnded::broken(format_args!("{log}: {error}")),
+        }
+    }
+
+    /// Begins an empty mirror in the place of one that is damaged. The source finds that it is none of its log, whatever it is, and fills it again.
+    fn set_aside(&mut self, log: LogName, why: &impl Display) -> MirrorEnded {
+        self.mirrors.remove(&log);
+        self.world.complain(&format_args!("{log}: {why}: it is set aside, and copied again"));
         let set_aside = self.world.mirror_log(node_of(log), Config::default(), Offset::START, true);
-        set_aside.map_or_else(|error| error.to_string(), |_| why.to_string())
+        MirrorEnded::broken(set_aside.map_or_else(|error| error.to_string(), |_| why.to_string()))
     }
 
     /// Takes a frame of the source; answers by `send`.
@@ -209,7 +218,7 @@ impl<W: World> MirrorReceiver<W> {
 }
 
 /// Where the last record of a log lies, and the digest of what it says; zeros if it has none. The segment in which it lies is read.
-fn last_record(reader: &mut impl LogReader) -> Result<(u64, u32), pares_log::ReadError> {
+fn last_record(reader: &mut impl LogReader) -> Result<(u64, u32), ReadError> {
     let (segment_bytes, released) = (reader.segment_bytes(), reader.released().0);
     let mut base = reader.written().0.saturating_sub(1);
     base -= base % segment_bytes;

@@ -47,6 +47,13 @@ struct Sending<R> {
     is_damaged: bool,
 }
 
+impl<R> Sending<R> {
+    fn marks_of(&self, log: LogName) -> MirrorMessage<'static> {
+        let (written, durable, released) = self.marks;
+        MirrorMessage::Marks { log, written, durable: durable.min(written), released }
+    }
+}
+
 /// What is being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -123,7 +130,10 @@ impl<W: World> MirrorSource<W> {
             MirrorMessage::Go if self.is_asking() => self.is_asked = true,
             MirrorMessage::Taken { log, bytes } if self.is_asked => self.rules.on_taken(log, bytes)?,
             MirrorMessage::TakenFiles { bytes } if self.is_asked => self.rules.on_files_taken(bytes)?,
-            other => return Err(MirrorEnded::broken(format_args!("it sent {other:?} out of turn"))),
+            other => {
+                let said: String = format!("{other:?}").chars().take(60).collect();
+                return Err(MirrorEnded::broken(format_args!("it sent {said} out of turn")));
+            }
         }
         Ok(())
     }
@@ -202,7 +212,12 @@ impl<W: World> MirrorSource<W> {
                 )));
             }
             self.rules.reach(log, sending.marks.0);
-            is_new |= sending.told != Some(sending.marks);
+            if sending.told != Some(sending.marks) {
+                // Before what the receiver lacks: it knows how much that is.
+                sending.marks_of(log).encode(&mut self.out);
+                send(&self.out);
+                is_new = true;
+            }
         }
         is_new |= now.saturating_sub(self.round_ns) >= BEAT_NS;
         if is_new {
@@ -332,9 +347,7 @@ impl<W: World> MirrorSource<W> {
         let told = |sending: &Sending<W::Reader>| sending.told != Some(sending.marks);
         for (&log, sending) in self.logs.iter_mut().filter(|(_, sending)| told(sending)) {
             sending.told = Some(sending.marks);
-            let (written, durable, released) = sending.marks;
-            MirrorMessage::Marks { log, written, durable: durable.min(written), released }
-                .encode(&mut self.out);
+            sending.marks_of(log).encode(&mut self.out);
             send(&self.out);
         }
         self.rounds += 1;

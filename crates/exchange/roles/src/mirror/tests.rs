@@ -86,6 +86,48 @@ fn text(world: &TestWorld, path: &str) -> Option<String> {
 }
 
 #[test]
+fn receiver_knows_what_it_lacks_before_it_comes() {
+    let mut pair = Pair::new();
+    let gateway = pair.write(G, 100);
+    pair.connect().unwrap();
+    let frames = &mut pair.frames;
+    pair.source.turn(|frame| frames.push(frame.to_vec())).unwrap();
+    let mut lags = Vec::new();
+    for frame in std::mem::take(&mut pair.frames) {
+        pair.receiver.on_frame(&frame, |_| {}).unwrap();
+        lags.extend(pair.receiver.progress().map(|(_, progress)| progress.lag_bytes));
+    }
+    assert_eq!((lags.iter().max(), lags.last()), (Some(&(gateway.tail().0 - 64)), Some(&0)));
+}
+
+#[test]
+fn long_settings_of_the_same_length_come_over() {
+    let mut pair = Pair::new();
+    let _gateway = pair.write(G, 1);
+    for letter in ["a", "b"] {
+        let said = letter.repeat(90_000);
+        pair.put("pares.toml", said.as_bytes());
+        pair.connect().unwrap();
+        pair.run().unwrap();
+        assert_eq!(text(&pair.there, "pares.toml"), Some(said));
+    }
+}
+
+#[test]
+fn mirror_damaged_while_it_is_open_is_copied_again() {
+    let mut pair = Pair::new();
+    let _gateway = pair.write(G, 20);
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    let at = pair.records(&pair.there, G)[10].0;
+    pair.there.flip(node_of(G), at);
+    assert!(pair.connect().is_err());
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    pair.check_same(G);
+}
+
+#[test]
 fn logs_and_files_come_over_and_stay_alike() {
     let mut pair = Pair::new();
     let mut gateway = pair.write(G, 100);
