@@ -308,18 +308,12 @@ fn receive_once(
 
 /// The next frame, if one comes soon. A source that was last heard long ago is gone.
 fn next_frame(stream: &mut ClientStream, heard: Instant) -> std::io::Result<Option<Vec<u8>>> {
+    const QUIET: [ErrorKind; 3] = [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted];
     match stream.receive() {
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-            ) =>
-        {
-            match heard.elapsed() > SILENCE {
-                true => Err(std::io::Error::new(error.kind(), "it says nothing")),
-                false => Ok(None),
-            }
-        }
+        Err(error) if QUIET.contains(&error.kind()) => match heard.elapsed() > SILENCE {
+            true => Err(std::io::Error::new(error.kind(), "it says nothing")),
+            false => Ok(None),
+        },
         received => received.map(Some),
     }
 }
