@@ -128,7 +128,7 @@ impl<W: World> MirrorReceiver<W> {
         }
     }
 
-    /// Begins an empty mirror in the place of one that is damaged. The source finds that it is none of its log, whatever it is, and fills it again.
+    /// Replaces a damaged mirror by an empty one, which the source fills from the beginning of its log.
     fn set_aside(&mut self, log: LogName, why: &impl Display) -> MirrorEnded {
         self.mirrors.remove(&log);
         self.world.complain(&format_args!("{log}: {why}: it is set aside, and copied again"));
