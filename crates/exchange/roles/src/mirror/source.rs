@@ -19,6 +19,8 @@ const LOOK_NS: u64 = 200_000_000;
 const BEAT_NS: u64 = 1_000_000_000;
 /// More bytes on their way than a socket takes at once.
 const MUCH: u64 = 128 << 10;
+/// Files that a receiver may say it has: more than the checkpoints of any system.
+const FILES_MAX: usize = 1 << 16;
 /// Messages of a turn.
 const TURN: usize = 16;
 
@@ -124,7 +126,9 @@ impl<W: World> MirrorSource<W> {
             MirrorMessage::Have { log, segment_bytes, next, last, digest } if self.is_asking() => {
                 self.has.insert(log, Has { segment_bytes, next, last, digest });
             }
-            MirrorMessage::HaveFile { bytes, digest, path } if self.is_asking() => {
+            MirrorMessage::HaveFile { bytes, digest, path }
+                if self.is_asking() && self.has_files.len() < FILES_MAX =>
+            {
                 self.has_files.insert(path.to_owned(), Version { bytes, digest });
             }
             MirrorMessage::Go if self.is_asking() => self.is_asked = true,
