@@ -120,7 +120,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         doors: Arc<dyn DoorFactory>,
     ) -> Result<Self, NodeError> {
         let node = NodeId::Gateway(id);
-        let life = epoch::current(&world, config)?;
+        let life = epoch::of_records(&world, config)?;
         // Before the log is touched: what an earlier process told of it is true no longer.
         let (counters, untold) = tap::counters(&world, node)?;
         let recover::Opened { writer, rules, committed, marks, spent_logons } =
