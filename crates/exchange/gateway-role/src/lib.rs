@@ -129,7 +129,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let syncer = SyncTask::start(&world, &writer, config)?;
         let tap = Tap::open(id, config, &world, (untold, Arc::clone(&doors)));
         let connections = connections((id, config), &world, sockets, (doors, tap))?;
-        let edge = GatewayIo::new(config.placement()?, life, world, writer, connections, counters);
+        let to_ring = (config.placement()?, config.host_of(node).map(NodeId::Orderer));
+        let edge = GatewayIo::new(to_ring, life, world, writer, connections, counters);
         Ok(Self {
             rules,
             committed,
