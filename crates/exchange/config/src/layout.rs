@@ -136,6 +136,7 @@ pub mod bells {
             NodeId::Gateway(id) => usize::from(id.0),
             NodeId::Venue(id) => ROLE_MAX + usize::from(id.0),
             NodeId::Recorder(id) => 2 * ROLE_MAX + usize::from(id.0),
+            NodeId::Mirror(_) => MIRROR,
             NodeId::Orderer(id) => ORDERERS + usize::from(id.0),
             NodeId::Publisher(id) => 3 * ROLE_MAX + usize::from(id.0),
             NodeId::Replayer(id) => 3 * ROLE_MAX + FEED_ROLE_MAX + usize::from(id.0),
