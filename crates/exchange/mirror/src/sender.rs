@@ -27,8 +27,8 @@ impl Way {
     }
 
     fn on_taken(&mut self, bytes: u64) -> Result<(), MirrorFault> {
-        if bytes < self.taken || bytes > self.sent {
-            return Err(MirrorFault::OutOfTurn("that it has what it was not sent"));
+        if bytes <= self.taken || bytes > self.sent {
+            return Err(MirrorFault::OutOfTurn("that it has what it was not sent, or nothing more"));
         }
         self.taken = bytes;
         Ok(())
@@ -100,6 +100,12 @@ impl Sender {
     #[must_use]
     pub fn on_their_way(&self) -> u64 {
         self.logs.values().map(|sent| sent.way.bytes()).sum()
+    }
+
+    /// Whether the receiver has all that was sent, of logs and of files.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.on_their_way() + self.files.bytes() == 0
     }
 
     /// A stretch of so many bytes was sent, behind which the log continues at `next`; none, if there was nothing.
@@ -187,7 +193,7 @@ mod tests {
         assert_eq!((sender.due(), sent), (Due::Credit, LOG_CREDIT));
         sender.on_taken(G, 1).unwrap();
         assert_eq!(due(&sender), Some(G));
-        assert!(sender.on_taken(G, 0).is_err(), "it had more");
+        assert!(sender.on_taken(G, 1).is_err(), "it had that");
         assert!(sender.on_taken(G, sent + 1).is_err(), "it was sent less");
         assert!(sender.on_taken(LogName::Gateway(7), 0).is_err());
     }

@@ -107,10 +107,7 @@ impl World for HostWorld {
         first: Offset,
         afresh: bool,
     ) -> Result<Mirror, OpenError> {
-        match afresh {
-            true => Mirror::begin_anew(&self.log(log), config, first),
-            false => Mirror::open(&self.log(log), config, first),
-        }
+        Mirror::open(&self.log(log), config, first, afresh)
     }
 
     fn open_window(&self, shard: ShardId) -> io::Result<Option<SharedWindow>> {

@@ -95,7 +95,7 @@ pub trait World: Clone + Send + Sync + 'static {
     /// is set aside, and another begins.
     ///
     /// # Errors
-    /// As [`pares_log::Mirror::open`] and [`pares_log::Mirror::begin_anew`].
+    /// As [`pares_log::Mirror::open`].
     fn mirror_log(
         &self,
         log: NodeId,

@@ -1,15 +1,21 @@
 //! The end that gets a copy.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::Path;
 
+use pares_config::{ROLE_MAX, SystemConfig};
 use pares_log::{Config, LogMirror, LogReader, Offset, OpenError, ReadError};
 use pares_mirror::{MirrorMessage, SPEAKS, UNDERSTANDS};
 
 use super::{LogName, MirrorEnded, files, node_of};
 use crate::NodeError;
+use crate::whole_file;
 use crate::world::{File, World};
+
+/// Segments are believed to be as long as those of most systems, whatever the settings say now: a log keeps the length it began with.
+const SEGMENT_BYTES: u64 = 64 << 20;
+/// No log comes to begin beyond this.
+const OFFSET_MAX: u64 = 1 << 62;
 
 /// How a mirror stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,14 +89,18 @@ impl<W: World> MirrorReceiver<W> {
         (self.rules, self.file) = (pares_mirror::ReceiverRules::default(), None);
         self.say(MirrorMessage::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, &mut send);
         for log in there {
-            let Ok(mut reader) = self.world.read_log_from_start(node_of(log)) else { continue };
-            if !self.mirrors.contains_key(&log) {
-                self.open(log, Config::default().existing(), Offset::START, false)?;
+            match self.standing(log) {
+                Ok(has) => self.say(has, &mut send),
+                Err(NodeError::Open(OpenError::Absent { .. })) => {}
+                Err(error) if is_damage(&error) => {
+                    // What no log continues: the source begins it afresh, and says of which segments.
+                    self.mirrors.remove(&log);
+                    self.world.complain(&format_args!("{log}: {error}: it is to be set aside and copied again"));
+                    let nothing = MirrorMessage::Have { log, segment_bytes: 0, next: 0, last: 0, digest: 0 };
+                    self.say(nothing, &mut send);
+                }
+                Err(error) => return Err(ended(error)),
             }
-            let (segment_bytes, last) = (reader.segment_bytes(), last_record(&mut reader));
-            let (last, digest) = last.map_err(|error| self.unread(log, &error))?;
-            let next = self.mirrors[&log].mirror.next().0;
-            self.say(MirrorMessage::Have { log, segment_bytes, next, last, digest }, &mut send);
         }
         let files = files::list(&self.world, self.mirrors.keys().copied()).map_err(MirrorEnded::broken)?;
         for (path, version) in files {
@@ -100,40 +110,43 @@ impl<W: World> MirrorReceiver<W> {
         self.say(MirrorMessage::Go, &mut send);
         Ok(())
     }
+    fn standing(&mut self, log: LogName) -> Result<MirrorMessage<'static>, NodeError> {
+        if !self.mirrors.contains_key(&log) {
+            self.open(log, Config::default().existing(), Offset::START, false)?;
+        }
+        let mut reader = self.world.read_log_from_start(node_of(log))?;
+        let (last, digest) = last_record(&mut reader)?;
+        let next = self.mirrors[&log].mirror.next().0;
+        Ok(MirrorMessage::Have { log, segment_bytes: reader.segment_bytes(), next, last, digest })
+    }
 
-    fn open(&mut self, log: LogName, config: Config, first: Offset, afresh: bool) -> Result<(), MirrorEnded> {
+    fn open(&mut self, log: LogName, config: Config, first: Offset, afresh: bool) -> Result<(), NodeError> {
         // One writer at a time: what is set aside is let go first.
         self.mirrors.remove(&log);
-        let mirror = match self.world.mirror_log(node_of(log), config, first, afresh) {
-            Ok(mirror) => mirror,
-            Err(error @ (OpenError::NotAMirror { .. } | OpenError::Locked { .. })) => {
-                return Err(NodeError::from(error).into());
-            }
-            Err(error) if error.is_damage() && !afresh => {
-                return Err(self.set_aside(log, &error));
-            }
-            Err(error) => return Err(MirrorEnded::broken(error)),
-        };
-        let mirroring = Mirroring { mirror, durable: Offset::START, record_bytes: 0 };
-        let other = self.mirrors.insert(log, mirroring);
-        assert!(other.is_none(), "{log}: a mirror has one writer");
+        let mirror = self.world.mirror_log(node_of(log), config, first, afresh)?;
+        self.mirrors.insert(log, Mirroring { mirror, durable: Offset::START, record_bytes: 0 });
         Ok(())
     }
 
-    /// What is read of a mirror cannot be.
-    fn unread(&mut self, log: LogName, error: &ReadError) -> MirrorEnded {
-        match error.is_damage() {
-            true => self.set_aside(log, error),
-            false => MirrorEnded::broken(format_args!("{log}: {error}")),
+    /// Begins a mirror, if it is none of more than the settings here allow: who sends them may be in error, and this disk is shared.
+    fn begin(
+        &mut self,
+        log: LogName,
+        segment_bytes: u64,
+        from: u64,
+        afresh: bool,
+    ) -> Result<(), MirrorEnded> {
+        let settings = whole_file::read(&self.world, Path::new("pares.toml"));
+        let settings = settings.ok().and_then(|text| SystemConfig::parse(&text).ok()).unwrap_or_default();
+        let most = SEGMENT_BYTES.max(settings.segment_mib << 20);
+        let (LogName::Gateway(number) | LogName::Recorder(number)) = log;
+        if usize::from(number) >= ROLE_MAX || segment_bytes > most || from > OFFSET_MAX {
+            return Err(MirrorEnded::broken(format_args!(
+                "{log} with segments of {segment_bytes} bytes cannot be of a system with the settings of its source: raise `segment_mib` there, if it was larger once"
+            )));
         }
-    }
-
-    /// Replaces a damaged mirror by an empty one, which the source fills from the beginning of its log.
-    fn set_aside(&mut self, log: LogName, why: &impl Display) -> MirrorEnded {
-        self.mirrors.remove(&log);
-        self.world.complain(&format_args!("{log}: {why}: it is set aside, and copied again"));
-        let set_aside = self.world.mirror_log(node_of(log), Config::default(), Offset::START, true);
-        MirrorEnded::broken(set_aside.map_or_else(|error| error.to_string(), |_| why.to_string()))
+        let config = Config::default().segment_bytes(segment_bytes);
+        self.open(log, config, Offset(from), afresh).map_err(ended)
     }
 
     /// Takes a frame of the source; answers by `send`.
@@ -147,8 +160,7 @@ impl<W: World> MirrorReceiver<W> {
             MirrorMessage::Begins { log, segment_bytes, from, afresh }
                 if afresh || !self.mirrors.contains_key(&log) =>
             {
-                let config = Config::default().segment_bytes(segment_bytes);
-                self.open(log, config, Offset(from), afresh)?;
+                self.begin(log, segment_bytes, from, afresh)?;
             }
             MirrorMessage::Stretch { log, from, bytes } => self.take(log, Offset(from), bytes)?,
             MirrorMessage::Marks { log, durable, released, .. } => {
@@ -214,6 +226,23 @@ impl<W: World> MirrorReceiver<W> {
     fn say(&mut self, message: MirrorMessage<'_>, send: &mut impl FnMut(&[u8])) {
         message.encode(&mut self.out);
         send(&self.out);
+    }
+}
+
+fn is_damage(error: &NodeError) -> bool {
+    match error {
+        NodeError::Open(error) => error.is_damage(),
+        NodeError::Log(error) => error.is_damage(),
+        _ => false,
+    }
+}
+
+/// What cannot be a mirror ends the receiver; a log whose damaged marks do not say what it is, too.
+fn ended(error: NodeError) -> MirrorEnded {
+    match error {
+        NodeError::Open(OpenError::NotAMirror { .. } | OpenError::Locked { .. }) => error.into(),
+        error if is_damage(&error) => error.into(),
+        error => MirrorEnded::broken(error),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pares_log::{LogReader, Offset, ReadError};
+use pares_log::{LogReader, Offset, ReadError, next_place};
 use pares_mirror::{
     Class, Due, FILE_PIECE_MAX, MirrorMessage, SPEAKS, Sender, UNDERSTANDS, agreed, class_of,
 };
@@ -17,10 +17,13 @@ use crate::world::{File, World};
 const LOOK_NS: u64 = 200_000_000;
 /// A round is begun after this even if there is nothing new: the receiver sees that this end lives.
 const BEAT_NS: u64 = 1_000_000_000;
+/// Who has not said what it has after this ends, and who has stored nothing of what it was sent for so long: its place is another's.
+pub(super) const GO_NS: u64 = 10_000_000_000;
+pub(super) const TAKEN_NS: u64 = 60_000_000_000;
 /// More bytes on their way than a socket takes at once.
 const MUCH: u64 = 128 << 10;
 /// Files that a receiver may say it has: more than the checkpoints of any system.
-const FILES_MAX: usize = 1 << 16;
+pub(super) const FILES_MAX: usize = 1 << 16;
 /// Messages of a turn.
 const TURN: usize = 16;
 
@@ -59,6 +62,8 @@ impl<R> Sending<R> {
 /// What is being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// The first message, and notes: what is believed of the logs depends on the settings.
+    Greeting,
     /// Nothing: a round is over.
     Rest,
     Files(Class),
@@ -86,6 +91,8 @@ pub struct MirrorSource<W: World> {
     stage: Stage,
     rounds: u64,
     looked_ns: Option<u64>,
+    /// When the receiver last stored something, or had nothing to store.
+    heard_ns: u64,
     round_ns: u64,
     out: Vec<u8>,
 }
@@ -105,9 +112,10 @@ impl<W: World> MirrorSource<W> {
             files: BTreeMap::new(),
             file: None,
             kept: None,
-            stage: Stage::Rest,
+            stage: Stage::Greeting,
             rounds: 0,
             looked_ns: None,
+            heard_ns: world.mono_ns(),
             round_ns: 0,
             out: Vec::new(),
         }
@@ -132,8 +140,14 @@ impl<W: World> MirrorSource<W> {
                 self.has_files.insert(path.to_owned(), Version { bytes, digest });
             }
             MirrorMessage::Go if self.is_asking() => self.is_asked = true,
-            MirrorMessage::Taken { log, bytes } if self.is_asked => self.rules.on_taken(log, bytes)?,
-            MirrorMessage::TakenFiles { bytes } if self.is_asked => self.rules.on_files_taken(bytes)?,
+            MirrorMessage::Taken { log, bytes } if self.is_asked => {
+                self.rules.on_taken(log, bytes)?;
+                self.heard_ns = self.world.mono_ns();
+            }
+            MirrorMessage::TakenFiles { bytes } if self.is_asked => {
+                self.rules.on_files_taken(bytes)?;
+                self.heard_ns = self.world.mono_ns();
+            }
             other => {
                 let said: String = format!("{other:?}").chars().take(60).collect();
                 return Err(MirrorEnded::broken(format_args!("it sent {said} out of turn")));
@@ -157,8 +171,15 @@ impl<W: World> MirrorSource<W> {
     /// Sends what is due by `send`, up to some messages. Says whether there may be more at once.
     ///
     /// # Errors
-    /// If the connection is to begin again: a log was replaced, or released before the receiver had it; or if the system refuses.
+    /// If the connection is to begin again: a log was replaced, or released before the receiver had it; it is silent; or the system refuses.
     pub fn turn(&mut self, mut send: impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
+        let now = self.world.mono_ns();
+        if self.is_asked && self.rules.is_taken() {
+            self.heard_ns = now;
+        }
+        if now.saturating_sub(self.heard_ns) > if self.is_asked { TAKEN_NS } else { GO_NS } {
+            return Err(MirrorEnded::broken("it says nothing, and others may wait for its place"));
+        }
         if !self.is_asked {
             return Ok(false);
         }
@@ -177,8 +198,27 @@ impl<W: World> MirrorSource<W> {
         self.stage != Stage::Rest || self.rules.on_their_way() > MUCH
     }
 
+    /// Whole copies that were sent.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// Bytes of logs that the receiver has not stored yet.
+    #[must_use]
+    pub fn lag_bytes(&self) -> u64 {
+        let readers = self.logs.values().map(|sending| &sending.reader);
+        let unsent = readers.map(|reader| reader.written().0.saturating_sub(reader.offset().0));
+        unsent.sum::<u64>() + self.rules.on_their_way()
+    }
+
     fn step(&mut self, send: &mut impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
         match self.stage {
+            Stage::Greeting => {
+                self.say(MirrorMessage::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, send);
+                self.files = files::list(&self.world, [].into_iter()).map_err(MirrorEnded::broken)?;
+                self.stage = Stage::Files(Class::Note);
+            }
             Stage::Rest => return self.begin_round(send),
             Stage::Files(class) => match self.send_file(class, send)? {
                 Some(more) => return Ok(more),
@@ -191,7 +231,9 @@ impl<W: World> MirrorSource<W> {
                 Due::Nothing => self.stage = Stage::Files(Class::Checkpoint),
             },
             Stage::Marks => {
-                self.end_round(send);
+                if self.looked_ns.is_some() {
+                    self.end_round(send);
+                }
                 self.stage = Stage::Rest;
             }
         }
@@ -234,9 +276,6 @@ impl<W: World> MirrorSource<W> {
     fn look(&mut self, now: u64, send: &mut impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
         let is_first = self.looked_ns.is_none();
         self.looked_ns = Some(now);
-        if is_first {
-            self.say(MirrorMessage::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, send);
-        }
         if let Some((log, _)) = self.logs.iter().find(|(_, sending)| sending.reader.is_replaced()) {
             return Err(MirrorEnded::broken(format_args!("another log lies in the place of {log}")));
         }
@@ -368,7 +407,7 @@ impl<W: World> MirrorSource<W> {
 fn is_the_same(reader: &mut impl LogReader, has: &Has) -> bool {
     let (released, written, segment_bytes) =
         (reader.released().0, reader.written().0, reader.segment_bytes());
-    let header = |at: u64| if at.is_multiple_of(segment_bytes) { at + HEADER } else { at };
+    let header = |at: u64| next_place(Offset(at), segment_bytes, false).0;
     if has.segment_bytes != segment_bytes || has.next > header(written) || has.next < released {
         return false;
     }
@@ -382,7 +421,7 @@ fn is_the_same(reader: &mut impl LogReader, has: &Has) -> bool {
             return Ok(false);
         }
         let end = reader.offset().0;
-        if has.next == end || end.is_multiple_of(segment_bytes) && has.next == header(end) {
+        if [end, header(end)].contains(&has.next) {
             return Ok(true);
         }
         // The pad.
