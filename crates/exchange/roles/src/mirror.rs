@@ -9,6 +9,7 @@
 mod files;
 mod receiver;
 mod source;
+mod standing;
 
 pub use pares_mirror::{FRAME_MAX, LogName};
 pub use receiver::{MirrorProgress, MirrorReceiver};

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pares_config::{ROLE_MAX, SystemConfig};
-use pares_log::{Config, LogMirror, LogReader, Offset, OpenError, ReadError};
+use pares_log::{Config, LogMirror, LogReader, Offset, OpenError};
 use pares_mirror::{MirrorMessage, SPEAKS, UNDERSTANDS};
 
+use super::standing::last_record;
 use super::{LogName, MirrorEnded, files, node_of};
 use crate::NodeError;
 use crate::whole_file;
@@ -95,7 +96,8 @@ impl<W: World> MirrorReceiver<W> {
                 Err(error) if is_damage(&error) => {
                     // What no log continues: the source begins it afresh, and says of which segments.
                     self.mirrors.remove(&log);
-                    self.world.complain(&format_args!("{log}: {error}: it is to be set aside and copied again"));
+                    self.world
+                        .complain(&format_args!("{log}: {error}: it is to be set aside and copied again"));
                     let nothing = MirrorMessage::Have { log, segment_bytes: 0, next: 0, last: 0, digest: 0 };
                     self.say(nothing, &mut send);
                 }
@@ -243,25 +245,5 @@ fn ended(error: NodeError) -> MirrorEnded {
         NodeError::Open(OpenError::NotAMirror { .. } | OpenError::Locked { .. }) => error.into(),
         error if is_damage(&error) => error.into(),
         error => MirrorEnded::broken(error),
-    }
-}
-
-/// Where the last record of a log lies, and the digest of what it says; zeros if it has none. The segment in which it lies is read.
-fn last_record(reader: &mut impl LogReader) -> Result<(u64, u32), ReadError> {
-    let (segment_bytes, released) = (reader.segment_bytes(), reader.released().0);
-    let mut base = reader.written().0.saturating_sub(1);
-    base -= base % segment_bytes;
-    loop {
-        reader.seek(Offset(base.max(released)))?;
-        let mut last = None;
-        while let Some(record) = reader.next()? {
-            last = Some((record.offset.0, crc32c::crc32c(record.payload)));
-        }
-        // A segment in which no record lies yet.
-        match last {
-            Some(last) => return Ok(last),
-            None if base <= released => return Ok((0, 0)),
-            None => base -= segment_bytes,
-        }
     }
 }

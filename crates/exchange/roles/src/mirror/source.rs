@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pares_log::{LogReader, Offset, ReadError, next_place};
+use pares_log::{LogReader, Offset, ReadError};
 use pares_mirror::{
     Class, Due, FILE_PIECE_MAX, MirrorMessage, SPEAKS, Sender, UNDERSTANDS, agreed, class_of,
 };
 
 use super::files::{self, Version};
+use super::standing::{Has, is_the_same};
 use super::{LogName, MirrorEnded, node_of};
 use crate::repair_asked;
 use crate::world::{File, World};
@@ -32,14 +33,6 @@ pub type There = Box<dyn Fn() -> Vec<LogName> + Send>;
 
 /// Written, durable, released.
 type Marks = (u64, u64, u64);
-
-/// What a receiver has of a log.
-struct Has {
-    segment_bytes: u64,
-    next: u64,
-    last: u64,
-    digest: u32,
-}
 
 /// A log being sent.
 struct Sending<R> {
@@ -204,12 +197,12 @@ impl<W: World> MirrorSource<W> {
         self.rounds
     }
 
-    /// Bytes of logs that the receiver has not stored yet.
+    /// Bytes of logs that the receiver has not stored yet, once that is known.
     #[must_use]
-    pub fn lag_bytes(&self) -> u64 {
+    pub fn lag_bytes(&self) -> Option<u64> {
         let readers = self.logs.values().map(|sending| &sending.reader);
         let unsent = readers.map(|reader| reader.written().0.saturating_sub(reader.offset().0));
-        unsent.sum::<u64>() + self.rules.on_their_way()
+        self.looked_ns.map(|_| unsent.sum::<u64>() + self.rules.on_their_way())
     }
 
     fn step(&mut self, send: &mut impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
@@ -402,34 +395,3 @@ impl<W: World> MirrorSource<W> {
         send(&self.out);
     }
 }
-
-/// Whether what the receiver has is the beginning of this log: its last record lies here too, and what it takes next follows.
-fn is_the_same(reader: &mut impl LogReader, has: &Has) -> bool {
-    let (released, written, segment_bytes) =
-        (reader.released().0, reader.written().0, reader.segment_bytes());
-    let header = |at: u64| next_place(Offset(at), segment_bytes, false).0;
-    if has.segment_bytes != segment_bytes || has.next > header(written) || has.next < released {
-        return false;
-    }
-    if has.last == 0 {
-        return has.next == released + HEADER;
-    }
-    let mut follows = || -> Result<bool, ReadError> {
-        reader.seek(Offset(has.last))?;
-        let Some(record) = reader.next()? else { return Ok(false) };
-        if record.offset.0 != has.last || crc32c::crc32c(record.payload) != has.digest {
-            return Ok(false);
-        }
-        let end = reader.offset().0;
-        if [end, header(end)].contains(&has.next) {
-            return Ok(true);
-        }
-        // The pad.
-        let closes = reader.next_stretch(Offset(u64::MAX), 1)?.is_some_and(|rest| rest.bytes.len() == 8);
-        Ok(closes && reader.offset().0.is_multiple_of(segment_bytes) && has.next == header(reader.offset().0))
-    };
-    follows().unwrap_or(false)
-}
-
-/// Bytes before a segment's first record.
-const HEADER: u64 = 64;
