@@ -34,14 +34,15 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Opens the mirror in `dir`, cut to what is whole. If there is none, and none of `config`'s is wanted to exist, it is made, to begin with the segment at `first`.
+    /// Opens the mirror in `dir`, cut to what is whole. If there is none, and none of `config`'s is wanted to exist, it is made.
     /// With `afresh` the one there is set aside, as [`Replacement`] does, and another begins: its source is another log now.
     ///
     /// # Errors
     /// As [`Writer::open`] and [`Replacement::begin`]; and [`OpenError::NotAMirror`] if the log there is its writer's own.
-    pub fn open(dir: &Path, config: Config, first: Offset, afresh: bool) -> Result<Mirror, OpenError> {
+    pub fn open(dir: &Path, config: Config, afresh: bool) -> Result<Mirror, OpenError> {
         // It promises nothing by itself: what it has is in the page cache.
-        let config = Config { mirror_from: Some(first.0), ..config.durability(Durability::Os) };
+        let first = config.begins_at();
+        let config = config.durability(Durability::Os).mirror_from(first);
         if afresh && dir.join("marks").exists() {
             Replacement::begin(dir, config.clone())?.complete()?;
         }

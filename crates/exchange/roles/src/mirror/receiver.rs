@@ -27,15 +27,11 @@ pub struct MirrorProgress {
     pub durable: Offset,
     /// The source had so many bytes more when it was last heard of.
     pub lag_bytes: u64,
-    /// About so many records: by the length of those that came last.
-    pub lag_records: u64,
 }
 
 struct Mirroring<M> {
     mirror: M,
     durable: Offset,
-    /// Of what came last.
-    record_bytes: u64,
 }
 
 /// The mirrors of one source.
@@ -73,8 +69,7 @@ impl<W: World> MirrorReceiver<W> {
         self.mirrors.iter().map(|(&log, mirroring)| {
             let (next, durable) = (mirroring.mirror.next(), mirroring.durable);
             let lag_bytes = self.rules.marks(log).0.saturating_sub(next.0);
-            let lag_records = lag_bytes.div_ceil(mirroring.record_bytes.max(1));
-            (log, MirrorProgress { next, durable, lag_bytes, lag_records })
+            (log, MirrorProgress { next, durable, lag_bytes })
         })
     }
 
@@ -114,7 +109,7 @@ impl<W: World> MirrorReceiver<W> {
     }
     fn standing(&mut self, log: LogName) -> Result<MirrorMessage<'static>, NodeError> {
         if !self.mirrors.contains_key(&log) {
-            self.open(log, Config::default().existing(), Offset::START, false)?;
+            self.open(log, Config::default().existing(), false)?;
         }
         let mut reader = self.world.read_log_from_start(node_of(log))?;
         let (last, digest) = last_record(&mut reader)?;
@@ -122,11 +117,11 @@ impl<W: World> MirrorReceiver<W> {
         Ok(MirrorMessage::Have { log, segment_bytes: reader.segment_bytes(), next, last, digest })
     }
 
-    fn open(&mut self, log: LogName, config: Config, first: Offset, afresh: bool) -> Result<(), NodeError> {
+    fn open(&mut self, log: LogName, config: Config, afresh: bool) -> Result<(), NodeError> {
         // One writer at a time: what is set aside is let go first.
         self.mirrors.remove(&log);
-        let mirror = self.world.mirror_log(node_of(log), config, first, afresh)?;
-        self.mirrors.insert(log, Mirroring { mirror, durable: Offset::START, record_bytes: 0 });
+        let mirror = self.world.mirror_log(node_of(log), config, afresh)?;
+        self.mirrors.insert(log, Mirroring { mirror, durable: Offset::START });
         Ok(())
     }
 
@@ -147,8 +142,8 @@ impl<W: World> MirrorReceiver<W> {
                 "{log} with segments of {segment_bytes} bytes cannot be of a system with the settings of its source: raise `segment_mib` there, if it was larger once"
             )));
         }
-        let config = Config::default().segment_bytes(segment_bytes);
-        self.open(log, config, Offset(from), afresh).map_err(ended)
+        let config = Config::default().segment_bytes(segment_bytes).mirror_from(Offset(from));
+        self.open(log, config, afresh).map_err(ended)
     }
 
     /// Takes a frame of the source; answers by `send`.
@@ -170,7 +165,7 @@ impl<W: World> MirrorReceiver<W> {
                 mirroring.durable = mirroring.mirror.publish(Offset(durable));
                 mirroring.mirror.release_before(Offset(released));
             }
-            MirrorMessage::Piece { at, path, bytes, .. } => {
+            MirrorMessage::Piece { at, file: (path, bytes), .. } => {
                 self.store(at, path, bytes)
                     .map_err(|error| MirrorEnded::broken(format_args!("{path}: {error}")))?;
             }
@@ -192,8 +187,6 @@ impl<W: World> MirrorReceiver<W> {
         taken.map_err(|error| MirrorEnded::broken(format_args!("{log}: {error}")))?;
         assert!(mirroring.mirror.next() > from, "{log}: a mirror grows by each stretch that it takes");
         mirroring.durable = mirroring.mirror.publish(Offset(self.rules.marks(log).1));
-        let word = bytes.first_chunk().map_or(0, |&[a, b, c, _]| u32::from_le_bytes([a, b, c, 0]));
-        mirroring.record_bytes = pares_log::record::size(word as usize) as u64;
         Ok(())
     }
 

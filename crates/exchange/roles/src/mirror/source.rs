@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pares_log::{LogReader, Offset, ReadError};
 use pares_mirror::{
-    Class, Due, FILE_PIECE_MAX, MirrorMessage, SPEAKS, Sender, UNDERSTANDS, agreed, class_of,
+    Class, Due, FILE_PIECE_MAX, MirrorMessage, SPEAKS, STRETCH_MAX, Sender, UNDERSTANDS, agreed, class_of,
 };
 
 use super::files::{self, Version};
@@ -219,7 +219,7 @@ impl<W: World> MirrorSource<W> {
                 None => self.stage = Stage::Marks,
             },
             Stage::Logs => match self.rules.due() {
-                Due::Stretch { log, end, bytes_max } => self.send_stretch(log, end, bytes_max, send)?,
+                Due::Stretch { log, end } => self.send_stretch(log, end, send)?,
                 Due::Credit => return Ok(false),
                 Due::Nothing => self.stage = Stage::Files(Class::Checkpoint),
             },
@@ -315,12 +315,11 @@ impl<W: World> MirrorSource<W> {
         &mut self,
         log: LogName,
         end: u64,
-        bytes_max: u64,
         send: &mut impl FnMut(&[u8]),
     ) -> Result<(), MirrorEnded> {
         let sending = self.logs.get_mut(&log).expect("only what was opened is due");
         let from = sending.reader.offset().0;
-        let (bytes, next) = match sending.reader.next_stretch(Offset(end), bytes_max as usize) {
+        let (bytes, next) = match sending.reader.next_stretch(Offset(end), STRETCH_MAX) {
             Ok(Some(stretch)) => {
                 MirrorMessage::Stretch { log, from: stretch.offset.0, bytes: stretch.bytes }
                     .encode(&mut self.out);
@@ -363,7 +362,7 @@ impl<W: World> MirrorSource<W> {
         assert!(at <= of, "{path}: a piece begins within its file");
         let mut bytes = vec![0; (of - at).min(FILE_PIECE_MAX as u64) as usize];
         file.fill(&mut bytes, at).map_err(|error| MirrorEnded::broken(format_args!("{path}: {error}")))?;
-        self.say(MirrorMessage::Piece { at, of, path: &path, bytes: &bytes }, send);
+        self.say(MirrorMessage::Piece { at, of, file: (&path, &bytes) }, send);
         self.rules.on_file_sent(bytes.len() as u64);
         let at = at + bytes.len() as u64;
         self.file = (at < of).then_some((path, file, at, of));

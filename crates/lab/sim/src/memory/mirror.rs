@@ -24,7 +24,6 @@ impl Mirror {
         machine: &Machine,
         node: NodeId,
         config: &Config,
-        first: Offset,
         afresh: bool,
     ) -> Result<Self, OpenError> {
         let mut state = machine.lock();
@@ -44,9 +43,10 @@ impl Mirror {
                 let log = state.new_log(node, Durability::Os);
                 {
                     let mut made = log.lock();
-                    let end = first.0 + HEADER;
+                    let first = config.begins_at().0;
+                    let end = first + HEADER;
                     made.bytes.resize(end as usize, 0);
-                    (made.is_mirror, made.released) = (true, first.0);
+                    (made.is_mirror, made.released) = (true, first);
                     (made.synced, made.durable, made.written, made.tail) = (end, end, end, end);
                 }
                 state.logs.insert(node, log.clone());
