@@ -156,7 +156,7 @@ fn create(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery), OpenEr
     if config.existing {
         return Err(OpenError::Absent { dir: dir.to_owned() });
     }
-    let base = config.mirror_from.unwrap_or(0);
+    let base = config.begins_at().0;
     let first = base + HEADER_BYTES as u64;
     let marks = Marks::create(dir, config, first)?;
     let segment = make(Keeping::of(config, dir, &marks), base, config.durability)?;

@@ -82,6 +82,10 @@ paths! {
     keys() = root, "keys";
     /// What only lives while the system does.
     run() = root, "run";
+    /// Says that a receiver of mirrors wrote what is in the directory.
+    mirrored() = root, "mirrored";
+    /// What each receiver of mirrors has not stored yet: names and bytes, while they are connected.
+    mirror_lags() = run, "mirror.lags";
     /// The process that sends mirrors, while `pares up` keeps one.
     mirror_pid() = run, "mirror.pid";
     /// The process that serves HTTP, while `pares up` keeps one.

@@ -15,7 +15,7 @@ use pares_types::GatewayId;
 
 use crate::config;
 use crate::sockets::{self, RealSockets};
-use crate::{HostWorld, NodeError, NodeId, days, duty, epoch, venue, world};
+use crate::{HostWorld, NodeError, NodeId, days, duty, epoch, mirrors, venue, world};
 
 /// How long a starting node leaves the processor to the others before it takes its share: catching up takes a venue a
 /// few milliseconds of it. Large checkpoints add to a venue's.
@@ -44,11 +44,13 @@ pub fn run_in<W: World>(node: NodeId, layout: &Layout, world: W) -> Result<(), N
             days::look_after(id, &config, layout)?;
             duty::run(&mut recorder, &mut bell, &stop, duty::on_bell)
         }
-        NodeId::Gateway(_)
-        | NodeId::Publisher(_)
-        | NodeId::Replayer(_)
-        | NodeId::Orderer(_)
-        | NodeId::Mirror(_) => Err(NodeError::Refused(format!("{node} is no venue and no recorder"))),
+        NodeId::Mirror(host) => {
+            // A copy that nobody knows to be there is a copy all the same.
+            mirrors::keep(host, &config, layout, &stop, || announce(node, layout).unwrap_or_default())
+        }
+        NodeId::Gateway(_) | NodeId::Publisher(_) | NodeId::Replayer(_) | NodeId::Orderer(_) => {
+            Err(NodeError::Refused(format!("{node} is no venue and no recorder")))
+        }
     }
 }
 

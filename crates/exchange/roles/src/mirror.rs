@@ -8,10 +8,13 @@
 
 mod files;
 mod receiver;
+mod scope;
 mod source;
+mod standing;
 
 pub use pares_mirror::{FRAME_MAX, LogName};
 pub use receiver::{MirrorProgress, MirrorReceiver};
+pub use scope::Scope;
 pub use source::{MirrorSource, There};
 
 use pares_config::NodeId;
