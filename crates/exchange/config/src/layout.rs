@@ -21,7 +21,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pares_types::{GatewayId, RecorderId, ReplayerId, ShardId, VenueId};
+use pares_types::{GatewayId, HostId, RecorderId, ReplayerId, ShardId, VenueId};
 
 /// Where everything of a system lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +104,8 @@ paths! {
     window(shard: ShardId) = run, "window-{shard}";
     /// A node's counters: `node` is its role and number, such as `venue-0`.
     counters(node: &str) = run, "{node}.counters";
+    /// What an orderer must not forget: its end of the replicated log.
+    orders_journal(id: HostId) = root, "orderer-{id}/journal";
     /// The log that a node writes.
     log(node: crate::NodeId) = root, "{node}";
     /// The process id of a node that is up.
