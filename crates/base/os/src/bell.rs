@@ -44,7 +44,7 @@ use rustix::thread::futex;
 use crate::mapping::{MapError, Mapping};
 
 /// How many listeners one directory has room for.
-pub const SLOTS: usize = 65;
+pub const SLOTS: usize = 74;
 
 const SLOT_BYTES: usize = 64;
 const PARKED: usize = 0;

@@ -45,7 +45,7 @@ mod tests {
 
     /// A new system's file does not have them.
     fn is_optional(setting: &str) -> bool {
-        ["operator_key", "lanes", "mirror"].contains(&setting) || setting.starts_with("feed")
+        ["operator_key", "hosts", "lanes", "mirror"].contains(&setting) || setting.starts_with("feed")
     }
 
     #[test]

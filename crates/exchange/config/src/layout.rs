@@ -4,6 +4,7 @@
 //! DIR/pares.toml                    the configuration
 //! DIR/gateway-G/                    log: requests of gateway G (journal and request stream)
 //! DIR/tap/gateway-G/                log: what the connections of gateway G said
+//! DIR/orderer-H/                    log: what host H orders, of a system of several; orderer-H/journal/ what its orderer must not forget
 //! DIR/venue-V/                      log: results of venue V
 //! DIR/recorder-R/                   log: what recorder R recorded (history and committed stream)
 //! DIR/recorder-R/checkpoints/       checkpoint files
@@ -116,12 +117,14 @@ paths! {
     replayer_address(id: ReplayerId) = run, "replayer-{id}.addr";
 }
 
-/// The bell of each node (see `pares_os::bell`): gateways, venues, recorders, 16 each; publishers and replayers, 8 each; the source of mirrors.
+/// The bell of each node (see `pares_os::bell`): gateways, venues, recorders, 16 each; publishers and replayers, 8 each; the source of mirrors; orderers.
 pub mod bells {
     use crate::{FEED_ROLE_MAX, NodeId, ROLE_MAX};
 
     /// The bell of the process that sends the logs to other hosts: rung with every other one.
     pub const MIRROR: usize = 3 * ROLE_MAX + 2 * FEED_ROLE_MAX;
+
+    const ORDERERS: usize = MIRROR + 1;
 
     /// A node's bell.
     #[must_use]
@@ -130,6 +133,7 @@ pub mod bells {
             NodeId::Gateway(id) => usize::from(id.0),
             NodeId::Venue(id) => ROLE_MAX + usize::from(id.0),
             NodeId::Recorder(id) => 2 * ROLE_MAX + usize::from(id.0),
+            NodeId::Orderer(id) => ORDERERS + usize::from(id.0),
             NodeId::Publisher(id) => 3 * ROLE_MAX + usize::from(id.0),
             NodeId::Replayer(id) => 3 * ROLE_MAX + FEED_ROLE_MAX + usize::from(id.0),
         }

@@ -8,6 +8,7 @@
 //! | `settings`, `instrument`, `feed`, `day` | the settings; `comments` is what a new file says of them |
 //! | `durability`, `sign_on`, `exposure` | settings of one word, and which of them do not go together |
 //! | `lanes` | which venue executes which shards |
+//! | `hosts` | which node runs at which host |
 //! | `shards`, `ids`, `budget` | what follows from them |
 //! | `node_id` | the nodes by name |
 //! | `layout` | where everything lies, and which bell is whose |
@@ -19,6 +20,7 @@ mod durability;
 mod error;
 mod exposure;
 mod feed;
+mod hosts;
 mod ids;
 mod instrument;
 mod lanes;
@@ -33,6 +35,7 @@ pub use durability::DurabilitySetting;
 pub use error::ConfigError;
 pub use exposure::{ClientCertificates, TlsSetting};
 pub use feed::{FEED_ROLE_MAX, FeedConfig};
+pub use hosts::HostConfig;
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
 pub use lanes::{LaneConfig, Placement};
 pub use layout::{Layout, bells};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use pares_types::{GatewayId, PublisherId, RecorderId, ReplayerId, VenueId};
+use pares_types::{GatewayId, HostId, PublisherId, RecorderId, ReplayerId, VenueId};
 
 use crate::SystemConfig;
 
@@ -12,6 +12,8 @@ use crate::SystemConfig;
 pub enum NodeId {
     /// A history recorder.
     Recorder(RecorderId),
+    /// The orderer of a host.
+    Orderer(HostId),
     /// An execution venue.
     Venue(VenueId),
     /// A gateway.
@@ -27,11 +29,20 @@ impl NodeId {
     #[must_use]
     pub fn all(config: &SystemConfig) -> Vec<Self> {
         let recorders = config.recorder_ids().map(Self::Recorder);
+        let orderers = config.host_ids().map(Self::Orderer);
         let venues = config.venue_ids().map(Self::Venue);
         let gateways = config.gateway_ids().map(Self::Gateway);
         let publishers = config.publisher_ids().map(Self::Publisher);
         let replayers = config.replayer_ids().map(Self::Replayer);
-        recorders.chain(venues).chain(gateways).chain(publishers).chain(replayers).collect()
+        recorders.chain(orderers).chain(venues).chain(gateways).chain(publishers).chain(replayers).collect()
+    }
+
+    /// Those that run at a host, in that order; all of a system that is at one host.
+    #[must_use]
+    pub fn at(config: &SystemConfig, host: Option<HostId>) -> Vec<Self> {
+        let mut nodes = Self::all(config);
+        nodes.retain(|&node| config.host_of(node) == host);
+        nodes
     }
 
     /// Whether the system trades no less without it.
@@ -45,6 +56,7 @@ impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recorder(id) => write!(f, "recorder-{id}"),
+            Self::Orderer(id) => write!(f, "orderer-{id}"),
             Self::Venue(id) => write!(f, "venue-{id}"),
             Self::Gateway(id) => write!(f, "gateway-{id}"),
             Self::Publisher(id) => write!(f, "publisher-{id}"),
@@ -60,8 +72,9 @@ impl FromStr for NodeId {
         let wrong =
             || format!("`{name}` is not a node; expected a name such as gateway-0, venue-1 or recorder-0");
         let (role, id) = name.split_once('-').ok_or_else(wrong)?;
-        let id = id.parse().map_err(|_| wrong())?;
+        let id: u16 = id.parse().map_err(|_| wrong())?;
         match role {
+            "orderer" => id.try_into().map(|id| Self::Orderer(HostId(id))).map_err(|_| wrong()),
             "recorder" => Ok(Self::Recorder(RecorderId(id))),
             "venue" => Ok(Self::Venue(VenueId(id))),
             "gateway" => Ok(Self::Gateway(GatewayId(id))),

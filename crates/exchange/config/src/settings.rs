@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::durability::DurabilitySetting;
 use crate::exposure::{ClientCertificates, TlsSetting};
-use crate::{ConfigError, DayConfig, FeedConfig, InstrumentConfig, LaneConfig, SignOnSetting, comments};
+use crate::{ConfigError, DayConfig, FeedConfig, HostConfig, InstrumentConfig, LaneConfig, SignOnSetting, comments};
 
 const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
     + record::REQUEST_BYTES_MAX
@@ -128,6 +128,9 @@ pub struct SystemConfig {
     /// Who tells the market data, and where to; left out, nobody does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feed: Option<FeedConfig>,
+    /// The hosts, and which nodes run at each; left out, everything runs at one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostConfig>,
     /// Which venues execute which shards; left out, all execute all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<LaneConfig>,
@@ -176,6 +179,7 @@ impl Default for SystemConfig {
             retention_days: 0,
             day: None,
             feed: None,
+            hosts: Vec::new(),
             lanes: Vec::new(),
             instruments: SYMBOLS
                 .iter()
@@ -260,6 +264,7 @@ impl SystemConfig {
         self.check_gateways()?;
         self.check_exposure()?;
         self.check_feed()?;
+        self.check_hosts()?;
         for (shard, instruments) in self.shards()? {
             if instruments.len() > Instrument::SHARD_MAX {
                 let (found, most) = (instruments.len(), Instrument::SHARD_MAX);

@@ -44,7 +44,7 @@ pub fn run_in<W: World>(node: NodeId, layout: &Layout, world: W) -> Result<(), N
             days::look_after(id, &config, layout)?;
             duty::run(&mut recorder, &mut bell, &stop, duty::on_bell)
         }
-        NodeId::Gateway(_) | NodeId::Publisher(_) | NodeId::Replayer(_) => {
+        NodeId::Gateway(_) | NodeId::Publisher(_) | NodeId::Replayer(_) | NodeId::Orderer(_) => {
             Err(NodeError::Refused(format!("{node} is no venue and no recorder")))
         }
     }

@@ -57,7 +57,7 @@ pub fn log_of(node: NodeId) -> Option<LogName> {
     match node {
         NodeId::Gateway(id) => Some(LogName::Gateway(id.0)),
         NodeId::Recorder(id) => Some(LogName::Recorder(id.0)),
-        NodeId::Venue(_) | NodeId::Publisher(_) | NodeId::Replayer(_) => None,
+        NodeId::Venue(_) | NodeId::Publisher(_) | NodeId::Replayer(_) | NodeId::Orderer(_) => None,
     }
 }
 

@@ -39,6 +39,10 @@ id! {
     ReplayerId(u16)
 }
 id! {
+    /// A host of a system of several: its place in the list of hosts, and its member in the groups that decide the order.
+    HostId(u8)
+}
+id! {
     /// The unit of total order: one or more instruments (design section 2).
     ShardId(u16)
 }

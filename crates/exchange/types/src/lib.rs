@@ -31,7 +31,7 @@ mod words;
 pub use day::{BusinessDay, DayError, DayStage};
 pub use digest::RequestDigest;
 pub use ids::{
-    ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, PublisherId, RecorderId,
+    ClientOrderId, Epoch, GatewayId, HostId, InstrumentId, MemberId, OrderId, Position, PublisherId, RecorderId,
     ReplayerId, RequestId, ShardId, VenueId,
 };
 pub use order_status::{OrderKey, OrderState, OrderStatus};

@@ -21,7 +21,8 @@ fn points(node: NodeId) -> Points {
         NodeId::Venue(_) => (Point::VenueWriting, Point::VenueAppended, Point::VenuePublished),
         NodeId::Recorder(_) => (Point::RecorderWriting, Point::RecorderAppended, Point::RecorderPublished),
         NodeId::Gateway(_) => (Point::GatewayWriting, Point::GatewayJournalled, Point::GatewayPublished),
-        NodeId::Publisher(_) | NodeId::Replayer(_) => {
+        // No drill kills it at a place of its own: all that it promises is in the journal.
+        NodeId::Orderer(_) | NodeId::Publisher(_) | NodeId::Replayer(_) => {
             (Point::PublisherWriting, Point::PublisherAppended, Point::PublisherPublished)
         }
     };
