@@ -9,6 +9,7 @@ pub mod feed;
 pub mod fix;
 pub mod frames;
 pub mod history;
+pub mod hosts;
 pub mod instruments;
 pub mod journal;
 mod market;

@@ -84,6 +84,9 @@ enum Command {
     /// Keep copies of the logs at another host
     #[command(subcommand)]
     Mirror(commands::mirror::MirrorCommand),
+    /// A system over several hosts: make their directories
+    #[command(subcommand)]
+    Hosts(commands::hosts::HostsCommand),
     /// Run one node of a system in this process (`up` starts these)
     Node(commands::node::Args),
 }
@@ -130,6 +133,7 @@ fn run(command: Command) -> error::CommandResult {
         #[cfg(feature = "sites")]
         Command::Broker(args) => pares_brokerage::run(&args).map_err(Into::into),
         Command::Mirror(command) => commands::mirror::run(&command),
+        Command::Hosts(command) => commands::hosts::run(&command),
         Command::Node(args) => commands::node::run(&args),
     }
 }

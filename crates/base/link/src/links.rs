@@ -19,11 +19,13 @@ mod accepting;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpListener;
-use mio::{Events, Poll, Token};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
 
 use crate::clients::ClientId;
 use crate::config::LinksConfig;
@@ -115,6 +117,14 @@ impl Links {
     #[must_use]
     pub fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    /// Has a poll end when `fd` can be read, as by its owner it can when there is other work. Who owns it reads it.
+    ///
+    /// # Errors
+    /// If the operating system cannot wait for it.
+    pub fn end_polls_at(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        self.poll.registry().register(&mut SourceFd(&fd.as_raw_fd()), WAKER, Interest::READABLE)
     }
 
     /// What happened so far.

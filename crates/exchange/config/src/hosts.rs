@@ -89,14 +89,10 @@ impl SystemConfig {
         if self.recorders != u16::try_from(self.hosts.len()).unwrap_or_default()
             || self.quorum <= self.recorders / 2
         {
-            return wrong(
-                "`recorders` must be one per host, and `quorum` more than half of them".to_owned(),
-            );
+            return wrong("`recorders` must be one per host, and `quorum` more than half of them".to_owned());
         }
         if !self.sequencer || self.mirror.is_some() {
-            return wrong(
-                "`sequencer = false` and `mirror` are settings of a system at one host".to_owned(),
-            );
+            return wrong("`sequencer = false` and `mirror` are settings of a system at one host".to_owned());
         }
         self.check_names_and_addresses()?;
         for node in NodeId::all(self) {
@@ -116,9 +112,7 @@ impl SystemConfig {
             let wrong = |what: String| Err(ConfigError(format!("`hosts`, `{name}`: {what}")));
             let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
             if name.is_empty() || name.len() > NAME_MAX || !name.bytes().all(is_letter) {
-                return wrong(format!(
-                    "a name must be 1 to {NAME_MAX} small letters, digits and hyphens"
-                ));
+                return wrong(format!("a name must be 1 to {NAME_MAX} small letters, digits and hyphens"));
             }
             if !names.insert(name) {
                 return wrong("two hosts have this name".to_owned());
@@ -187,7 +181,10 @@ mod tests {
         let b = config.host_named("b").unwrap();
         assert_eq!((b, config.host_named("d")), (HostId(1), None));
         let of_b = NodeId::at(&config, Some(b));
-        assert_eq!(of_b.iter().map(ToString::to_string).collect::<Vec<_>>(), ["recorder-1", "orderer-1", "venue-1", "gateway-1"]);
+        assert_eq!(
+            of_b.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["recorder-1", "orderer-1", "venue-1", "gateway-1"]
+        );
         assert!(of_b.iter().all(|&node| config.host_of(node) == Some(b)));
     }
 
@@ -223,6 +220,9 @@ mod tests {
         (config.hosts[2].venues, config.hosts[2].gateways) = (Vec::new(), Vec::new());
         config.check().unwrap();
         let of_witness = NodeId::at(&config, Some(HostId(2)));
-        assert_eq!(of_witness.iter().map(ToString::to_string).collect::<Vec<_>>(), ["recorder-2", "orderer-2"]);
+        assert_eq!(
+            of_witness.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["recorder-2", "orderer-2"]
+        );
     }
 }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::durability::DurabilitySetting;
 use crate::exposure::{ClientCertificates, TlsSetting};
-use crate::{ConfigError, DayConfig, FeedConfig, HostConfig, InstrumentConfig, LaneConfig, SignOnSetting, comments};
+use crate::{
+    ConfigError, DayConfig, FeedConfig, HostConfig, InstrumentConfig, LaneConfig, SignOnSetting, comments,
+};
 
 const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
     + record::REQUEST_BYTES_MAX

@@ -26,6 +26,8 @@ pub(crate) struct GatewayIo<W: World, S: Sockets> {
     pub(crate) counters: W::Counters,
     pub(crate) ringer: W::Ringer,
     placement: Placement,
+    /// Who orders what this host's gateways journal, in a system of several hosts.
+    orderer: Option<NodeId>,
     /// Who executes what was journalled and is not published yet.
     to_wake: VenueSet,
     /// Who asked again for which answer.
@@ -38,7 +40,7 @@ pub(crate) struct GatewayIo<W: World, S: Sockets> {
 
 impl<W: World, S: Sockets> GatewayIo<W, S> {
     pub(crate) fn new(
-        placement: Placement,
+        (placement, orderer): (Placement, Option<NodeId>),
         life: Epoch,
         world: W,
         writer: W::Writer,
@@ -52,6 +54,7 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
             counters,
             ringer: world.ringer(),
             placement,
+            orderer,
             to_wake: VenueSet::NONE,
             again: Waiting::new(AGAIN_MAX),
             look_ups: Waiting::new(LOOK_UPS_MAX),
@@ -60,13 +63,16 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
         }
     }
 
-    /// Publishes what was journalled and wakes the venues that execute it. Says whether there was anything.
+    /// Publishes what was journalled and wakes the venues that execute it, or who orders it for them. Says whether there was anything.
     pub(crate) fn publish(&mut self) -> bool {
         let to_wake = std::mem::take(&mut self.to_wake);
         if !to_wake.is_empty() {
             let end = self.writer.publish();
             assert_eq!(end, self.writer.tail(), "venues are woken once all that is journalled can be read");
-            to_wake.iter().for_each(|venue| self.ringer.ring(NodeId::Venue(venue)));
+            match self.orderer {
+                Some(orderer) => self.ringer.ring(orderer),
+                None => to_wake.iter().for_each(|venue| self.ringer.ring(NodeId::Venue(venue))),
+            }
         }
         !to_wake.is_empty()
     }

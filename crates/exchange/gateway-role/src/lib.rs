@@ -120,7 +120,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         doors: Arc<dyn DoorFactory>,
     ) -> Result<Self, NodeError> {
         let node = NodeId::Gateway(id);
-        let life = epoch::current(&world, config)?;
+        let life = epoch::of_records(&world, config)?;
         // Before the log is touched: what an earlier process told of it is true no longer.
         let (counters, untold) = tap::counters(&world, node)?;
         let recover::Opened { writer, rules, committed, marks, spent_logons } =
@@ -129,7 +129,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let syncer = SyncTask::start(&world, &writer, config)?;
         let tap = Tap::open(id, config, &world, (untold, Arc::clone(&doors)));
         let connections = connections((id, config), &world, sockets, (doors, tap))?;
-        let edge = GatewayIo::new(config.placement()?, life, world, writer, connections, counters);
+        let to_ring = (config.placement()?, config.host_of(node).map(NodeId::Orderer));
+        let edge = GatewayIo::new(to_ring, life, world, writer, connections, counters);
         Ok(Self {
             rules,
             committed,

@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use pares_config::{ClientCertificates, Layout, SystemConfig, TlsSetting};
+use pares_link::{site_files, site_name};
 use pares_tls::{
     Authority, Callers, Identity, IssueError, Lifetime, ServerConfig, TlsError, TlsFiles, Trust,
 };
@@ -29,30 +30,13 @@ const OPERATOR: &str = "operator";
 /// Whose certificate the source of mirrors shows.
 const MIRROR: &str = "mirror";
 
-/// Has every gateway and replayer of a system with TLS a certificate that names it. The authority is made if it is missing, and so are certificates that
+/// Has each of these gateways and replayers of a system with TLS a certificate that names it. The authority is made if it is missing, and so are certificates that
 /// are missing or damaged, lack a name or have expired; what is there and still good stays.
 ///
 /// # Errors
 /// If a certificate is needed and the authority's key was put away or is another's, or files cannot be read or written.
-pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
-    let mut needed = Vec::new();
-    if config.tls == TlsSetting::On {
-        needed.extend(config.gateway_ids().map(|id| {
-            let address = config.gateways[usize::from(id.0)].ip();
-            (NodeId::Gateway(id).to_string(), names(GATEWAYS_NAME, NodeId::Gateway(id), address, config))
-        }));
-        needed.push((OPERATOR.to_owned(), vec![format!("{OPERATOR}.{SYSTEM}")]));
-    }
-    if let Some(feed) = config.feed.as_ref().filter(|feed| feed.tls == TlsSetting::On) {
-        needed.extend(config.replayer_ids().map(|id| {
-            let address = feed.replayers[usize::from(id.0)].ip();
-            (NodeId::Replayer(id).to_string(), names(REPLAYERS_NAME, NodeId::Replayer(id), address, config))
-        }));
-    }
-    if config.mirror.is_some_and(|at| !at.ip().is_loopback()) {
-        needed.push((MIRROR.to_owned(), vec![format!("{MIRROR}.{SYSTEM}")]));
-    }
-    for (owner, names) in needed {
+pub(crate) fn ensure(layout: &Layout, config: &SystemConfig, nodes: &[NodeId]) -> Result<(), NodeError> {
+    for (owner, names) in needed(config, nodes) {
         let files = TlsFiles::named(&layout.keys(), &owner);
         let Some(why) = lacking(&files, &names) else { continue };
         let failed = |error| NodeError::Refused(format!("{why}, and a new one cannot be issued: {error}"));
@@ -60,6 +44,31 @@ pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
         authority.issue(&files, &names, Lifetime::Endless).map_err(failed)?;
     }
     Ok(())
+}
+
+/// The owners of the certificates that these nodes, and those who operate them, need, each with its names.
+fn needed(config: &SystemConfig, nodes: &[NodeId]) -> Vec<(String, Vec<String>)> {
+    let feed = config.feed.as_ref().filter(|feed| feed.tls == TlsSetting::On);
+    let of = |&node: &NodeId| {
+        let names = match node {
+            NodeId::Gateway(id) if config.tls == TlsSetting::On => {
+                names(GATEWAYS_NAME, node, config.gateways[usize::from(id.0)].ip(), config)
+            }
+            NodeId::Replayer(id) => {
+                names(REPLAYERS_NAME, node, feed?.replayers[usize::from(id.0)].ip(), config)
+            }
+            _ => return None,
+        };
+        Some((node.to_string(), names))
+    };
+    let mut needed: Vec<_> = nodes.iter().filter_map(of).collect();
+    if config.tls == TlsSetting::On {
+        needed.push((OPERATOR.to_owned(), vec![format!("{OPERATOR}.{SYSTEM}")]));
+    }
+    if config.mirror.is_some_and(|at| !at.ip().is_loopback()) {
+        needed.push((MIRROR.to_owned(), vec![format!("{MIRROR}.{SYSTEM}")]));
+    }
+    needed
 }
 
 /// Issues a certificate for a member's program, in place of one it has: `NAME.pem` and `NAME.key.pem` in `DIR/keys`.
@@ -81,6 +90,41 @@ pub fn issue(layout: &Layout, name: &str, days: u32) -> Result<TlsFiles, NodeErr
     let authority = Authority::in_dir(&layout.keys(), SYSTEM).map_err(not_issued)?;
     authority.issue(&files, &[format!("{name}.{SYSTEM}")], Lifetime::Until(end)).map_err(not_issued)?;
     Ok(files)
+}
+
+/// Issues to each host of a new system, in its own directory, what it shows: its nodes' certificates, and those of its orderer, its source of mirrors
+/// and its receivers. The first has the authority.
+///
+/// # Errors
+/// If one cannot be written.
+pub(crate) fn issue_for_hosts(all: &[Layout], config: &SystemConfig) -> Result<(), NodeError> {
+    let authority_dir = all[0].keys();
+    let authority = Authority::in_dir(&authority_dir, SYSTEM).map_err(not_issued)?;
+    for (layout, id) in all.iter().zip(config.host_ids()) {
+        let dir = layout.keys();
+        std::fs::create_dir_all(&dir).map_err(NodeError::io("making a host's directory of keys"))?;
+        let issue = |files: &TlsFiles, names: &[String]| {
+            authority.issue(files, names, Lifetime::Endless).map_err(not_issued)
+        };
+        for (owner, names) in needed(config, &NodeId::at(config, Some(id))) {
+            issue(&TlsFiles::named(&dir, &owner), &names)?;
+        }
+        for number in [id.0.into(), pares_link::MIRROR] {
+            issue(&site_files(&dir, number), &[site_name(number, SYSTEM)])?;
+        }
+        let receiver = receiver(&config.hosts[usize::from(id.0)].name);
+        issue(&TlsFiles::named(&dir, &receiver), &[format!("{receiver}.{SYSTEM}")])?;
+        if dir != authority_dir {
+            let [from, to] = [&authority_dir, &dir].map(|dir| TlsFiles::named(dir, &receiver).ca);
+            std::fs::copy(from, to).map_err(NodeError::io("copying the authority's certificate"))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the certificate of a host's receivers of mirrors is called.
+pub(crate) fn receiver(host: &str) -> String {
+    format!("mirror-{host}")
 }
 
 /// What a gateway shows, and what it asks of those who connect. None if its port is not TLS.
@@ -195,12 +239,12 @@ mod tests {
     #[test]
     fn a_certificate_stays_until_it_lacks_a_name() {
         let (_dir, layout, config) = system();
-        ensure(&layout, &config).unwrap();
+        ensure(&layout, &config, &NodeId::all(&config)).unwrap();
         let first = certificate(&layout);
-        ensure(&layout, &config).unwrap();
+        ensure(&layout, &config, &NodeId::all(&config)).unwrap();
         assert_eq!(certificate(&layout), first);
         let renamed = SystemConfig { tls_names: vec!["exchange.example.com".into()], ..config };
-        ensure(&layout, &renamed).unwrap();
+        ensure(&layout, &renamed, &NodeId::all(&renamed)).unwrap();
         assert_ne!(certificate(&layout), first);
         assert!(server(&layout, GatewayId(0), &renamed).unwrap().is_some());
     }
@@ -208,17 +252,17 @@ mod tests {
     #[test]
     fn damaged_certificate_reissued_damaged_ca_named() {
         let (_dir, layout, config) = system();
-        ensure(&layout, &config).unwrap();
+        ensure(&layout, &config, &NodeId::all(&config)).unwrap();
         let files = files_of(&layout, NodeId::Gateway(GatewayId(0)));
         for file in [&files.certificate, &files.key] {
             let whole = std::fs::read(file).unwrap();
             std::fs::write(file, &whole[..whole.len() / 2]).unwrap();
-            ensure(&layout, &config).unwrap();
+            ensure(&layout, &config, &NodeId::all(&config)).unwrap();
             assert!(server(&layout, GatewayId(0), &config).unwrap().is_some());
         }
         let ca = layout.keys().join("ca.pem");
         std::fs::write(&ca, "damaged").unwrap();
-        let why = ensure(&layout, &config).unwrap_err().to_string();
+        let why = ensure(&layout, &config, &NodeId::all(&config)).unwrap_err().to_string();
         assert!(why.contains("ca.pem"), "{why}");
         assert_eq!(std::fs::read(&ca).unwrap(), b"damaged");
     }
@@ -226,7 +270,7 @@ mod tests {
     #[test]
     fn without_tls_no_keys_are_made() {
         let (_dir, layout, config) = system();
-        ensure(&layout, &SystemConfig { tls: TlsSetting::Off, ..config }).unwrap();
+        ensure(&layout, &SystemConfig { tls: TlsSetting::Off, ..config }, &[]).unwrap();
         assert!(!layout.keys().exists());
     }
 

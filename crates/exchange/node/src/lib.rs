@@ -30,6 +30,7 @@ mod days;
 pub mod duty;
 mod first_operator;
 mod handshakes;
+pub mod hosts;
 pub mod keys;
 pub mod leftovers;
 pub mod mirrors;

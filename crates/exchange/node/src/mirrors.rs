@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pares_config::{Layout, SystemConfig, bells};
+use pares_config::{Layout, bells};
 use pares_link::{
     ClientId, ClientStream, ClientsConfig, Door, Ended as LinkEnded, LinkSink, Links, LinksConfig, MIRROR,
     SiteIdentity, site_files,
@@ -41,8 +41,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// If one is still being written, or cannot be changed.
-pub(crate) fn take_over(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
-    for node in NodeId::all(config).into_iter().filter(|&node| log_of(node).is_some()) {
+pub(crate) fn take_over(layout: &Layout, nodes: &[NodeId]) -> Result<(), NodeError> {
+    for &node in nodes.iter().filter(|&&node| log_of(node).is_some()) {
         if pares_log::take_over(&layout.log(node))? {
             complain(&format_args!(
                 "pares: {node} continues the log of another host, which was mirrored here"
@@ -322,6 +322,7 @@ fn next_frame(stream: &mut ClientStream, heard: Instant) -> std::io::Result<Opti
 mod tests {
     use std::sync::mpsc;
 
+    use pares_config::SystemConfig;
     use pares_log::{Config, Offset, Reader};
     use pares_roles::world::{Ring, World};
     use pares_types::{GatewayId, VenueId};
@@ -337,7 +338,7 @@ mod tests {
         let dirs = [0; 2].map(|_| tempfile::tempdir().unwrap());
         let [here, there] = dirs.each_ref().map(|dir| Layout::new(dir.path()));
         let config = SystemConfig { mirror: Some(([10, 0, 0, 1], 7400).into()), ..SystemConfig::default() };
-        keys::ensure(&here, &config).unwrap();
+        keys::ensure(&here, &config, &[]).unwrap();
         for name in ["mirror-b", "member-7"] {
             keys::issue(&here, name, 1).unwrap();
         }

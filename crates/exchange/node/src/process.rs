@@ -39,7 +39,7 @@ pub fn run_in<W: World>(node: NodeId, layout: &Layout, world: W) -> Result<(), N
         NodeId::Venue(id) => venue::run(id, &config, layout, world, &stop),
         NodeId::Recorder(id) => {
             let mut bell = listen(node, layout, BellKind::Futex)?;
-            let open = || RecorderNode::open(id, &config, world.clone(), epoch::current(&world, &config)?);
+            let open = || RecorderNode::open(id, &config, world.clone(), epoch::of_records(&world, &config)?);
             let mut recorder = start(node, layout, &world, open)?;
             days::look_after(id, &config, layout)?;
             duty::run(&mut recorder, &mut bell, &stop, duty::on_bell)

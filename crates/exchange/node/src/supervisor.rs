@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use pares_config::{Layout, SystemConfig};
 use pares_os::process::Lock;
-use pares_types::Epoch;
+use pares_types::{Epoch, HostId};
 use rustix::process::Signal;
 
 use crate::leftovers::{HOLDERS, await_leftovers, check_not_stopped, refuse_unfinished, take_lock};
 use crate::lost::OnLoss;
 use crate::watched::Watched;
-use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, keys, mirrors, shut_out};
+use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, hosts, keys, mirrors, shut_out};
 
 /// How long a system may take until it can trade.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,6 +39,7 @@ pub struct Supervisor {
     world: HostWorld,
     layout: Layout,
     config: SystemConfig,
+    host: Option<HostId>,
     epoch: Epoch,
     nodes: BTreeMap<NodeId, Process>,
     arms: Vec<(&'static str, String)>,
@@ -115,17 +116,19 @@ impl Supervisor {
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
         let _lock = take_lock(&layout, HOLDERS)?;
         let config = first_operator::settled(config, &layout)?;
-        keys::ensure(&layout, &config)?;
-        await_leftovers(NodeId::all(&config), &layout, stop)?;
-        mirrors::take_over(&layout, &config)?;
+        let host = hosts::here(&layout, &config)?;
+        let all = NodeId::at(&config, host);
+        keys::ensure(&layout, &config, &all)?;
+        await_leftovers(all.iter().copied(), &layout, stop)?;
+        mirrors::take_over(&layout, &all)?;
         let world = HostWorld::new(&layout)?;
-        let epoch = epoch::begin(&world, &config, on_loss)?;
+        let epoch = epoch::begin(&world, &config, host, on_loss)?;
         let (program, arms) = (program.to_owned(), arms.to_vec());
-        let nodes = NodeId::all(&config).into_iter().map(|node| (node, Process::default())).collect();
+        let nodes = all.iter().map(|&node| (node, Process::default())).collect();
         let deaths = Vec::new();
         let mut supervisor =
-            Self { program, world, layout, config, epoch, nodes, arms, restarts: 0, deaths, _lock };
-        for node in NodeId::all(&supervisor.config) {
+            Self { program, world, layout, config, host, epoch, nodes, arms, restarts: 0, deaths, _lock };
+        for node in all {
             // A leftover of the last run must not look like a node that is up.
             let _ = std::fs::remove_file(supervisor.layout.pid(node));
             supervisor.start_if_due(node);
@@ -139,6 +142,12 @@ impl Supervisor {
     #[must_use]
     pub fn config(&self) -> &SystemConfig {
         &self.config
+    }
+
+    /// The nodes that it starts, in that order: all, or those of this host.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<NodeId> {
+        NodeId::at(&self.config, self.host)
     }
 
     /// Where the system lies.
@@ -267,7 +276,7 @@ impl Supervisor {
     /// The first, if nodes cannot be waited for; the others are stopped all the same.
     pub fn stop(&mut self) -> Result<(), NodeError> {
         let mut stopped = Ok(());
-        for node in NodeId::all(&self.config).into_iter().rev() {
+        for node in self.nodes().into_iter().rev() {
             if let Some(process) = self.nodes.get_mut(&node) {
                 stopped = stopped.and(process.watched.stop());
             }
@@ -279,11 +288,14 @@ impl Supervisor {
     #[must_use]
     pub fn missing(&self) -> Vec<NodeId> {
         let missing = |node: &NodeId| !self.is_up(*node) && !self.is_shut_out(*node);
-        NodeId::all(&self.config).into_iter().filter(missing).collect()
+        self.nodes().into_iter().filter(missing).collect()
     }
 
-    /// Whether a quorum of recorders, a venue and a gateway are up.
+    /// Whether a quorum of recorders, a venue and a gateway are up; at a host of several, what it has of them.
     fn trades(&self) -> bool {
+        if self.host.is_some() {
+            return self.missing().iter().all(|node| node.only_tells());
+        }
         let up: Vec<NodeId> = self.nodes.keys().copied().filter(|&node| self.is_up(node)).collect();
         let recorders = up.iter().filter(|node| matches!(node, NodeId::Recorder(_))).count();
         recorders >= usize::from(self.config.quorum)

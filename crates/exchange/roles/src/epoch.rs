@@ -13,7 +13,11 @@
 //! DIR/epoch        7 8f2b1c55        the epoch begun last, and a checksum of it
 //! ```
 //! Only the supervisor does this, holding the system's lock, before any node runs.
+//!
+//! **A system of several hosts** decides nothing in a host's windows: they show what the hosts have decided together, and what that
+//! was no host's restart makes void. So its records bear one epoch, [`of_records`], and the number counted here is the host's own.
 
+mod host;
 mod past;
 
 use std::collections::BTreeMap;
@@ -22,7 +26,7 @@ use std::path::PathBuf;
 use pares_config::{Layout, NodeId, SystemConfig};
 use pares_log::{Config, LogSalvage, OpenError, ReadError};
 use pares_sequencer::{EPOCH_MAX, Sequencer};
-use pares_types::{Epoch, Position, RecorderId, ShardId};
+use pares_types::{Epoch, HostId, Position, RecorderId, ShardId};
 use pares_wire::record::ResultRecord;
 
 use crate::left_out::LeftOut;
@@ -31,14 +35,25 @@ use crate::recorder::Contents;
 use crate::world::World;
 use crate::{NodeError, durable_log, recorder, venue, whole_file};
 
+/// The epoch of records in a system of several hosts.
+const OF_HOSTS: Epoch = Epoch(1);
+
 /// Creates every shard's window for the next epoch. Says which that is. Continues without a recorder that cannot be read, as long
-/// as a quorum of them can.
+/// as a quorum of them can. At a host of several (`host`) it continues with what there is: the others have the rest.
 ///
 /// # Errors
 /// If too few recorders can be read, one that cannot may be the only one to have what is known to be recorded, recorded positions are
 /// lost that `on_loss` does not give up, or a window cannot be created.
-pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Result<Epoch, NodeError> {
-    let found = Found::by(world, config)?;
+pub fn begin<W: World>(
+    world: &W,
+    config: &SystemConfig,
+    host: Option<HostId>,
+    on_loss: OnLoss,
+) -> Result<Epoch, NodeError> {
+    let found = match host {
+        None => Found::by(world, config)?,
+        Some(host) => host::found(world, config, host)?,
+    };
     let Contents { next: first, epoch: recorded, .. } = &found.all;
     let before = recorded.max(&windows(world, first)).max(&noted_or_seen(world, config)).0;
     let epoch = Epoch(before + 1);
@@ -47,18 +62,21 @@ pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Res
         return Err(NodeError::Refused(why));
     }
     assert!(epoch > *recorded, "no record bears the epoch that begins");
-    lost::settle(world, config, first, on_loss)?;
+    if host.is_none() {
+        lost::settle(world, config, first, on_loss)?;
+    }
     note(world, epoch)?;
     for &id in &found.unread {
         let lives = first.iter().map(|(&shard, &position)| (shard, epoch, position));
         LeftOut::new(lives).note(world, id)?;
     }
     // What nodes of the last life said of themselves must not be taken for what those of this one say.
-    for node in NodeId::all(config) {
+    let nodes = NodeId::at(config, host);
+    for &node in &nodes {
         let emptied = world.create_counters(&node.to_string(), &[]);
         emptied.map_err(NodeError::io("emptying the counters of the last start"))?;
     }
-    make_logs(world, config, &found.all);
+    make_logs(world, config, &nodes, &found.all);
     for (&shard, &position) in first {
         let made = world.create_window(shard, config.window as usize, epoch, position);
         made.map_err(NodeError::io("making a window"))?;
@@ -67,13 +85,17 @@ pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Res
 }
 
 /// Makes the logs of nodes that have none: no gateway makes its own, and what is there need not be looked for. Those of recorders are.
-fn make_logs<W: World>(world: &W, config: &SystemConfig, recorded: &Contents) {
-    for id in config.gateway_ids() {
-        let had_one = recorded.gateways.contains(&id);
-        make_log(world, NodeId::Gateway(id), &durable_log(config), had_one);
-    }
-    for id in config.venue_ids() {
-        make_log(world, NodeId::Venue(id), &venue::log_config(config), false);
+fn make_logs<W: World>(world: &W, config: &SystemConfig, nodes: &[NodeId], recorded: &Contents) {
+    for &node in nodes {
+        match node {
+            NodeId::Gateway(id) => {
+                make_log(world, node, &durable_log(config), recorded.gateways.contains(&id));
+            }
+            NodeId::Venue(_) | NodeId::Orderer(_) => {
+                make_log(world, node, &venue::log_config(config), false);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -254,7 +276,15 @@ fn seen(world: &impl World, log: NodeId) -> Epoch {
     latest
 }
 
-/// The epoch in force.
+/// The epoch that records bear.
+///
+/// # Errors
+/// As [`current`].
+pub fn of_records(world: &impl World, config: &SystemConfig) -> Result<Epoch, NodeError> {
+    if config.hosts.is_empty() { current(world, config) } else { Ok(OF_HOSTS) }
+}
+
+/// The epoch in force; of a system of several hosts, the life of this host's windows.
 ///
 /// # Errors
 /// If no window exists: the system was not started.

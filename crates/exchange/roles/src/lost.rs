@@ -140,7 +140,7 @@ mod tests {
     }
 
     fn begin(world: &TestWorld, durability: DurabilitySetting, on_loss: OnLoss) -> Result<Epoch, NodeError> {
-        epoch::begin(world, &SystemConfig { durability, ..config() }, on_loss)
+        epoch::begin(world, &SystemConfig { durability, ..config() }, None, on_loss)
     }
 
     fn kept(world: &TestWorld) -> usize {

@@ -31,8 +31,8 @@ mod words;
 pub use day::{BusinessDay, DayError, DayStage};
 pub use digest::RequestDigest;
 pub use ids::{
-    ClientOrderId, Epoch, GatewayId, HostId, InstrumentId, MemberId, OrderId, Position, PublisherId, RecorderId,
-    ReplayerId, RequestId, ShardId, VenueId,
+    ClientOrderId, Epoch, GatewayId, HostId, InstrumentId, MemberId, OrderId, Position, PublisherId,
+    RecorderId, ReplayerId, RequestId, ShardId, VenueId,
 };
 pub use order_status::{OrderKey, OrderState, OrderStatus};
 pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, RestCause, Status};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pares_config::{FeedConfig, SignOnSetting, TlsSetting};
 use pares_node::lost::OnLoss;
-use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
+use pares_node::{Layout, NodeError, Supervisor, SystemConfig, hosts};
 use pares_port::DoorPort;
 
 use crate::error::{CommandError, CommandResult};
@@ -27,6 +27,9 @@ pub struct Args {
     /// The system's directory; created with a default configuration (`pares.toml`) if missing
     #[arg(long, default_value = "pares-data")]
     dir: PathBuf,
+    /// Which of the `hosts` in pares.toml this is; remembered by the directory
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
     /// With durability `disk`: start even if recorded positions are in no recorder's log, and give them up permanently
     #[arg(long)]
     give_up_lost: bool,
@@ -136,6 +139,9 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
     let on_loss = if args.give_up_lost { OnLoss::GiveUp } else { OnLoss::Refuse };
     let layout = Layout::new(&args.dir);
+    if let Some(name) = &args.host {
+        hosts::claim(&layout, name)?;
+    }
     let feed = args.feed.then(FeedConfig::default);
     if let Some(feed) = &feed {
         pares_node::config::add_feed(&layout, feed)?;
@@ -178,7 +184,7 @@ fn tell(supervisor: &Supervisor) {
     for node in supervisor.missing() {
         pares_text::tell!("{node} is not up yet; the others are trading");
     }
-    for node in NodeId::all(config).into_iter().filter(|&node| supervisor.is_shut_out(node)) {
+    for node in supervisor.nodes().into_iter().filter(|&node| supervisor.is_shut_out(node)) {
         pares_text::tell!("{node} is shut out and stays down until `pares admin readmit {node}`");
     }
     tell_sign_on(config, layout);

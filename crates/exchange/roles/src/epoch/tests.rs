@@ -13,11 +13,11 @@ const FIRST: NodeId = NodeId::Recorder(RecorderId(0));
 const SECOND: NodeId = NodeId::Recorder(RecorderId(1));
 
 fn next(world: &TestWorld) -> u32 {
-    begin(world, &config(), OnLoss::Refuse).unwrap().0
+    begin(world, &config(), None, OnLoss::Refuse).unwrap().0
 }
 
 fn refused(world: &TestWorld) -> String {
-    begin(world, &config(), OnLoss::Refuse).unwrap_err().to_string()
+    begin(world, &config(), None, OnLoss::Refuse).unwrap_err().to_string()
 }
 
 fn begins(world: &TestWorld) -> u64 {
@@ -135,7 +135,7 @@ fn a_start_is_refused_without_a_quorum_of_recorders() {
         world.create_file(log.to_string().as_ref()).unwrap();
     }
     assert!(matches!(
-        begin(&world, &config(), OnLoss::Refuse),
+        begin(&world, &config(), None, OnLoss::Refuse),
         Err(NodeError::Open(_) | NodeError::Io { .. })
     ));
     assert!(world.open_window(ShardId(0)).unwrap().is_none());
@@ -237,7 +237,7 @@ fn of_three() -> SystemConfig {
 }
 
 fn next_of_three(world: &TestWorld) -> u32 {
-    begin(world, &of_three(), OnLoss::Refuse).unwrap().0
+    begin(world, &of_three(), None, OnLoss::Refuse).unwrap().0
 }
 
 const THIRD: NodeId = NodeId::Recorder(RecorderId(2));

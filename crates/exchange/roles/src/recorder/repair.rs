@@ -27,7 +27,7 @@ use super::shard;
 use crate::checkpoints;
 use crate::left_out::{self, LeftOut};
 use crate::world::World;
-use crate::{NodeError, index};
+use crate::{NodeError, epoch, index};
 
 /// Does `open`, which needs the recorder's log whole; if the log is damaged or poisoned, repairs it and does it again.
 ///
@@ -96,10 +96,10 @@ struct Recorded {
 }
 
 fn recorded_marks(world: &impl World, config: &SystemConfig) -> Result<Recorded, NodeError> {
-    let mut recorded = Recorded { life: Epoch(0), marks: BTreeMap::new() };
+    let life = epoch::of_records(world, config).unwrap_or(Epoch(0));
+    let mut recorded = Recorded { life, marks: BTreeMap::new() };
     for shard in config.shards()?.into_keys() {
         if let Ok(Some(window)) = world.open_window(shard) {
-            recorded.life = recorded.life.max(window.epoch());
             recorded.marks.insert(shard, window.recorded());
         }
     }

@@ -91,7 +91,7 @@ fn start_beside(args: &Args, requests: u64) -> Result<Started, LabError> {
     config::save(&config, &layout.config())?;
     let world = HostWorld::new(&layout)?;
     let record_bytes = record::make(&world, &config, requests)?;
-    epoch::begin(&world, &config, OnLoss::Refuse)?;
+    epoch::begin(&world, &config, None, OnLoss::Refuse)?;
     let (took, names) = start(&world, &config, &layout)?;
     remove(layout.root())?;
     Ok(Started { took, names, record_bytes })

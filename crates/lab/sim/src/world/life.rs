@@ -242,7 +242,7 @@ impl World<'_> {
     pub(super) fn begin_epoch(&mut self) -> Verdict {
         let host = Host::supervisor(&self.machine);
         let config = self.config.clone();
-        let Ended::Back(begun) = call(|| epoch::begin(&host, &config, OnLoss::Refuse)) else {
+        let Ended::Back(begun) = call(|| epoch::begin(&host, &config, None, OnLoss::Refuse)) else {
             unreachable!("nobody kills the supervisor here")
         };
         self.take_effects()?;
