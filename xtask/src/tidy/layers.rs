@@ -10,7 +10,7 @@
 //!   sites      operator | site  sql | store | wice                          replication between clusters
 //!   doors      api  acceptor | doors  door  fix  ouch  resources  tap | dictionary    how members reach the exchange by protocols of others
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
-//!   exchange   node  history  archive | gateway-role  roles  config  window  client  exercise | book  sequencer  register  stream  recorder  port  mirror  gateway  venue | types  wire
+//!   exchange   node  history  archive | gateway-role  roles  orderer  config  window  client  exercise | book  sequencer  register  stream  recorder  port  mirror  gateway  venue | types  wire
 //!   base       http  keys  link  cluster  chart | log  text  pages | os  tls | table  random  calendar                what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
@@ -100,7 +100,8 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-window", 2, &[]),
     place("exchange", "pares-client", 2, &[]),
     place("exchange", "pares-config", 2, &[]),
-    place("exchange", "pares-roles", 2, &["pares-config"]), // whose settings say what they are
+    place("exchange", "pares-orderer", 2, &[]), // rules, over a replicated log that keeps its journal in files
+    place("exchange", "pares-roles", 2, &["pares-config", "pares-orderer"]), // whose settings say what they are
     place("exchange", "pares-gateway-role", 2, &["pares-config", "pares-roles"]), // one of them, in the same world
     place("exchange", "pares-archive", 3, &[]),
     place("exchange", "pares-history", 3, &[]),

@@ -154,6 +154,10 @@ impl<J: Journal> ClusterLog for Replica<J> {
         self.lose(member);
     }
 
+    fn impatient(&mut self) {
+        self.hurry();
+    }
+
     fn receive(&mut self, from: u8, message: &[u8]) -> Result<(), MessageError> {
         let message = wire::decode(from, self.config.id, message)?;
         let last = self.node.raft.raft_log.last_index();

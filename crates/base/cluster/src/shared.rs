@@ -160,6 +160,8 @@ impl ClusterLog for Shared {
 
     fn lost(&mut self, _member: u8) {}
 
+    fn impatient(&mut self) {}
+
     fn receive(&mut self, _from: u8, _message: &[u8]) -> Result<(), MessageError> {
         Err(MessageError::Malformed { what: "members of a shared log send none" })
     }

@@ -117,6 +117,54 @@ fn lost_delegate_connection_is_replaced_at_once() {
 }
 
 #[test]
+fn impatient_members_replace_a_silent_delegate_before_a_tick_has_passed() {
+    for seed in 0..30 {
+        let (mut world, leader) = calm(seed);
+        world.crash(leader, 0);
+        let (first, second) = ((leader + 1) % 3, (leader + 2) % 3);
+        for _ in 0..3 {
+            world.log(first).impatient();
+            world.settle();
+            assert_eq!(world.leader(), None, "seed {seed}: the other has heard the delegate just now");
+        }
+        world.log(second).impatient();
+        world.settle();
+        assert_eq!(world.leader(), Some(second), "seed {seed}");
+    }
+}
+
+#[test]
+fn who_is_refused_while_impatient_asks_again() {
+    let (mut world, leader) = calm(15);
+    world.crash(leader, 0);
+    let (first, second) = ((leader + 1) % 3, (leader + 2) % 3);
+    world.cut_off(first);
+    world.log(first).impatient();
+    world.log(second).impatient();
+    world.settle();
+    world.heal();
+    assert_eq!(world.leader(), None, "neither hears the other");
+    world.log(first).impatient();
+    world.settle();
+    assert_eq!(world.leader(), Some(first));
+}
+
+#[test]
+fn an_impatient_member_alone_changes_nothing() {
+    let (mut world, leader) = calm(16);
+    let role = world.site(leader).role;
+    for number in 0..100 {
+        world.log((leader + 1) % 3).impatient();
+        world.log(leader).impatient();
+        world.log(leader).propose(format!("{number}").as_bytes()).unwrap();
+        (0..3).for_each(|_| world.step());
+    }
+    (0..10).for_each(|_| world.step());
+    assert_eq!(world.site(leader).role, role);
+    assert_eq!(world.site((leader + 1) % 3).payloads().len(), 100);
+}
+
+#[test]
 fn less_informed_member_yields_to_better_one() {
     for seed in 0..30 {
         let (mut world, leader) = calm(seed);

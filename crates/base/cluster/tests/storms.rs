@@ -45,6 +45,7 @@ fn strike(world: &mut World, member: u8) {
             world.hang_up(member);
         }
         (50..55, true) => world.hang_up(member),
+        (55..65, true) => world.log(member).impatient(),
         (3..9, true) => world.members[usize::from(member)].disk.fail_in(detail),
         (9..14, true) => world.cut_off(member),
         (14..24, true) => world.heal(),

@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `requests` | the gateways' logs |
 //! | `seat` | a shard's place at the venue |
+//! | `observed` | a window in which the venue only learns |
 //! | `restore` | how a shard begins: checkpoint and committed stream |
 //! | `rebuild` | restoring one shard while the others trade |
 //! | `watch` | what is being executed, for the thread that looks on and for the next process |
@@ -36,10 +37,11 @@
 
 mod checkpointing;
 mod leaving;
+mod observed;
 mod out;
 mod own_log;
 mod rebuild;
-mod requests;
+pub(crate) mod requests;
 mod restore;
 mod seat;
 #[cfg(test)]
@@ -157,7 +159,7 @@ impl<W: World> VenueNode<W> {
         let started_ns = world.mono_ns();
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
         let placement = config.placement()?;
-        let requests = Requests::new(&world, config, epoch::current(&world, config)?, &placement, id);
+        let requests = Requests::of_venue(&world, config, epoch::current(&world, config)?, &placement, id);
         let writer = own_log::open(&world, id, &log_config(config))?;
         let lookout = repair_asked::done(&world, NodeId::Venue(id));
         let (mut seats, committed) =

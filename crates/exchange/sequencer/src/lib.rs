@@ -79,6 +79,12 @@ pub trait Sequencer {
     /// would free slots whose decisions exist nowhere else.
     fn raise_recorded(&mut self, to: Position);
 
+    /// As [`Self::raise_recorded`], of a record that another host may have decided: what lies below `to` need not be decided here, and if it is
+    /// not, it never will be.
+    fn follow_record(&mut self, to: Position) {
+        self.raise_recorded(to);
+    }
+
     /// Whether `position` is void: the caller must not execute its request, but record it as void. To be asked, in
     /// order, before every position that is executed from a decision.
     fn is_void(&mut self, position: Position) -> bool;

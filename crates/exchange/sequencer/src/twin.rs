@@ -180,6 +180,18 @@ impl Sequencer for LocalWindow {
         state.recorded = to;
     }
 
+    fn follow_record(&mut self, to: Position) {
+        let mut state = self.lock();
+        if state.epoch != self.epoch || to <= state.recorded {
+            return;
+        }
+        if to > state.undecided() {
+            state.decided.clear();
+            state.oldest = to;
+        }
+        state.recorded = to;
+    }
+
     fn is_void(&mut self, position: Position) -> bool {
         let is_void = self.lock().voids.contains(&position);
         if is_void {

@@ -191,6 +191,12 @@ impl<M: Memory> Sequencer for Window<M> {
         }
     }
 
+    fn follow_record(&mut self, to: Position) {
+        if self.check_epoch().is_ok() {
+            self.memory.raise_recorded(to);
+        }
+    }
+
     #[inline]
     fn is_void(&mut self, position: Position) -> bool {
         self.void_at(position)

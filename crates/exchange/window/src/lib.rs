@@ -179,6 +179,10 @@ impl Sequencer for SharedWindow {
         self.window.raise_recorded(to);
     }
 
+    fn follow_record(&mut self, to: Position) {
+        self.window.follow_record(to);
+    }
+
     #[inline]
     fn is_void(&mut self, position: Position) -> bool {
         self.window.is_void(position)

@@ -3,6 +3,7 @@
 //! ```text
 //! gateway log    [Request]   [MarkHead | MarkedShard * shards | MarkedLogon?]   [SpentLogonRecord]
 //! venue log      [ResultHead | Request | EventRecord * events]   [CheckpointChunk | bytes]
+//! orders log     [Request]   [ORDERS_STATE | VERSION | what is ordered, see docs/protocols/orders.md]
 //! recorder log   the venue's records as they came                [CheckpointStored]
 //!
 //! Request        RequestRecord, and for those that say more, TermsRecord, OperandsRecord or BustRecord
@@ -42,6 +43,8 @@ pub const CHECKPOINT_STORED: u8 = 4;
 pub const SESSION_MARK: u8 = 5;
 /// `schema` of a [`SpentLogonRecord`].
 pub const SPENT_LOGON: u8 = 6;
+/// First byte of a state in an orders log; [`VERSION`] is the second.
+pub const ORDERS_STATE: u8 = 7;
 /// The version of all schemas in this build, the only one that it reads.
 pub const VERSION: u8 = 2;
 

@@ -62,6 +62,10 @@ impl<S: Sequencer> Sequencer for FaultyWindow<S> {
         }
     }
 
+    fn follow_record(&mut self, to: Position) {
+        self.inner.follow_record(to);
+    }
+
     #[inline]
     fn is_void(&mut self, position: Position) -> bool {
         if std::mem::take(&mut self.fresh) {

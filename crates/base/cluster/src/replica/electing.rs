@@ -51,6 +51,17 @@ impl<J: Journal> Replica<J> {
         self.patience_ticks = (elapsed as u64 + 1 + before * APART_TICKS, self.node.raft.term);
     }
 
+    /// The owner's work stands still. Whom others refused stands once more when it is called again: they may be impatient by now.
+    pub(super) fn hurry(&mut self) {
+        let raft = &mut self.node.raft;
+        let elapsed = raft.election_elapsed.max(raft.election_timeout());
+        if raft.state != StateRole::Leader {
+            raft.election_elapsed = elapsed;
+            self.patience_ticks = (elapsed as u64, raft.term);
+            self.stand_for_election();
+        }
+    }
+
     fn votes_besides(&self, member: u8) -> Vec<u8> {
         let voters = self.members.voters.iter().map(|id| id.number);
         voters.filter(|other| *other != member).collect()

@@ -1,4 +1,6 @@
-//! The gateways' logs as a venue reads them.
+//! The gateways' logs as those read them who order or execute.
+//!
+//! In a system of several hosts a venue reads the one log of its host's orderer, which has the requests of all gateways as they were ordered.
 //!
 //! Requests are what other nodes wrote, so nothing in them may stop a venue. What cannot be read is skipped, counted, and its
 //! gateway asked to repair it: should another venue have read it in time, the record brings it here.
@@ -13,7 +15,7 @@
 use pares_config::{NodeId, Placement, SystemConfig};
 use pares_log::Offset;
 use pares_types::{Epoch, GatewayId, Request, ShardId, VenueId};
-use pares_wire::record::{RequestRecord, is_of_fix_session, request_shard};
+use pares_wire::record::{ORDERS_STATE, RequestRecord, is_of_fix_session, request_shard, schema};
 
 use crate::inlet::LogCursor;
 use crate::world::World;
@@ -23,107 +25,122 @@ pub const ANSWERED_OFFSET_COUNTER: &str = "answered_offset";
 /// The counter of a gateway that says of which epoch the former is.
 pub const EPOCH_COUNTER: &str = "epoch";
 
-/// Up to where a gateway's requests are all answered; the log's beginning unless the gateway says so in this epoch.
-pub(super) fn answered_offset<W: World>(world: &W, gateway: GatewayId, epoch: Epoch) -> Offset {
-    let name = NodeId::Gateway(gateway).to_string();
+/// Up to where the requests in that node's log are all answered; the log's beginning unless the node says so in this epoch.
+fn answered_offset<W: World>(world: &W, log: NodeId, epoch: Epoch) -> Offset {
+    let name = log.to_string();
     if world.counter(&name, EPOCH_COUNTER) != Some(epoch.0.into()) {
         return Offset::START;
     }
     Offset(world.counter(&name, ANSWERED_OFFSET_COUNTER).unwrap_or_default())
 }
 
-/// All gateways' logs, each from where the gateway's requests are not all answered.
-pub(super) struct Requests<W: World> {
+/// Logs with requests, each from where they are not all answered.
+pub(crate) struct Requests<W: World> {
     world: W,
     epoch: Epoch,
-    inlets: Vec<(GatewayId, LogCursor<W>)>,
+    gateways: u16,
+    inlets: Vec<(NodeId, LogCursor<W>)>,
     /// By shard id: whether others execute the shard and this venue does not.
     elsewhere: Vec<bool>,
 }
 
 impl<W: World> Requests<W> {
-    /// As [`LogCursor::look`], for every gateway's log.
-    pub(super) fn look(&mut self) {
+    /// As [`LogCursor::look`], for every log.
+    pub(crate) fn look(&mut self) {
         self.inlets.iter_mut().for_each(|(_, inlet)| inlet.tail.look());
     }
 
-    pub(super) fn new(
+    /// Those that a venue reads.
+    pub(super) fn of_venue(
         world: &W,
         config: &SystemConfig,
         epoch: Epoch,
         placement: &Placement,
         id: VenueId,
     ) -> Self {
-        let inlet = |gateway| {
-            let from = answered_offset(world, gateway, epoch);
-            (gateway, LogCursor::new(world, NodeId::Gateway(gateway), from))
+        let logs = match config.host_of(NodeId::Venue(id)) {
+            None => config.gateway_ids().map(NodeId::Gateway).collect(),
+            Some(host) => vec![NodeId::Orderer(host)],
         };
         let mut elsewhere = Vec::new();
         for shard in placement.shards_without(id) {
             elsewhere.resize(usize::from(shard.0) + 1, false);
             elsewhere[usize::from(shard.0)] = true;
         }
-        let inlets = config.gateway_ids().map(inlet).collect();
-        Self { world: world.clone(), epoch, inlets, elsewhere }
+        Self { elsewhere, ..Self::new(world, config, epoch, logs) }
     }
 
-    /// Hands at most `max` requests of each gateway to `take`, which says whether it knows the shard. Says how many records
-    /// were read.
-    pub(super) fn poll(&mut self, max: usize, mut take: impl FnMut(&Request) -> bool) -> usize {
-        let Self { inlets, elsewhere, .. } = self;
-        inlets.iter_mut().map(|(gateway, inlet)| poll(*gateway, inlet, (max, elsewhere), &mut take)).sum()
+    pub(crate) fn new(world: &W, config: &SystemConfig, epoch: Epoch, logs: Vec<NodeId>) -> Self {
+        let inlet = |log| (log, LogCursor::new(world, log, answered_offset(world, log, epoch)));
+        let gateways = u16::try_from(config.gateways.len()).expect("checked: at most 16");
+        let inlets = logs.into_iter().map(inlet).collect();
+        Self { world: world.clone(), epoch, gateways, inlets, elsewhere: Vec::new() }
+    }
+
+    /// Hands requests of each log, at most as many as `max` says, to `take` with their records; it says whether it knows the shard. Says how many
+    /// records were read.
+    pub(crate) fn poll(
+        &mut self,
+        max: impl Fn(NodeId) -> usize,
+        mut take: impl FnMut(&Request, &[u8]) -> bool,
+    ) -> usize {
+        let Self { inlets, elsewhere, gateways, .. } = self;
+        let mut of = |log: NodeId, inlet| poll((log, *gateways), inlet, (max(log), elsewhere), &mut take);
+        inlets.iter_mut().map(|(log, inlet)| of(*log, inlet)).sum()
     }
 
     /// Records, or stretches of a log, that were skipped because nobody can read them.
-    pub(super) fn damaged(&self) -> u64 {
+    pub(crate) fn damaged(&self) -> u64 {
         self.inlets.iter().map(|(_, inlet)| inlet.damaged()).sum()
     }
 
-    /// How many gateways' logs cannot be read just now.
-    pub(super) fn unreadable(&self) -> usize {
+    /// How many logs cannot be read just now.
+    pub(crate) fn unreadable(&self) -> usize {
         self.inlets.iter().filter(|(_, inlet)| inlet.tail.is_unreadable()).count()
     }
 
-    /// Whether requests were skipped, since this was last asked, because their gateway released them.
+    /// Whether requests were skipped, since this was last asked, because they were released.
     pub(super) fn take_skipped(&mut self) -> bool {
         self.inlets.iter_mut().fold(false, |skipped, (_, inlet)| inlet.tail.take_skipped() | skipped)
     }
 
     /// Where to read from again if everything read is lost.
     pub(super) fn answered(&self) -> Vec<Offset> {
-        self.inlets.iter().map(|&(gateway, _)| answered_offset(&self.world, gateway, self.epoch)).collect()
+        self.inlets.iter().map(|&(log, _)| answered_offset(&self.world, log, self.epoch)).collect()
     }
 
     /// Steps back to what was [`Requests::answered`].
     pub(super) fn read_again(&mut self, answered: &[Offset]) {
-        assert_eq!(answered.len(), self.inlets.len(), "there is a place to read again from for each gateway");
-        for ((gateway, inlet), &from) in self.inlets.iter_mut().zip(answered) {
+        assert_eq!(answered.len(), self.inlets.len(), "there is a place to read again from for each log");
+        for ((log, inlet), &from) in self.inlets.iter_mut().zip(answered) {
             if from < inlet.tail.offset() && inlet.tail.seek(from).is_err() {
                 // Released meanwhile: whatever is left.
-                *inlet = LogCursor::new(&self.world, NodeId::Gateway(*gateway), from);
+                *inlet = LogCursor::new(&self.world, *log, from);
             }
         }
     }
 }
 
-/// Hands at most `max` requests of a gateway's log to `take`. Says how many records were read.
+/// Hands at most `max` requests of a log to `take`. Says how many records were read.
 fn poll<W: World>(
-    gateway: GatewayId,
+    (log, gateways): (NodeId, u16),
     inlet: &mut LogCursor<W>,
     (max, elsewhere): (usize, &[bool]),
-    take: &mut impl FnMut(&Request) -> bool,
+    take: &mut impl FnMut(&Request, &[u8]) -> bool,
 ) -> usize {
     let is_elsewhere = |shard: ShardId| elsewhere.get(usize::from(shard.0)).is_some_and(|&is| is);
+    let may_have = |gateway: GatewayId| match log {
+        NodeId::Gateway(own) => own == gateway,
+        _ => gateway.0 < gateways,
+    };
     for read in 0..max {
         if !elsewhere.is_empty()
             && inlet.tail.pass_if(|payload| request_shard(payload).is_some_and(is_elsewhere))
         {
             continue;
         }
-        let request = match inlet.next() {
-            // No venue's business.
-            Ok(Some(entry)) if is_of_fix_session(entry.payload) => continue,
-            Ok(Some(entry)) => RequestRecord::read(entry.payload),
+        let entry = match inlet.next() {
+            Ok(Some(entry)) => entry,
             Ok(None) => return read,
             Err(error) => {
                 if inlet.on_unreadable(error) {
@@ -132,12 +149,15 @@ fn poll<W: World>(
                 return read;
             }
         };
-        match request {
-            Ok(request) if request.id.gateway() == gateway && is_elsewhere(request.shard) => {}
+        if is_of_fix_session(entry.payload) || schema(entry.payload) == Some(ORDERS_STATE) {
+            continue;
+        }
+        match RequestRecord::read(entry.payload) {
+            Ok(request) if may_have(request.id.gateway()) && is_elsewhere(request.shard) => {}
             // Its number says where its body lies, for all that order it.
-            Ok(request) if request.id.gateway() == gateway && take(&request) => {}
+            Ok(request) if may_have(request.id.gateway()) && take(&request, entry.payload) => {}
             Ok(request) => {
-                inlet.on_strange(&format_args!("{} is not a request of this gateway and system", request.id))
+                inlet.on_strange(&format_args!("{} is not a request of this log and system", request.id))
             }
             Err(error) => inlet.on_strange(&error),
         }

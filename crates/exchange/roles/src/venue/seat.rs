@@ -8,16 +8,18 @@ use pares_types::{Epoch, Position, Request, ShardId};
 use pares_venue::{Gap, Progress, Recorded, Shard};
 use pares_wire::record::ResultRecord;
 
+use super::observed::Observed;
 use super::out::Draft;
 use super::rebuild::Rebuild;
 use super::watch::Place;
-use crate::NodeError;
 use crate::epoch::window;
 use crate::world::World;
+use crate::{NodeError, epoch};
 
 /// What decides the order.
 pub(super) enum OrderSource<S> {
     Window(S),
+    Observed(Observed<S>),
     Arrival(ArrivalOrder),
 }
 
@@ -29,6 +31,9 @@ impl<S: Sequencer> OrderSource<S> {
         shard: ShardId,
     ) -> Result<Self, NodeError> {
         let window = window(world, shard)?;
+        if !config.hosts.is_empty() {
+            return Ok(Self::Observed(Observed::new(window, epoch::of_records(world, config)?)));
+        }
         Ok(match config.sequencer {
             true => Self::Window(window),
             // Nobody decides anything in the window, so what is recorded there is what was when this life of it began.
@@ -41,12 +46,13 @@ impl<S: Sequencer> OrderSource<S> {
     /// Whether it tells a venue that has missed something what stands at its next position. The order of arrival
     /// grants any position to whatever is proposed.
     pub(super) fn knows_the_past(&self) -> bool {
-        matches!(self, Self::Window(_))
+        !matches!(self, Self::Arrival(_))
     }
 
     pub(super) fn recorded(&self) -> Position {
         match self {
             Self::Window(window) => window.recorded(),
+            Self::Observed(observed) => observed.recorded(),
             Self::Arrival(arrival) => arrival.recorded(),
         }
     }
@@ -54,6 +60,7 @@ impl<S: Sequencer> OrderSource<S> {
     pub(super) fn raise_recorded(&mut self, to: Position) {
         match self {
             Self::Window(window) => window.raise_recorded(to),
+            Self::Observed(observed) => observed.raise_recorded(to),
             Self::Arrival(arrival) => arrival.raise_recorded(to),
         }
     }
@@ -61,6 +68,7 @@ impl<S: Sequencer> OrderSource<S> {
     pub(super) fn epoch(&self) -> Epoch {
         match self {
             Self::Window(window) => window.epoch(),
+            Self::Observed(observed) => observed.epoch(),
             Self::Arrival(arrival) => arrival.epoch(),
         }
     }
@@ -83,6 +91,7 @@ impl<W: World> ShardStep<W> {
         let Self { world, shard, order, draft } = self;
         let progress = world.attempt(|| match order {
             OrderSource::Window(window) => shard.step(window, draft),
+            OrderSource::Observed(observed) => shard.step(observed, draft),
             OrderSource::Arrival(arrival) => shard.step(arrival, draft),
         });
         let at = draft.watch.place();

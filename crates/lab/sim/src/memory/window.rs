@@ -82,6 +82,10 @@ impl Sequencer for Window {
         self.inner.raise_recorded(to);
     }
 
+    fn follow_record(&mut self, to: Position) {
+        self.inner.follow_record(to);
+    }
+
     fn is_void(&mut self, position: Position) -> bool {
         let is_void = self.inner.is_void(position) || self.alone.contains(&position);
         is_void && self.bug != Some(Bug::ExecuteVoid)

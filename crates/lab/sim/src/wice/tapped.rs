@@ -46,6 +46,9 @@ impl ClusterLog for Tapped {
     fn lost(&mut self, member: u8) {
         self.replica.lost(member);
     }
+    fn impatient(&mut self) {
+        self.replica.impatient();
+    }
     fn receive(&mut self, from: u8, message: &[u8]) -> Result<(), MessageError> {
         self.replica.receive(from, message)
     }

@@ -1,0 +1,136 @@
+//! What orderers say to each other.
+//!
+//! ```text
+//!   | 0 | a message of the replicated log |
+//!   | 1 | at_least u64 |                                                       a state of that place or later is asked for
+//!   | 2 | index u64 | term u64 | members u16, their bytes | what is ordered |     little endian
+//! ```
+//! A member whom the others have let go of what it lacks takes a copy of what is ordered from one of them, and begins its log anew behind it.
+
+use core::fmt;
+
+use pares_cluster::{Beginning, Members};
+
+use crate::ordered::{Ordered, take_u16, take_u64};
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// Of the replicated log.
+    Log(&'a [u8]),
+    /// A copy of what is ordered is asked for, of that place of the log or later.
+    StateAsked {
+        /// The place.
+        at_least: u64,
+    },
+    /// It.
+    State {
+        /// The place it was taken at.
+        beginning: Beginning,
+        /// What was ordered there.
+        ordered: Ordered,
+    },
+}
+
+/// Bytes are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageError {
+    /// None of an orderer.
+    Malformed,
+    /// One of the replicated log, which it did not take.
+    Log,
+}
+
+impl fmt::Display for MessageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => write!(f, "no message of an orderer: is another version at the other end?"),
+            Self::Log => write!(f, "a message that the replicated log does not take"),
+        }
+    }
+}
+
+impl std::error::Error for MessageError {}
+
+impl<'a> Message<'a> {
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Log(message) => [&[0], *message].concat(),
+            Self::StateAsked { at_least } => [&[1][..], &at_least.to_le_bytes()].concat(),
+            Self::State { beginning, ordered } => {
+                let mut bytes = vec![2];
+                put_state(&mut bytes, beginning, ordered);
+                bytes
+            }
+        }
+    }
+
+    /// The message in `bytes`.
+    ///
+    /// # Errors
+    /// [`MessageError::Malformed`].
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, MessageError> {
+        let (kind, mut rest) = bytes.split_first().ok_or(MessageError::Malformed)?;
+        let message = match kind {
+            0 => Some(Self::Log(rest)),
+            1 => take_u64(&mut rest).filter(|_| rest.is_empty()).map(|at_least| Self::StateAsked { at_least }),
+            2 => take_state(rest).map(|(beginning, ordered)| Self::State { beginning, ordered }),
+            _ => None,
+        };
+        message.ok_or(MessageError::Malformed)
+    }
+}
+
+/// Writes what is ordered, and the place of the log it was taken at.
+pub fn put_state(bytes: &mut Vec<u8>, beginning: &Beginning, ordered: &Ordered) {
+    let members = beginning.members.to_bytes();
+    bytes.extend(beginning.index.to_le_bytes());
+    bytes.extend(beginning.term.to_le_bytes());
+    bytes.extend(u16::try_from(members.len()).expect("at most nine members").to_le_bytes());
+    bytes.extend(members);
+    bytes.extend(ordered.to_bytes());
+}
+
+/// What [`put_state`] wrote; none if it is nothing that it writes.
+#[must_use]
+pub fn take_state(mut bytes: &[u8]) -> Option<(Beginning, Ordered)> {
+    let (index, term) = (take_u64(&mut bytes)?, take_u64(&mut bytes)?);
+    let length = take_u16(&mut bytes)?;
+    let (members, ordered) = bytes.split_at_checked(length.into())?;
+    let members = Members::from_bytes(members)?;
+    Some((Beginning { index, term, members }, Ordered::from_bytes(ordered)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pares_types::ShardId;
+    use proptest::prelude::*;
+
+    fn state() -> Message<'static> {
+        let beginning = Beginning { index: 7, term: 2, members: Members::first(3) };
+        Message::State { beginning, ordered: Ordered::new([ShardId(1)]) }
+    }
+
+    #[test]
+    fn messages_are_read_as_they_were_written() {
+        for message in [Message::Log(b"x"), Message::StateAsked { at_least: 9 }, state()] {
+            let bytes = message.to_bytes();
+            assert_eq!(Message::from_bytes(&bytes), Ok(message.clone()));
+            assert!(matches!(message, Message::Log(_)) || Message::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+        }
+        assert!(Message::from_bytes(&[]).is_err() && Message::from_bytes(&[3]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_that_are_no_message_are_refused(at in 0_usize..50, byte in any::<u8>()) {
+            let mut bytes = state().to_bytes();
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            let _ = Message::from_bytes(&bytes);
+        }
+    }
+}

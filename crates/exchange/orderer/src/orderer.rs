@@ -1,0 +1,333 @@
+//! An orderer: what waits, proposed while it leads; what is committed, placed; and the wish to lead while nothing is.
+
+use std::collections::BTreeMap;
+
+use pares_cluster::{Beginning, ClusterLog, LogError, MemberRole, Sink};
+use pares_types::{GatewayId, HostId, Position, Request, RequestId, ShardId};
+
+use crate::entry::{self, Body, EntryDraft};
+use crate::impatience::Impatience;
+use crate::message::{Message, MessageError};
+use crate::ordered::{Ordered, Placed};
+use crate::pending::Pending;
+
+/// Entries kept for members that are a little behind.
+const KEPT_ENTRIES: u64 = 4_096;
+/// Ticks made up for at once: who slept for long has not waited for anybody.
+const TICKS_MAX: u64 = 8;
+/// Cycles of the log in one of this.
+const CYCLES_MAX: usize = 8;
+
+/// What an orderer's owner chooses; all but the first two alike at all hosts.
+#[derive(Clone, Debug)]
+pub struct OrdererConfig {
+    /// Which host it is of: its number in the replicated log.
+    pub host: HostId,
+    /// Where jitter comes from.
+    pub seed: u64,
+    /// How many gateways there are, at all hosts.
+    pub gateways: u16,
+    /// How many positions of a shard may be ordered and not recorded.
+    pub window: u64,
+    /// Requests of a gateway that may wait here; more than it may have under way.
+    pub pending_max: usize,
+    /// The replicated log's unit of time.
+    pub tick_ns: u64,
+}
+
+/// Where a cycle's effects go, in the order in which they happen.
+pub trait OrderSink {
+    /// A message for another host's orderer. May be lost.
+    fn send(&mut self, to: HostId, message: Vec<u8>);
+    /// A request has its position, at all hosts the same.
+    fn ordered(&mut self, shard: ShardId, position: Position, id: RequestId, body: &[u8]);
+    /// This member lacks what all others have let go of: nothing is ordered here until it has taken a copy of what is ordered at the place `at_least` of the
+    /// log or later, and was opened anew behind it.
+    fn lacks(&mut self, at_least: u64);
+}
+
+/// What an orderer counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests ordered.
+    pub ordered: u64,
+    /// Requests committed once more, and skipped.
+    pub repeats: u64,
+    /// Bodies skipped at all members because they are no requests, or of no gateway or shard of this system.
+    pub strange: u64,
+    /// Entries proposed.
+    pub entries: u64,
+}
+
+struct State {
+    config: OrdererConfig,
+    ordered: Ordered,
+    /// Place and term of the last entry that is in `ordered`.
+    applied: (u64, u64),
+    pending: Pending,
+    recorded: BTreeMap<ShardId, Position>,
+    impatience: Impatience,
+    counts: Counts,
+}
+
+/// A host's orderer over its end of the replicated log.
+pub struct Orderer<L> {
+    log: L,
+    state: State,
+    draft: EntryDraft,
+    /// What is in the draft.
+    picked: Vec<(ShardId, GatewayId)>,
+    ticked_ns: u64,
+}
+
+impl<L: ClusterLog> Orderer<L> {
+    /// One whose `log` was opened behind the place and term `applied`, up to which or further all is in `ordered`.
+    pub fn new(log: L, config: OrdererConfig, (ordered, applied): (Ordered, (u64, u64)), now_ns: u64) -> Self {
+        let impatience = Impatience::new(config.host.0, config.seed);
+        let (pending, recorded, counts) = (Pending::default(), BTreeMap::new(), Counts::default());
+        let state = State { config, ordered, applied, pending, recorded, impatience, counts };
+        Self { log, state, draft: EntryDraft::default(), picked: Vec::new(), ticked_ns: now_ns }
+    }
+
+    /// How many requests of a gateway it takes before some are ordered.
+    #[must_use]
+    pub fn room(&self, gateway: GatewayId) -> usize {
+        self.state.config.pending_max.saturating_sub(self.state.pending.of(gateway))
+    }
+
+    /// Takes a request with its record from its gateway's log, in the log's order. Says whether it was new.
+    pub fn take(&mut self, now_ns: u64, request: &Request, record: &[u8]) -> bool {
+        let State { ordered, pending, .. } = &mut self.state;
+        let (id, shard) = (request.id, request.shard);
+        let Some(body) = Body::new(record).filter(|_| ordered.next(shard).is_some()) else { return false };
+        pending.take(id, shard, (ordered.through(shard, id.gateway()), now_ns), body)
+    }
+
+    /// All positions of that shard below are recorded.
+    pub fn recorded(&mut self, shard: ShardId, below: Position) {
+        self.state.recorded.insert(shard, below);
+    }
+
+    /// The connection to another host's orderer has ended.
+    pub fn lost(&mut self, host: HostId) {
+        self.log.lost(host.0);
+    }
+
+    /// A message of another host's orderer. Gives the copy of what is ordered that was asked for, if it is one.
+    ///
+    /// # Errors
+    /// [`MessageError`]: it was ignored.
+    pub fn receive(
+        &mut self,
+        now_ns: u64,
+        (from, bytes): (HostId, &[u8]),
+        out: &mut impl OrderSink,
+    ) -> Result<Option<(Beginning, Ordered)>, MessageError> {
+        match Message::from_bytes(bytes)? {
+            Message::Log(message) => {
+                self.log.receive(from.0, message).map_err(|_| MessageError::Log)?;
+                self.state.impatience.on_heard(now_ns, from.0);
+            }
+            Message::StateAsked { at_least } => {
+                let beginning = self.beginning().filter(|beginning| beginning.index >= at_least);
+                if let Some(beginning) = beginning {
+                    let ordered = self.state.ordered.clone();
+                    out.send(from, Message::State { beginning, ordered }.to_bytes());
+                }
+            }
+            Message::State { beginning, ordered } => return Ok(Some((beginning, ordered))),
+        }
+        Ok(None)
+    }
+
+    /// Does all that is due: proposes, stands, hands out what is committed. Says whether there may be more at once.
+    ///
+    /// # Errors
+    /// [`LogError`]: end the process, and open the log again.
+    pub fn cycle(&mut self, now_ns: u64, out: &mut impl OrderSink) -> Result<bool, LogError> {
+        self.tick(now_ns);
+        if self.due_ns().is_some_and(|due| due <= now_ns) {
+            self.state.impatience.on_standing(now_ns);
+            self.log.impatient();
+        }
+        for _ in 0..CYCLES_MAX {
+            self.propose();
+            if !self.log.pending() {
+                return Ok(false);
+            }
+            let Self { log, state, .. } = self;
+            log.cycle(&mut Effects { state, now_ns, out })?;
+        }
+        Ok(true)
+    }
+
+    /// When the next cycle is due, if nothing comes before.
+    #[must_use]
+    pub fn deadline_ns(&self) -> u64 {
+        let tick = self.ticked_ns + self.state.config.tick_ns;
+        self.due_ns().map_or(tick, |due| due.min(tick))
+    }
+
+    /// The owner's copy of what is ordered, taken at that place of the log, is safe: what lies before is needed by others only.
+    pub fn safe(&mut self, index: u64) {
+        self.log.compact(index.saturating_sub(KEPT_ENTRIES));
+    }
+
+    /// What is ordered.
+    #[must_use]
+    pub fn ordered(&self) -> &Ordered {
+        &self.state.ordered
+    }
+
+    /// Where a log begins that continues behind what is ordered; none if it was not handed out by this log.
+    #[must_use]
+    pub fn beginning(&self) -> Option<Beginning> {
+        self.log.beginning(self.state.applied.0)
+    }
+
+    /// Its part among the orderers.
+    #[must_use]
+    pub fn role(&self) -> MemberRole {
+        self.log.role()
+    }
+
+    /// What it has counted.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.state.counts
+    }
+
+    /// Requests that wait to be ordered.
+    #[must_use]
+    pub fn pending_len(&self) -> usize {
+        self.state.pending.len()
+    }
+
+    /// How it waits.
+    #[must_use]
+    pub fn impatience(&self) -> &Impatience {
+        &self.state.impatience
+    }
+
+    #[cfg(test)]
+    pub(crate) fn parts(&mut self) -> (&mut L, &mut Ordered, &mut Impatience) {
+        (&mut self.log, &mut self.state.ordered, &mut self.state.impatience)
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        let tick_ns = self.state.config.tick_ns;
+        let ticks = now_ns.saturating_sub(self.ticked_ns) / tick_ns;
+        (0..ticks.min(TICKS_MAX)).for_each(|_| self.log.tick());
+        self.ticked_ns += ticks * tick_ns;
+    }
+
+    /// When it stands for the lead.
+    fn due_ns(&self) -> Option<u64> {
+        if self.log.role().leads {
+            return None;
+        }
+        let oldest = self.state.pending.oldest_ns(|shard| self.state.room_in(shard) > 0)?;
+        Some(self.state.impatience.due_ns(oldest))
+    }
+
+    /// Proposes what waits and is not proposed in this term.
+    fn propose(&mut self) {
+        while self.log.role().leads && self.state.pending.has_unproposed() {
+            self.pick();
+            if self.picked.is_empty() {
+                return;
+            }
+            if self.log.propose(self.draft.bytes()).is_err() {
+                // It does not lead any more, or has too much under way.
+                let picked = self.picked.drain(..);
+                picked.for_each(|(shard, gateway)| self.state.pending.take_back(shard, gateway));
+                return;
+            }
+            self.state.counts.entries += 1;
+        }
+    }
+
+    /// Fills the draft with what waits and has room in its shard's window.
+    fn pick(&mut self) {
+        self.draft.clear();
+        self.picked.clear();
+        let Self { state, draft, picked, .. } = self;
+        for shard in state.ordered.shards() {
+            let mut room = state.room_in(shard);
+            while room > 0 && draft.has_room() {
+                let Some((gateway, body)) = state.pending.propose_next(shard) else { break };
+                draft.push(&body);
+                picked.push((shard, gateway));
+                room -= 1;
+            }
+        }
+    }
+}
+
+impl State {
+    /// How many more positions of a shard may be ordered before some are recorded.
+    fn room_in(&self, shard: ShardId) -> u64 {
+        let recorded = self.recorded.get(&shard).copied().unwrap_or_default();
+        let next = self.ordered.next(shard).unwrap_or_default();
+        let under_way = next.0.saturating_sub(recorded.0) + self.pending.proposed(shard);
+        self.config.window.saturating_sub(under_way)
+    }
+}
+
+/// What the replicated log says, on its way out.
+struct Effects<'a, S> {
+    state: &'a mut State,
+    now_ns: u64,
+    out: &'a mut S,
+}
+
+impl<S: OrderSink> Effects<'_, S> {
+    fn on_request(&mut self, request: &Request, body: &[u8]) {
+        let State { config, ordered, pending, impatience, counts, .. } = &mut *self.state;
+        let (id, shard) = (request.id, request.shard);
+        if id.gateway().0 >= config.gateways {
+            counts.strange += 1;
+            return;
+        }
+        match ordered.place(id, shard) {
+            Placed::At(position) => {
+                counts.ordered += 1;
+                if let Some(taken_ns) = pending.on_ordered(id, shard) {
+                    impatience.on_decided(self.now_ns, taken_ns);
+                }
+                self.out.ordered(shard, position, id, body);
+            }
+            Placed::Repeat => counts.repeats += 1,
+            Placed::Unknown => counts.strange += 1,
+        }
+    }
+}
+
+impl<S: OrderSink> Sink for Effects<'_, S> {
+    fn send(&mut self, to: u8, message: Vec<u8>) {
+        self.out.send(HostId(to), Message::Log(&message).to_bytes());
+    }
+
+    fn committed(&mut self, index: u64, term: u64, payload: &[u8]) {
+        assert!(index > self.state.applied.0, "entries are handed out once, in order");
+        for found in entry::requests(payload) {
+            match found {
+                Some((request, body)) => self.on_request(&request, body),
+                None => self.state.counts.strange += 1,
+            }
+        }
+        self.state.applied = (index, term);
+    }
+
+    fn role(&mut self, role: MemberRole) {
+        // Whoever leads from now on, what this member has proposed may be lost.
+        self.state.pending.forget_proposed();
+        if let Some(host) = role.delegate {
+            self.state.impatience.on_lead(self.now_ns, role.term, host);
+        }
+    }
+
+    fn lacks(&mut self, at_least: u64) {
+        self.out.lacks(at_least);
+    }
+}

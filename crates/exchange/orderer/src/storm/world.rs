@@ -1,0 +1,497 @@
+//! Hosts with an orderer each, the gateways' logs that they see, and a network.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pares_cluster::memory::Disk;
+use pares_cluster::{
+    Beginning, ClusterLog, EntryError, LogError, MemberRole, Members, MessageError, Replica, ReplicaConfig, Sink,
+};
+use pares_random::Random;
+use pares_types::{GatewayId, HostId, Position, RequestId, ShardId};
+use pares_wire::record::RequestRecord;
+
+use super::request_body;
+use crate::{Counts, Message, OrderSink, Ordered, Orderer, OrdererConfig, Placed};
+
+pub(super) const MS: u64 = 1_000_000;
+pub(super) const STEP_NS: u64 = 50_000;
+pub(super) const GATEWAYS: u16 = 3;
+pub(super) const WINDOW: u64 = 64;
+pub(super) const PENDING_MAX: usize = 256;
+const SHARDS: u16 = 2;
+
+/// What is broken on purpose.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Defect {
+    NoSequences,
+    BeforeCommit,
+    Stubborn,
+}
+
+/// A replicated log with a defect. Indices are a thousandfold, so that entries can be handed out that are not committed.
+pub(super) struct Log {
+    replica: Replica<Disk>,
+    /// Hands out what is not committed.
+    is_hasty: bool,
+    early: Vec<Vec<u8>>,
+    handed: u64,
+}
+
+struct Tap<'a, S: ?Sized> {
+    handed: &'a mut u64,
+    out: &'a mut S,
+}
+
+impl<S: Sink + ?Sized> Sink for Tap<'_, S> {
+    fn send(&mut self, to: u8, message: Vec<u8>) {
+        self.out.send(to, message);
+    }
+    fn committed(&mut self, index: u64, term: u64, payload: &[u8]) {
+        *self.handed = (index * 1_000).max(*self.handed + 1);
+        self.out.committed(*self.handed, term, payload);
+    }
+    fn role(&mut self, role: MemberRole) {
+        self.out.role(role);
+    }
+    fn lacks(&mut self, at_least: u64) {
+        self.out.lacks(at_least);
+    }
+}
+
+impl ClusterLog for Log {
+    fn tick(&mut self) {
+        self.replica.tick();
+    }
+    fn lost(&mut self, member: u8) {
+        self.replica.lost(member);
+    }
+    fn impatient(&mut self) {
+        self.replica.impatient();
+    }
+    fn receive(&mut self, from: u8, message: &[u8]) -> Result<(), MessageError> {
+        self.replica.receive(from, message)
+    }
+    fn propose(&mut self, payload: &[u8]) -> Result<(), EntryError> {
+        self.replica.propose(payload)?;
+        if self.is_hasty {
+            self.early.push(payload.to_vec());
+        }
+        Ok(())
+    }
+    fn cycle(&mut self, out: &mut (impl Sink + ?Sized)) -> Result<(), LogError> {
+        for payload in self.early.drain(..) {
+            self.handed += 1;
+            out.committed(self.handed, self.replica.role().term, &payload);
+        }
+        self.replica.cycle(&mut Tap { handed: &mut self.handed, out })
+    }
+    fn pending(&self) -> bool {
+        self.replica.pending() || !self.early.is_empty()
+    }
+    fn role(&self) -> MemberRole {
+        self.replica.role()
+    }
+    fn compact(&mut self, up_to: u64) {
+        self.replica.compact(up_to / 1_000);
+    }
+    fn members(&self) -> &Members {
+        self.replica.members()
+    }
+    fn beginning(&self, index: u64) -> Option<Beginning> {
+        self.replica.beginning(index / 1_000)
+    }
+    fn admit(&mut self, _id: pares_cluster::MemberId) {}
+    fn dismiss(&mut self, _number: u8) {}
+    fn resign(&mut self) -> Option<u8> {
+        self.replica.resign()
+    }
+    fn claim(&mut self) {
+        self.replica.claim();
+    }
+}
+
+/// What an orderer tells its host.
+#[derive(Default)]
+struct Told {
+    outbox: Vec<(HostId, Vec<u8>)>,
+    ordered: Vec<(ShardId, Position, RequestId)>,
+    lacks: Option<u64>,
+}
+
+impl OrderSink for Told {
+    fn send(&mut self, to: HostId, message: Vec<u8>) {
+        self.outbox.push((to, message));
+    }
+    fn ordered(&mut self, shard: ShardId, position: Position, id: RequestId, body: &[u8]) {
+        assert_eq!(RequestRecord::read(body).unwrap().id, id);
+        self.ordered.push((shard, position, id));
+    }
+    fn lacks(&mut self, at_least: u64) {
+        self.lacks = Some(at_least);
+    }
+}
+
+struct Host {
+    orderer: Option<Orderer<Log>>,
+    disk: Disk,
+    /// What its orders log has: the last state with its place, and what was ordered since.
+    state: (Ordered, (u64, u64)),
+    since: Vec<(ShardId, RequestId)>,
+    lives: u64,
+    stopped_to: u64,
+    /// How far it has read each gateway's log, and how late it sees it.
+    read: Vec<usize>,
+    late_ns: Vec<u64>,
+}
+
+/// A message under way.
+type Packet = (u8, usize, Vec<u8>);
+
+pub(super) struct World {
+    hosts: Vec<Host>,
+    defect: Option<Defect>,
+    pub(super) random: Random,
+    pub(super) now_ns: u64,
+    pub(super) delay_ns: u64,
+    loss_percent: u64,
+    underway: BTreeMap<(u64, u64), Packet>,
+    sent: u64,
+    /// Who is not heard by whom.
+    cuts: BTreeSet<(usize, usize)>,
+    /// By gateway: when each request was asked, and its shard.
+    logs: Vec<Vec<(u64, u16)>>,
+    truth: BTreeMap<(ShardId, Position), RequestId>,
+    places: BTreeMap<RequestId, (ShardId, Position)>,
+    recorded: Vec<u64>,
+    held: Option<ShardId>,
+    dead_elections: u64,
+    pub(super) copies: u64,
+}
+
+impl World {
+    pub(super) fn new(hosts: u8, seed: u64, defect: Option<Defect>) -> Self {
+        let shards = || (0..SHARDS).map(ShardId);
+        let host = |_| Host {
+            orderer: None,
+            disk: Disk::new(),
+            state: (Ordered::new(shards()), (0, 0)),
+            since: Vec::new(),
+            lives: 0,
+            stopped_to: 0,
+            read: vec![0; GATEWAYS.into()],
+            late_ns: vec![0; GATEWAYS.into()],
+        };
+        let mut random = Random::new(seed);
+        let loss_percent = random.below(20);
+        let mut world = Self {
+            hosts: (0..hosts).map(host).collect(),
+            defect,
+            random,
+            now_ns: 0,
+            delay_ns: MS / 2,
+            loss_percent,
+            underway: BTreeMap::new(),
+            sent: 0,
+            cuts: BTreeSet::new(),
+            logs: vec![Vec::new(); GATEWAYS.into()],
+            truth: BTreeMap::new(),
+            places: BTreeMap::new(),
+            recorded: vec![0; SHARDS.into()],
+            held: None,
+            dead_elections: 0,
+            copies: 0,
+        };
+        (0..hosts.into()).for_each(|host| world.start(host));
+        world
+    }
+
+    pub(super) fn start(&mut self, index: usize) {
+        self.open(index, None);
+    }
+
+    /// Opens a host's orderer, anew behind a copy of what is ordered elsewhere if there is one.
+    fn open(&mut self, index: usize, anew: Option<Beginning>) {
+        let (count, seed) = (self.hosts.len() as u8, self.random.next_u64());
+        let host = &mut self.hosts[index];
+        let (mut ordered, applied) = host.state.clone();
+        for &(shard, id) in &host.since {
+            assert!(matches!(ordered.place(id, shard), Placed::At(_)));
+        }
+        ordered.is_blind = self.defect == Some(Defect::NoSequences);
+        let number = index as u8;
+        let config = ReplicaConfig {
+            seed,
+            applied: applied.0 / 1_000,
+            election_ticks: 100..200,
+            heartbeat_ticks: 20,
+            ..ReplicaConfig::new(number, count)
+        };
+        let config = match anew {
+            Some(beginning) => ReplicaConfig { anew: true, beginning, ..config },
+            None => config,
+        };
+        let replica = Replica::open(host.disk.clone(), &config).unwrap();
+        let log = Log { replica, is_hasty: self.defect == Some(Defect::BeforeCommit), early: Vec::new(), handed: applied.0 };
+        let config = OrdererConfig {
+            host: HostId(number),
+            seed,
+            gateways: GATEWAYS,
+            window: WINDOW,
+            pending_max: PENDING_MAX,
+            tick_ns: MS / 2,
+        };
+        let mut orderer = Orderer::new(log, config, (ordered, applied), self.now_ns);
+        orderer.parts().2.is_stubborn = self.defect == Some(Defect::Stubborn);
+        host.orderer = Some(orderer);
+        host.read.fill(0);
+        host.lives += 1;
+    }
+
+    /// Its process is killed: what was published of its logs is there. Some of the last cycle was not.
+    pub(super) fn kill(&mut self, index: usize, is_noticed: bool) {
+        let lost = self.random.below(4) as usize;
+        self.kill_process(index);
+        let since = &mut self.hosts[index].since;
+        since.truncate(since.len().saturating_sub(lost));
+        let others = self.hosts.iter_mut().filter_map(|host| host.orderer.as_mut());
+        others.filter(|_| is_noticed).for_each(|other| other.lost(HostId(index as u8)));
+    }
+
+    fn kill_process(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        if let Some(orderer) = host.orderer.take() {
+            self.dead_elections += orderer.impatience().elections();
+            host.disk.crash(u64::MAX);
+        }
+    }
+
+    pub(super) fn stop(&mut self, index: usize, for_ns: u64) {
+        self.hosts[index].stopped_to = self.now_ns + for_ns;
+    }
+
+    pub(super) fn cut(&mut self, index: usize, both_ways: bool) {
+        for other in 0..self.hosts.len() {
+            self.cuts.insert((index, other));
+            if both_ways {
+                self.cuts.insert((other, index));
+            }
+        }
+    }
+
+    pub(super) fn heal(&mut self) {
+        self.cuts.clear();
+    }
+
+    pub(super) fn save(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        let Some(orderer) = &mut host.orderer else { return };
+        let Some(beginning) = orderer.beginning() else { return };
+        let index = orderer.parts().0.handed;
+        let mut ordered = orderer.ordered().clone();
+        ordered.is_blind = false;
+        (host.state, host.since) = ((ordered, (index, beginning.term)), Vec::new());
+        orderer.safe(index);
+    }
+
+    pub(super) fn slow_gateway(&mut self, index: usize, late_ns: u64) {
+        let gateway = self.random.index(GATEWAYS.into());
+        self.hosts[index].late_ns[gateway] = late_ns;
+    }
+
+    pub(super) fn calm(&mut self) {
+        self.heal();
+        self.loss_percent = 0;
+        for index in 0..self.hosts.len() {
+            self.hosts[index].stopped_to = 0;
+            self.hosts[index].late_ns.fill(0);
+            if !self.is_up(index) {
+                self.start(index);
+            }
+        }
+    }
+
+    pub(super) fn hold_recorded(&mut self, shard: ShardId) {
+        self.held = Some(shard);
+        self.recorded[usize::from(shard.0)] = 0;
+    }
+
+    pub(super) fn release_recorded(&mut self) {
+        self.held = None;
+    }
+
+    pub(super) fn is_up(&self, index: usize) -> bool {
+        self.hosts[index].orderer.is_some()
+    }
+
+    pub(super) fn orderer(&mut self, index: usize) -> &mut Orderer<Log> {
+        self.hosts[index].orderer.as_mut().unwrap()
+    }
+
+    pub(super) fn next(&self, index: usize, shard: ShardId) -> u64 {
+        self.hosts[index].orderer.as_ref().unwrap().ordered().next(shard).unwrap().0
+    }
+
+    fn up(&self) -> impl Iterator<Item = (usize, &Orderer<Log>)> {
+        self.hosts.iter().enumerate().filter_map(|(index, host)| Some((index, host.orderer.as_ref()?)))
+    }
+
+    pub(super) fn leader(&self) -> Option<usize> {
+        let leads = self.up().filter(|(_, orderer)| orderer.role().leads);
+        leads.max_by_key(|(_, orderer)| orderer.role().term).map(|(index, _)| index)
+    }
+
+    pub(super) fn counts(&self) -> Vec<Counts> {
+        self.up().map(|(_, orderer)| orderer.counts()).collect()
+    }
+
+    pub(super) fn term(&self) -> u64 {
+        self.up().map(|(_, orderer)| orderer.role().term).max().unwrap_or_default()
+    }
+
+    pub(super) fn elections(&self) -> u64 {
+        self.dead_elections + self.up().map(|(_, orderer)| orderer.impatience().elections()).sum::<u64>()
+    }
+
+    pub(super) fn truth_len(&self) -> usize {
+        self.truth.len()
+    }
+
+    /// A gateway numbers and journals a request.
+    pub(super) fn ask(&mut self) {
+        let gateway = self.random.index(GATEWAYS.into());
+        let shard = self.random.below(SHARDS.into()) as u16;
+        self.logs[gateway].push((self.now_ns, shard));
+    }
+
+    /// Whether everything that was asked is ordered everywhere.
+    pub(super) fn has_all(&self) -> bool {
+        let asked: usize = self.logs.iter().map(Vec::len).sum();
+        let has = |orderer: &Orderer<Log>| {
+            (0..SHARDS).map(|shard| orderer.ordered().next(ShardId(shard)).unwrap().0).sum::<u64>()
+        };
+        self.truth.len() == asked && self.up().all(|(_, orderer)| has(orderer) >= asked as u64)
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let hosts = self.up().map(|(index, orderer)| {
+            let next: Vec<u64> = (0..SHARDS).map(|shard| self.next(index, ShardId(shard))).collect();
+            let (role, pending) = (orderer.role(), orderer.pending_len());
+            format!("host {index}: {role:?}, {pending} pending, next {next:?}, read {:?}", self.hosts[index].read)
+        });
+        let asked: Vec<usize> = self.logs.iter().map(Vec::len).collect();
+        let hosts: Vec<String> = hosts.collect();
+        format!("not ordered though all is calm: asked {asked:?}, recorded {:?}; {}", self.recorded, hosts.join("; "))
+    }
+
+    /// A gateway's requests are in order in each shard.
+    pub(super) fn check_order(&self) -> Result<(), String> {
+        let mut last: BTreeMap<(ShardId, GatewayId), u64> = BTreeMap::new();
+        for (&(shard, position), id) in &self.truth {
+            let before = last.insert((shard, id.gateway()), id.sequence()).unwrap_or_default();
+            if before >= id.sequence() {
+                return Err(format!("{id} at {position} of shard {shard} follows {before}"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn run_until(&mut self, steps: u64, done: impl Fn(&Self) -> bool) -> Result<bool, String> {
+        for _ in 0..steps {
+            if done(self) {
+                return Ok(true);
+            }
+            self.step()?;
+        }
+        Ok(done(self))
+    }
+
+    pub(super) fn step(&mut self) -> Result<(), String> {
+        self.now_ns += STEP_NS;
+        self.record();
+        let later = self.underway.split_off(&(self.now_ns + 1, 0));
+        let due = std::mem::replace(&mut self.underway, later);
+        for ((at, number), (from, to, message)) in due {
+            if self.hosts[to].stopped_to > self.now_ns {
+                // It waits in the socket.
+                self.underway.insert((self.hosts[to].stopped_to.max(at + 1), number), (from, to, message));
+            } else if let Some(orderer) = &mut self.hosts[to].orderer {
+                let mut told = Told::default();
+                let copy = orderer.receive(self.now_ns, (HostId(from), &message), &mut told);
+                told.outbox.into_iter().for_each(|(other, answer)| self.send(to, other, answer));
+                if let Some((beginning, ordered)) = copy.map_err(|error| error.to_string())? {
+                    self.take_copy(to, beginning, ordered);
+                }
+            }
+        }
+        (0..self.hosts.len()).try_for_each(|index| self.turn(index))
+    }
+
+    /// Another's state, because the log here lacks what all others have let go of.
+    fn take_copy(&mut self, index: usize, beginning: Beginning, ordered: Ordered) {
+        let host = &mut self.hosts[index];
+        let applied = beginning.index * 1_000;
+        if applied <= host.orderer.as_mut().unwrap().parts().0.handed {
+            return;
+        }
+        (host.state, host.since) = ((ordered, (applied, beginning.term)), Vec::new());
+        self.copies += 1;
+        self.kill_process(index);
+        self.open(index, Some(beginning));
+    }
+
+    fn record(&mut self) {
+        for shard in (0..SHARDS).map(ShardId).filter(|shard| self.held != Some(*shard)) {
+            let last = self.truth.range((shard, Position(0))..=(shard, Position(u64::MAX))).next_back();
+            let ordered = last.map_or(0, |((_, position), _)| position.0 + 1);
+            self.recorded[usize::from(shard.0)] = ordered.saturating_sub(WINDOW / 4).max(self.recorded[usize::from(shard.0)]);
+        }
+    }
+
+    fn turn(&mut self, index: usize) -> Result<(), String> {
+        let host = &mut self.hosts[index];
+        let Some(orderer) = host.orderer.as_mut().filter(|_| host.stopped_to <= self.now_ns) else { return Ok(()) };
+        for (shard, recorded) in (0..).map(ShardId).zip(&self.recorded) {
+            orderer.recorded(shard, Position(*recorded));
+        }
+        for gateway in 0..usize::from(GATEWAYS) {
+            let id = GatewayId(gateway as u16);
+            while let Some(&(asked_ns, shard)) = self.logs[gateway].get(host.read[gateway])
+                && asked_ns + host.late_ns[gateway] <= self.now_ns
+                && orderer.room(id) > 0
+            {
+                host.read[gateway] += 1;
+                let body = request_body(id.0, host.read[gateway] as u64, shard);
+                orderer.take(self.now_ns, &RequestRecord::read(&body).unwrap(), &body);
+            }
+        }
+        let mut told = Told::default();
+        orderer.cycle(self.now_ns, &mut told).map_err(|error| error.to_string())?;
+        host.since.extend(told.ordered.iter().map(|(shard, _, id)| (*shard, *id)));
+        if let (Some(at_least), Some(leader)) = (told.lacks, orderer.role().delegate) {
+            told.outbox.push((HostId(leader), Message::StateAsked { at_least }.to_bytes()));
+        }
+        told.outbox.into_iter().for_each(|(to, message)| self.send(index, to, message));
+        told.ordered.into_iter().try_for_each(|(shard, position, id)| self.check(shard, position, id))
+    }
+
+    fn send(&mut self, from: usize, to: HostId, message: Vec<u8>) {
+        let to = usize::from(to.0);
+        let copies = 1 + u64::from(self.random.percent(self.loss_percent / 2));
+        for _ in 0..copies {
+            let delay = self.delay_ns / 4 + self.random.below(self.delay_ns);
+            if !self.cuts.contains(&(from, to)) && !self.random.percent(self.loss_percent) {
+                self.sent += 1;
+                self.underway.insert((self.now_ns + delay, self.sent), (from as u8, to, message.clone()));
+            }
+        }
+    }
+
+    fn check(&mut self, shard: ShardId, position: Position, id: RequestId) -> Result<(), String> {
+        let first = *self.truth.entry((shard, position)).or_insert(id);
+        let place = *self.places.entry(id).or_insert((shard, position));
+        match first == id && place == (shard, position) {
+            true => Ok(()),
+            false => Err(format!("{id} at {position} of shard {shard}: {first} is there, and it is at {place:?}")),
+        }
+    }
+}
