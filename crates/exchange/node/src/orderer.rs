@@ -40,7 +40,7 @@ pub(crate) fn run<W: World>(
     stop: &Arc<AtomicBool>,
 ) -> Result<(), NodeError> {
     let node = NodeId::Orderer(host);
-    let bell = process::listen(node, layout, sockets::BELL)?;
+    let mut bell = process::listen(node, layout, sockets::BELL)?;
     let _claim = process::claim(node, layout)?;
     let open = || {
         let links = Links::open(links(host, config, layout)?).map_err(refused)?;
@@ -95,7 +95,8 @@ fn links(host: HostId, config: &SystemConfig, layout: &Layout) -> Result<LinksCo
         true => Some(SiteIdentity::load(&site_files(&layout.keys(), host.0.into())).map_err(refused)?),
         false => None,
     };
-    let agreed = [("hosts", format!("{:?}", config.hosts)), ("operator_key", format!("{:?}", config.operator_key))];
+    let agreed =
+        [("hosts", format!("{:?}", config.hosts)), ("operator_key", format!("{:?}", config.operator_key))];
     let agreed = agreed.map(|(name, value)| Agreed { name, value }).to_vec();
     let links = LinksConfig::new(host.0.into(), SYSTEM, listen, peers);
     Ok(LinksConfig { identity, agreed, pause_min: PAUSE_MIN, pause_max: PAUSE_MAX, ..links })
