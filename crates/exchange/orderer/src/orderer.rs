@@ -7,12 +7,10 @@ use pares_types::{GatewayId, HostId, Position, Request, RequestId, ShardId};
 
 use crate::entry::{self, Body, EntryDraft};
 use crate::impatience::Impatience;
-use crate::message::{Message, MessageError};
+use crate::message::OrdererMessage;
 use crate::ordered::{Ordered, Placed};
 use crate::pending::Pending;
 
-/// Entries kept for members that are a little behind.
-const KEPT_ENTRIES: u64 = 4_096;
 /// Ticks made up for at once: who slept for long has not waited for anybody.
 const TICKS_MAX: u64 = 8;
 /// Cycles of the log in one of this.
@@ -33,6 +31,8 @@ pub struct OrdererConfig {
     pub pending_max: usize,
     /// The replicated log's unit of time.
     pub tick_ns: u64,
+    /// Entries kept for members that are a little behind.
+    pub kept_entries: u64,
 }
 
 /// Where a cycle's effects go, in the order in which they happen.
@@ -48,7 +48,7 @@ pub trait OrderSink {
 
 /// What an orderer counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct OrdererCounts {
     /// Requests ordered.
     pub ordered: u64,
     /// Requests committed once more, and skipped.
@@ -57,6 +57,8 @@ pub struct Counts {
     pub strange: u64,
     /// Entries proposed.
     pub entries: u64,
+    /// Messages that it did not understand.
+    pub ignored: u64,
 }
 
 struct State {
@@ -67,7 +69,7 @@ struct State {
     pending: Pending,
     recorded: BTreeMap<ShardId, Position>,
     impatience: Impatience,
-    counts: Counts,
+    counts: OrdererCounts,
 }
 
 /// A host's orderer over its end of the replicated log.
@@ -78,15 +80,39 @@ pub struct Orderer<L> {
     /// What is in the draft.
     picked: Vec<(ShardId, GatewayId)>,
     ticked_ns: u64,
+    #[cfg(test)]
+    pub(crate) defect: Option<Defect>,
+}
+
+/// What is broken on purpose, to be found out.
+#[cfg(test)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Defect {
+    NoSequences,
+    BeforeCommit,
+    NoBackOff,
 }
 
 impl<L: ClusterLog> Orderer<L> {
     /// One whose `log` was opened behind the place and term `applied`, up to which or further all is in `ordered`.
-    pub fn new(log: L, config: OrdererConfig, (ordered, applied): (Ordered, (u64, u64)), now_ns: u64) -> Self {
+    pub fn new(
+        log: L,
+        config: OrdererConfig,
+        (ordered, applied): (Ordered, (u64, u64)),
+        now_ns: u64,
+    ) -> Self {
         let impatience = Impatience::new(config.host.0, config.seed);
-        let (pending, recorded, counts) = (Pending::default(), BTreeMap::new(), Counts::default());
+        let (pending, recorded, counts) = (Pending::default(), BTreeMap::new(), OrdererCounts::default());
         let state = State { config, ordered, applied, pending, recorded, impatience, counts };
-        Self { log, state, draft: EntryDraft::default(), picked: Vec::new(), ticked_ns: now_ns }
+        Self {
+            log,
+            state,
+            draft: EntryDraft::default(),
+            picked: Vec::new(),
+            ticked_ns: now_ns,
+            #[cfg(test)]
+            defect: None,
+        }
     }
 
     /// How many requests of a gateway it takes before some are ordered.
@@ -114,30 +140,27 @@ impl<L: ClusterLog> Orderer<L> {
     }
 
     /// A message of another host's orderer. Gives the copy of what is ordered that was asked for, if it is one.
-    ///
-    /// # Errors
-    /// [`MessageError`]: it was ignored.
     pub fn receive(
         &mut self,
         now_ns: u64,
         (from, bytes): (HostId, &[u8]),
         out: &mut impl OrderSink,
-    ) -> Result<Option<(Beginning, Ordered)>, MessageError> {
-        match Message::from_bytes(bytes)? {
-            Message::Log(message) => {
-                self.log.receive(from.0, message).map_err(|_| MessageError::Log)?;
+    ) -> Option<(Beginning, Ordered)> {
+        match OrdererMessage::from_bytes(bytes) {
+            Some(OrdererMessage::Log(message)) if self.log.receive(from.0, message).is_ok() => {
                 self.state.impatience.on_heard(now_ns, from.0);
             }
-            Message::StateAsked { at_least } => {
+            Some(OrdererMessage::StateAsked { at_least }) => {
                 let beginning = self.beginning().filter(|beginning| beginning.index >= at_least);
                 if let Some(beginning) = beginning {
                     let ordered = self.state.ordered.clone();
-                    out.send(from, Message::State { beginning, ordered }.to_bytes());
+                    out.send(from, OrdererMessage::State { beginning, ordered }.to_bytes());
                 }
             }
-            Message::State { beginning, ordered } => return Ok(Some((beginning, ordered))),
+            Some(OrdererMessage::State { beginning, ordered }) => return Some((beginning, ordered)),
+            Some(OrdererMessage::Log(_)) | None => self.state.counts.ignored += 1,
         }
-        Ok(None)
+        None
     }
 
     /// Does all that is due: proposes, stands, hands out what is committed. Says whether there may be more at once.
@@ -152,6 +175,8 @@ impl<L: ClusterLog> Orderer<L> {
         }
         for _ in 0..CYCLES_MAX {
             self.propose();
+            #[cfg(test)]
+            self.break_rules(now_ns, out);
             if !self.log.pending() {
                 return Ok(false);
             }
@@ -170,7 +195,7 @@ impl<L: ClusterLog> Orderer<L> {
 
     /// The owner's copy of what is ordered, taken at that place of the log, is safe: what lies before is needed by others only.
     pub fn safe(&mut self, index: u64) {
-        self.log.compact(index.saturating_sub(KEPT_ENTRIES));
+        self.log.compact(index.saturating_sub(self.state.config.kept_entries));
     }
 
     /// What is ordered.
@@ -193,7 +218,7 @@ impl<L: ClusterLog> Orderer<L> {
 
     /// What it has counted.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> OrdererCounts {
         self.state.counts
     }
 
@@ -210,8 +235,22 @@ impl<L: ClusterLog> Orderer<L> {
     }
 
     #[cfg(test)]
-    pub(crate) fn parts(&mut self) -> (&mut L, &mut Ordered, &mut Impatience) {
-        (&mut self.log, &mut self.state.ordered, &mut self.state.impatience)
+    fn break_rules(&mut self, now_ns: u64, out: &mut impl OrderSink) {
+        let Self { state, draft, picked, .. } = self;
+        match self.defect {
+            Some(Defect::NoSequences) => {
+                let gateways = (0..state.config.gateways).map(GatewayId);
+                let lanes: Vec<_> =
+                    gateways.flat_map(|id| state.ordered.shards().map(move |shard| (shard, id))).collect();
+                lanes.into_iter().for_each(|(shard, gateway)| state.ordered.forget(shard, gateway));
+            }
+            Some(Defect::BeforeCommit) if !picked.is_empty() => {
+                Effects { state, now_ns, out }.on_entry(draft.bytes());
+                picked.clear();
+            }
+            Some(Defect::NoBackOff) => state.impatience.forget(),
+            _ => {}
+        }
     }
 
     fn tick(&mut self, now_ns: u64) {
@@ -282,6 +321,15 @@ struct Effects<'a, S> {
 }
 
 impl<S: OrderSink> Effects<'_, S> {
+    fn on_entry(&mut self, entry: &[u8]) {
+        for found in entry::requests(entry) {
+            match found {
+                Some((request, body)) => self.on_request(&request, body),
+                None => self.state.counts.strange += 1,
+            }
+        }
+    }
+
     fn on_request(&mut self, request: &Request, body: &[u8]) {
         let State { config, ordered, pending, impatience, counts, .. } = &mut *self.state;
         let (id, shard) = (request.id, request.shard);
@@ -305,17 +353,12 @@ impl<S: OrderSink> Effects<'_, S> {
 
 impl<S: OrderSink> Sink for Effects<'_, S> {
     fn send(&mut self, to: u8, message: Vec<u8>) {
-        self.out.send(HostId(to), Message::Log(&message).to_bytes());
+        self.out.send(HostId(to), OrdererMessage::Log(&message).to_bytes());
     }
 
     fn committed(&mut self, index: u64, term: u64, payload: &[u8]) {
         assert!(index > self.state.applied.0, "entries are handed out once, in order");
-        for found in entry::requests(payload) {
-            match found {
-                Some((request, body)) => self.on_request(&request, body),
-                None => self.state.counts.strange += 1,
-            }
-        }
+        self.on_entry(payload);
         self.state.applied = (index, term);
     }
 
