@@ -4,12 +4,19 @@
 //!   | 0 | a message of the replicated log |
 //!   | 1 | at_least u64 |                                                       a state of that place or later is asked for
 //!   | 2 | index u64 | term u64 | members u16, their bytes | what is ordered |     little endian
+//!   | 3 | shard u16 | position u64 | shard u16 | position u64 | ...               up to where each shard is recorded
 //! ```
+//! What is recorded is recorded for all, so who leads believes the host that knows most: its own venues may be down.
+//!
 //! A member whom the others have let go of what it lacks takes a copy of what is ordered from one of them, and begins its log anew behind it.
 
 use pares_cluster::{Beginning, Members};
+use pares_types::{Position, ShardId};
 
 use crate::ordered::{Ordered, take_u16, take_u64};
+
+/// Bytes of a shard and a position.
+const MARK_BYTES: usize = 10;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +35,8 @@ pub enum OrdererMessage<'a> {
         /// What was ordered there.
         ordered: Ordered,
     },
+    /// All positions below are recorded.
+    Recorded(Vec<(ShardId, Position)>),
 }
 
 impl<'a> OrdererMessage<'a> {
@@ -42,6 +51,12 @@ impl<'a> OrdererMessage<'a> {
                 put_state(&mut bytes, beginning, ordered);
                 bytes
             }
+            Self::Recorded(marks) => {
+                let mark = |&(shard, below): &(ShardId, Position)| {
+                    shard.0.to_le_bytes().into_iter().chain(below.0.to_le_bytes())
+                };
+                std::iter::once(3).chain(marks.iter().flat_map(mark)).collect()
+            }
         }
     }
 
@@ -55,6 +70,13 @@ impl<'a> OrdererMessage<'a> {
                 take_u64(&mut rest).filter(|_| rest.is_empty()).map(|at_least| Self::StateAsked { at_least })
             }
             2 => take_state(rest).map(|(beginning, ordered)| Self::State { beginning, ordered }),
+            3 => {
+                let mut marks = Vec::with_capacity(rest.len() / MARK_BYTES);
+                while !rest.is_empty() {
+                    marks.push((ShardId(take_u16(&mut rest)?), Position(take_u64(&mut rest)?)));
+                }
+                Some(Self::Recorded(marks))
+            }
             _ => None,
         }
     }
@@ -83,12 +105,14 @@ pub fn take_state(mut bytes: &[u8]) -> Option<(Beginning, Ordered)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_types::ShardId;
 
     #[test]
     fn messages_are_read_as_they_were_written_and_nothing_else_is_read() {
         let beginning = Beginning { index: 7, term: 2, members: Members::first(3) };
         let state = OrdererMessage::State { beginning, ordered: Ordered::new([ShardId(1)]) };
+        let recorded = OrdererMessage::Recorded(vec![(ShardId(1), Position(7))]);
+        assert_eq!(recorded.to_bytes(), [3, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(OrdererMessage::from_bytes(&recorded.to_bytes()), Some(recorded));
         for message in [OrdererMessage::StateAsked { at_least: 9 }, state] {
             let bytes = message.to_bytes();
             assert_eq!(OrdererMessage::from_bytes(&bytes), Some(message));
@@ -96,6 +120,6 @@ mod tests {
             assert_eq!(OrdererMessage::from_bytes(&[&bytes[..], &[0]].concat()), None);
         }
         assert_eq!(OrdererMessage::from_bytes(&[0, 5]), Some(OrdererMessage::Log(&[5])));
-        assert_eq!(OrdererMessage::from_bytes(&[3]), None);
+        assert_eq!((OrdererMessage::from_bytes(&[4]), OrdererMessage::from_bytes(&[3, 1])), (None, None));
     }
 }

@@ -1,6 +1,6 @@
 //! An orderer: what waits, proposed while it leads; what is committed, placed; and the wish to lead while nothing is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_cluster::{Beginning, ClusterLog, LogError, MemberRole, Sink};
 use pares_types::{GatewayId, HostId, Position, Request, RequestId, ShardId};
@@ -13,6 +13,8 @@ use crate::pending::Pending;
 
 /// Ticks made up for at once: who slept for long has not waited for anybody.
 const TICKS_MAX: u64 = 8;
+/// Between two words to others about what is recorded, or what this one lacks.
+const WORD_NS: u64 = 5_000_000;
 /// Cycles of the log in one of this.
 const CYCLES_MAX: usize = 8;
 
@@ -41,9 +43,6 @@ pub trait OrderSink {
     fn send(&mut self, to: HostId, message: Vec<u8>);
     /// A request has its position, at all hosts the same.
     fn ordered(&mut self, shard: ShardId, position: Position, id: RequestId, body: &[u8]);
-    /// This member lacks what all others have let go of: nothing is ordered here until it has taken a copy of what is ordered at the place `at_least` of the
-    /// log or later, and was opened anew behind it.
-    fn lacks(&mut self, at_least: u64);
 }
 
 /// What an orderer counts.
@@ -68,6 +67,13 @@ struct State {
     applied: (u64, u64),
     pending: Pending,
     recorded: BTreeMap<ShardId, Position>,
+    /// What the owner has said of that, and the others do not know yet.
+    untold: BTreeSet<ShardId>,
+    told_ns: u64,
+    /// The replicated log does not have what comes next here any more: a copy of that place or later is needed.
+    lacks: Option<u64>,
+    asked_ns: u64,
+    leader: Option<u8>,
     impatience: Impatience,
     counts: OrdererCounts,
 }
@@ -102,8 +108,23 @@ impl<L: ClusterLog> Orderer<L> {
         now_ns: u64,
     ) -> Self {
         let impatience = Impatience::new(config.host.0, config.seed);
-        let (pending, recorded, counts) = (Pending::default(), BTreeMap::new(), OrdererCounts::default());
-        let state = State { config, ordered, applied, pending, recorded, impatience, counts };
+        let (pending, recorded, untold) = (Pending::default(), BTreeMap::new(), BTreeSet::new());
+        let (lacks, counts) = (None, OrdererCounts::default());
+        let (told_ns, asked_ns) = (now_ns, 0);
+        let state = State {
+            config,
+            ordered,
+            applied,
+            pending,
+            recorded,
+            untold,
+            told_ns,
+            lacks,
+            asked_ns,
+            leader: None,
+            impatience,
+            counts,
+        };
         Self {
             log,
             state,
@@ -129,9 +150,17 @@ impl<L: ClusterLog> Orderer<L> {
         pending.take(id, shard, (ordered.through(shard, id.gateway()), now_ns), body)
     }
 
-    /// All positions of that shard below are recorded.
-    pub fn recorded(&mut self, shard: ShardId, below: Position) {
-        self.state.recorded.insert(shard, below);
+    /// All positions of that shard below are recorded, as this host knows.
+    pub fn on_recorded(&mut self, shard: ShardId, below: Position) {
+        if self.state.raise_recorded(shard, below) {
+            self.state.untold.insert(shard);
+        }
+    }
+
+    /// Up to where a shard is recorded, as any host knows.
+    #[must_use]
+    pub fn recorded(&self, shard: ShardId) -> Position {
+        self.state.recorded_of(shard)
     }
 
     /// The connection to another host's orderer has ended.
@@ -139,7 +168,8 @@ impl<L: ClusterLog> Orderer<L> {
         self.log.lost(host.0);
     }
 
-    /// A message of another host's orderer. Gives the copy of what is ordered that was asked for, if it is one.
+    /// A message of another host's orderer. If it is a copy of what is ordered that was asked for because this one lacks something, gives it: nothing
+    /// more is ordered here, and another is to be opened behind it, over a log that begins anew there.
     pub fn receive(
         &mut self,
         now_ns: u64,
@@ -157,7 +187,13 @@ impl<L: ClusterLog> Orderer<L> {
                     out.send(from, OrdererMessage::State { beginning, ordered }.to_bytes());
                 }
             }
-            Some(OrdererMessage::State { beginning, ordered }) => return Some((beginning, ordered)),
+            Some(OrdererMessage::State { beginning, ordered }) => {
+                let is_wanted = self.state.lacks.is_some_and(|at_least| beginning.index >= at_least);
+                return is_wanted.then_some((beginning, ordered));
+            }
+            Some(OrdererMessage::Recorded(marks)) => {
+                marks.into_iter().for_each(|(shard, below)| _ = self.state.raise_recorded(shard, below));
+            }
             Some(OrdererMessage::Log(_)) | None => self.state.counts.ignored += 1,
         }
         None
@@ -173,6 +209,7 @@ impl<L: ClusterLog> Orderer<L> {
             self.state.impatience.on_standing(now_ns);
             self.log.impatient();
         }
+        self.tell(now_ns, out);
         for _ in 0..CYCLES_MAX {
             self.propose();
             #[cfg(test)]
@@ -260,6 +297,19 @@ impl<L: ClusterLog> Orderer<L> {
         self.ticked_ns += ticks * tick_ns;
     }
 
+    /// Says what is newly recorded.
+    fn tell(&mut self, now_ns: u64, out: &mut impl OrderSink) {
+        let state = &mut self.state;
+        if state.untold.is_empty() || now_ns < state.told_ns + WORD_NS {
+            return;
+        }
+        state.told_ns = now_ns;
+        let marks = std::mem::take(&mut state.untold).into_iter();
+        let marks = OrdererMessage::Recorded(marks.map(|shard| (shard, state.recorded_of(shard))).collect());
+        let others = self.log.members().all().filter(|other| other.number != state.config.host.0);
+        others.for_each(|other| out.send(HostId(other.number), marks.to_bytes()));
+    }
+
     /// When it stands for the lead.
     fn due_ns(&self) -> Option<u64> {
         if self.log.role().leads {
@@ -304,9 +354,21 @@ impl<L: ClusterLog> Orderer<L> {
 }
 
 impl State {
+    fn recorded_of(&self, shard: ShardId) -> Position {
+        self.recorded.get(&shard).copied().unwrap_or_default()
+    }
+
+    fn raise_recorded(&mut self, shard: ShardId, below: Position) -> bool {
+        let is_news = self.ordered.next(shard).is_some() && below > self.recorded_of(shard);
+        if is_news {
+            self.recorded.insert(shard, below);
+        }
+        is_news
+    }
+
     /// How many more positions of a shard may be ordered before some are recorded.
     fn room_in(&self, shard: ShardId) -> u64 {
-        let recorded = self.recorded.get(&shard).copied().unwrap_or_default();
+        let recorded = self.recorded_of(shard);
         let next = self.ordered.next(shard).unwrap_or_default();
         let under_way = next.0.saturating_sub(recorded.0) + self.pending.proposed(shard);
         self.config.window.saturating_sub(under_way)
@@ -365,12 +427,18 @@ impl<S: OrderSink> Sink for Effects<'_, S> {
     fn role(&mut self, role: MemberRole) {
         // Whoever leads from now on, what this member has proposed may be lost.
         self.state.pending.forget_proposed();
+        self.state.leader = role.delegate;
         if let Some(host) = role.delegate {
             self.state.impatience.on_lead(self.now_ns, role.term, host);
         }
     }
 
     fn lacks(&mut self, at_least: u64) {
-        self.out.lacks(at_least);
+        self.state.lacks = Some(at_least);
+        let leader = self.state.leader.filter(|_| self.now_ns >= self.state.asked_ns + WORD_NS);
+        if let Some(leader) = leader {
+            self.state.asked_ns = self.now_ns;
+            self.out.send(HostId(leader), OrdererMessage::StateAsked { at_least }.to_bytes());
+        }
     }
 }

@@ -28,7 +28,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pares_cluster::{Incarnation, Journal, MemberId, Replica, ReplicaConfig};
+use pares_cluster::{Journal, Replica, ReplicaConfig};
 use pares_config::{NodeId, SystemConfig};
 use pares_log::AppendError;
 use pares_orderer::{OrderSink, Orderer, OrdererConfig};
@@ -40,7 +40,7 @@ use crate::repair_asked::{self, RepairWatch};
 use crate::venue::requests::Requests;
 use crate::world::{Counters, Ring, World};
 use crate::{NodeError, epoch};
-use orders_log::OrdersLog;
+use orders_log::{OrdersLog, StateOf};
 use slots::Slots;
 
 /// The replicated log's unit of time.
@@ -49,7 +49,7 @@ const TICK_NS: u64 = 500_000;
 const ELECTION_TICKS: std::ops::Range<u32> = 200..400;
 const HEARTBEAT_TICKS: u32 = 40;
 /// Entries kept for hosts that are a little behind.
-const KEPT_ENTRIES: u64 = 4_096;
+const KEPT_ENTRIES: u64 = if cfg!(test) { 16 } else { 4_096 };
 /// Requests read from one gateway's log, or messages of peers, before the rest is looked at.
 const BATCH_MAX: usize = 512;
 
@@ -102,8 +102,6 @@ struct Orders<W: World> {
     slots: BTreeMap<ShardId, Slots<W::Window>>,
     appended: usize,
     failed: Option<AppendError>,
-    /// The replicated log does not have what comes next here any more.
-    lacks: bool,
 }
 
 /// An orderer's effects.
@@ -128,10 +126,6 @@ impl<W: World, P: Peers> OrderSink for Effects<'_, W, P> {
             *appended += 1;
             slots.get_mut(&shard).into_iter().for_each(|slots| slots.push(position, id));
         }
-    }
-
-    fn lacks(&mut self, _at_least: u64) {
-        self.orders.lacks = true;
     }
 }
 
@@ -164,13 +158,13 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
             slots.get_mut(&shard).into_iter().for_each(|slots| slots.push_unless_recorded(position, id));
         }
         let seed = u64::from_le_bytes(*world.random().first_chunk().expect("32 bytes"));
-        let replica = Replica::open(journal, &log_config(host, config, (seed, log.applied().0)));
+        let replica = Replica::open(journal, &log_config(host, config, seed, &log));
         let replica = replica.map_err(|error| NodeError::Refused(error.to_string()))?;
         let rules = rules(host, config, seed);
         let orderer = Orderer::new(replica, rules, (ordered, log.applied()), world.mono_ns());
         let logs = config.gateway_ids().map(NodeId::Gateway).collect();
         let requests = Requests::new(&world, config, epoch::of_records(&world, config)?, logs);
-        let orders = Orders { log, slots, appended: 0, failed: None, lacks: false };
+        let orders = Orders { log, slots, appended: 0, failed: None };
         let ringer = world.ringer();
         let mut node = Self { world, orderer, peers, requests, orders, venues, ringer, counters, lookout };
         node.begin(life)?;
@@ -188,28 +182,28 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
 
     fn tell_recorded(&mut self) {
         for (&shard, slots) in &self.orders.slots {
-            self.orderer.recorded(shard, slots.recorded());
-        }
-        if self.orders.slots.is_empty() {
-            // Nobody here says what is recorded. What gateways may have under way bounds what is not.
-            let next: Vec<_> = next_positions(&self.orderer).collect();
-            next.into_iter().for_each(|(shard, next)| self.orderer.recorded(shard, next));
+            self.orderer.on_recorded(shard, slots.recorded());
         }
     }
 
     /// Takes what the other hosts' orderers say. Says how much that was.
-    fn hear(&mut self) -> usize {
+    fn hear(&mut self) -> Result<usize, NodeError> {
         let now_ns = self.world.mono_ns();
         while let Some(host) = self.peers.ended() {
             self.orderer.lost(host);
         }
         for heard in 0..BATCH_MAX {
-            let Some((from, message)) = self.peers.receive() else { return heard };
+            let Some((from, message)) = self.peers.receive() else { return Ok(heard) };
             let mut effects = Effects { orders: &mut self.orders, peers: &mut self.peers };
-            // Copies are taken by those who lack something, and they end before they ask.
-            let _copy = self.orderer.receive(now_ns, (from, &message), &mut effects);
+            if let Some((beginning, ordered)) = self.orderer.receive(now_ns, (from, &message), &mut effects) {
+                self.orders.log.put_state(&beginning, &ordered, StateOf::Other)?;
+                return Err(NodeError::Refused(format!(
+                    "this host was away for so long that the others have let go of what it missed; it has a copy of what \
+                     host {from} has ordered now, and its orderer continues behind that when it starts again"
+                )));
+            }
         }
-        BATCH_MAX
+        Ok(BATCH_MAX)
     }
 
     /// Takes what gateways were asked. Says how much that was.
@@ -240,13 +234,6 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         if let Some(error) = self.orders.failed {
             return Err(error.into());
         }
-        if self.orders.lacks {
-            return Err(NodeError::Refused(
-                "this host was away for so long that the others have let go of what it missed: move its \
-                 orderer's directory away, so that it begins with what they have"
-                    .to_owned(),
-            ));
-        }
         Ok(self.hand_out()? + usize::from(there_is_more))
     }
 
@@ -270,12 +257,12 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         if self.orders.log.is_state_due()
             && let Some(beginning) = self.orderer.beginning()
         {
-            self.orders.log.put_state(&beginning, self.orderer.ordered())?;
+            self.orders.log.put_state(&beginning, self.orderer.ordered(), StateOf::Own)?;
             self.orderer.safe(beginning.index);
         }
-        let slots = &self.orders.slots;
-        let recorded = |shard| slots.get(&shard).map_or(Position(u64::MAX), Slots::recorded);
-        let answered = self.orders.log.release(recorded);
+        let Self { orders: Orders { log, slots, .. }, orderer, .. } = self;
+        let of_all = |shard| orderer.recorded(shard);
+        let answered = log.release(|shard| slots.get(&shard).map_or_else(|| of_all(shard), Slots::recorded));
         self.counters.set(Counter::AnsweredOffset, answered.0);
         Ok(())
     }
@@ -299,13 +286,6 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
     }
 }
 
-fn next_positions<J: Journal>(
-    orderer: &Orderer<Replica<J>>,
-) -> impl Iterator<Item = (ShardId, Position)> + '_ {
-    let ordered = orderer.ordered();
-    ordered.shards().filter_map(|shard| Some((shard, ordered.next(shard)?)))
-}
-
 fn room<J: Journal>(orderer: &Orderer<Replica<J>>, log: NodeId) -> usize {
     match log {
         NodeId::Gateway(gateway) => orderer.room(gateway),
@@ -313,16 +293,19 @@ fn room<J: Journal>(orderer: &Orderer<Replica<J>>, log: NodeId) -> usize {
     }
 }
 
-fn log_config(host: HostId, config: &SystemConfig, (seed, applied): (u64, u64)) -> ReplicaConfig {
+fn log_config<W: World>(host: HostId, config: &SystemConfig, seed: u64, log: &OrdersLog<W>) -> ReplicaConfig {
     let hosts = u8::try_from(config.hosts.len()).expect("checked: at most 9");
+    let usual = ReplicaConfig::new(host.0, hosts);
+    let copied = log.copied();
     ReplicaConfig {
         database: "orders".to_owned(),
-        id: MemberId { number: host.0, incarnation: Incarnation(0) },
         election_ticks: ELECTION_TICKS,
         heartbeat_ticks: HEARTBEAT_TICKS,
         seed,
-        applied,
-        ..ReplicaConfig::new(host.0, hosts)
+        applied: log.applied().0,
+        anew: copied.is_some(),
+        beginning: copied.cloned().unwrap_or(usual.beginning.clone()),
+        ..usual
     }
 }
 
@@ -342,7 +325,7 @@ impl<W: World, P: Peers, J: Journal> Duty for OrdererNode<W, P, J> {
     fn work(&mut self) -> Result<usize, NodeError> {
         self.lookout.is_due(&self.world)?;
         self.tell_recorded();
-        let taken = self.hear() + self.read();
+        let taken = self.hear()? + self.read();
         let ordered = self.order()?;
         self.keep()?;
         self.show();

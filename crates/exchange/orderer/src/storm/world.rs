@@ -10,7 +10,7 @@ use pares_wire::record::RequestRecord;
 
 use super::request_body;
 use crate::orderer::Defect;
-use crate::{OrderSink, Ordered, Orderer, OrdererConfig, OrdererCounts, OrdererMessage, Placed};
+use crate::{OrderSink, Ordered, Orderer, OrdererConfig, OrdererCounts, Placed};
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const STEP_NS: u64 = 50_000;
@@ -24,7 +24,6 @@ const SHARDS: u16 = 2;
 struct Told {
     outbox: Vec<(HostId, Vec<u8>)>,
     ordered: Vec<(ShardId, Position, RequestId)>,
-    lacks: Option<u64>,
 }
 
 impl OrderSink for Told {
@@ -34,9 +33,6 @@ impl OrderSink for Told {
     fn ordered(&mut self, shard: ShardId, position: Position, id: RequestId, body: &[u8]) {
         assert_eq!(RequestRecord::read(body).unwrap().id, id);
         self.ordered.push((shard, position, id));
-    }
-    fn lacks(&mut self, at_least: u64) {
-        self.lacks = Some(at_least);
     }
 }
 
@@ -342,10 +338,6 @@ impl World {
     /// Another's state, because the log here lacks what all others have let go of.
     fn take_copy(&mut self, index: usize, beginning: Beginning, ordered: Ordered) {
         let host = &mut self.hosts[index];
-        let here = host.orderer.as_ref().and_then(Orderer::beginning);
-        if here.is_some_and(|here| here.index >= beginning.index) {
-            return;
-        }
         (host.state, host.since) = ((ordered, (beginning.index, beginning.term)), Vec::new());
         self.copies += 1;
         self.kill_process(index);
@@ -366,8 +358,9 @@ impl World {
         let Some(orderer) = host.orderer.as_mut().filter(|_| host.stopped_to <= self.now_ns) else {
             return Ok(());
         };
-        for (shard, recorded) in (0..).map(ShardId).zip(&self.recorded) {
-            orderer.recorded(shard, Position(*recorded));
+        // The first host has no venues: the others tell it.
+        for (shard, recorded) in (0..).map(ShardId).zip(&self.recorded).filter(|_| index > 0) {
+            orderer.on_recorded(shard, Position(*recorded));
         }
         for gateway in 0..usize::from(GATEWAYS) {
             let id = GatewayId(gateway as u16);
@@ -383,9 +376,6 @@ impl World {
         let mut told = Told::default();
         orderer.cycle(self.now_ns, &mut told).map_err(|error| error.to_string())?;
         host.since.extend(told.ordered.iter().map(|(shard, _, id)| (*shard, *id)));
-        if let (Some(at_least), Some(leader)) = (told.lacks, orderer.role().delegate) {
-            told.outbox.push((HostId(leader), OrdererMessage::StateAsked { at_least }.to_bytes()));
-        }
         told.outbox.into_iter().for_each(|(to, message)| self.send(index, to, message));
         told.ordered.into_iter().try_for_each(|(shard, position, id)| self.check(shard, position, id))
     }

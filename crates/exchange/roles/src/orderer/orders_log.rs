@@ -35,8 +35,16 @@ pub(super) struct OrdersLog<W: World> {
     writer: W::Writer,
     /// From the last state on whose past is recorded.
     marks: VecDeque<Mark>,
-    /// Place and term in the replicated log of the last state.
-    applied: (u64, u64),
+    /// The place in the replicated log of the last state, and whose it is.
+    last: Option<(Beginning, StateOf)>,
+}
+
+/// Whose state it is: what this host has ordered, or what it took from another because it had missed something. Behind the latter the replicated
+/// log begins anew, *once*: what it has acknowledged since must never be forgotten. So a state of its own follows before it says anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StateOf {
+    Own = 0,
+    Other = 1,
 }
 
 /// What was ordered and where, as far as the log says.
@@ -50,7 +58,7 @@ impl<W: World> OrdersLog<W> {
         config: &SystemConfig,
     ) -> Result<(Self, Ordered, Behind), NodeError> {
         let writer = world.write_log(node, log_config(config))?;
-        let mut log = Self { writer, marks: VecDeque::new(), applied: (0, 0) };
+        let mut log = Self { writer, marks: VecDeque::new(), last: None };
         let (mut ordered, mut behind) = (Ordered::new(config.shards()?.into_keys()), Vec::new());
         let reader = match world.read_log_from_start(node) {
             Err(ReadError::NotYet { .. }) => return Ok((log, ordered, behind)),
@@ -70,10 +78,10 @@ impl<W: World> OrdersLog<W> {
         let mut has_past = reader.offset() == Offset::START;
         while let Some(record) = reader.next()? {
             if let Some(state) = record.payload.strip_prefix(&[ORDERS_STATE, VERSION]) {
-                let (beginning, state) = take_state(state).ok_or(NO_STATE)?;
+                let (beginning, of, state) = read_state(state).ok_or(NO_STATE)?;
                 // Before its first state a released log has requests that are recorded.
                 (*ordered, has_past) = (state, true);
-                self.note(record.offset, &beginning, ordered);
+                self.note(record.offset, (beginning, of), ordered);
                 continue;
             }
             let request = RequestRecord::read(record.payload)?;
@@ -84,15 +92,22 @@ impl<W: World> OrdersLog<W> {
         Ok(())
     }
 
-    fn note(&mut self, offset: Offset, beginning: &Beginning, ordered: &Ordered) {
+    fn note(&mut self, offset: Offset, place: (Beginning, StateOf), ordered: &Ordered) {
+        assert!(self.marks.back().is_none_or(|last| last.offset < offset), "a state follows the one before");
         let next = ordered.shards().filter_map(|shard| Some((shard, ordered.next(shard)?))).collect();
         self.marks.push_back(Mark { offset, next });
-        self.applied = (beginning.index, beginning.term);
+        self.last = Some(place);
     }
 
     /// Place and term in the replicated log up to which everything is in the last state.
     pub(super) fn applied(&self) -> (u64, u64) {
-        self.applied
+        self.last.as_ref().map_or((0, 0), |(beginning, _)| (beginning.index, beginning.term))
+    }
+
+    /// Where the replicated log is to begin anew, if the last state is another host's.
+    pub(super) fn copied(&self) -> Option<&Beginning> {
+        let last = self.last.as_ref().filter(|(_, of)| *of == StateOf::Other);
+        last.map(|(beginning, _)| beginning)
     }
 
     pub(super) fn append(&mut self, body: &[u8]) -> Result<(), AppendError> {
@@ -100,21 +115,28 @@ impl<W: World> OrdersLog<W> {
     }
 
     pub(super) fn publish(&mut self) {
-        self.writer.publish();
+        let end = self.writer.publish();
+        assert_eq!(end, self.writer.tail(), "venues find the bodies of all that is put into a window");
     }
 
     /// Whether it is time to write down a state.
     pub(super) fn is_state_due(&self) -> bool {
-        self.marks.back().is_none_or(|mark| self.writer.tail().since(mark.offset) >= STATE_EVERY)
+        self.copied().is_some()
+            || self.marks.back().is_none_or(|mark| self.writer.tail().since(mark.offset) >= STATE_EVERY)
     }
 
-    /// Writes down what is ordered by all that is in the log.
-    pub(super) fn put_state(&mut self, beginning: &Beginning, ordered: &Ordered) -> Result<(), NodeError> {
-        let mut bytes = vec![ORDERS_STATE, VERSION];
+    /// Writes down what is ordered: by all that is in the log, or by another host.
+    pub(super) fn put_state(
+        &mut self,
+        beginning: &Beginning,
+        ordered: &Ordered,
+        of: StateOf,
+    ) -> Result<(), NodeError> {
+        let mut bytes = vec![ORDERS_STATE, VERSION, of as u8];
         put_state(&mut bytes, beginning, ordered);
         let offset = self.writer.append(&bytes)?;
-        self.writer.publish();
-        self.note(offset, beginning, ordered);
+        self.publish();
+        self.note(offset, (beginning.clone(), of), ordered);
         Ok(())
     }
 
@@ -128,6 +150,14 @@ impl<W: World> OrdersLog<W> {
         }
         if past > 0 { self.marks[0].offset } else { Offset::START }
     }
+}
+
+/// Place, owner and state of a record, behind its number and version.
+fn read_state(bytes: &[u8]) -> Option<(Beginning, StateOf, Ordered)> {
+    let (&of, state) = bytes.split_first()?;
+    let of = [StateOf::Own, StateOf::Other].into_iter().find(|&known| known as u8 == of)?;
+    let (beginning, ordered) = take_state(state)?;
+    Some((beginning, of, ordered))
 }
 
 /// A record bears a state's number and is none.

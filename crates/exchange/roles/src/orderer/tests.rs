@@ -288,3 +288,36 @@ fn a_venue_follows_a_record_that_its_window_has_not_heard_of() {
     (0..300).for_each(|_| _ = venue.work().unwrap());
     assert_eq!(world.results(NodeId::Venue(id)), [(1, 0), (1, 3), (1, 4)], "position 0 for its hash");
 }
+
+#[test]
+fn who_missed_what_is_let_go_of_continues_behind_a_copy() {
+    let (mut rig, leader) = running(1);
+    let away = (leader + 1) % 3;
+    rig.kill(away);
+    let mut next = 2;
+    while (0..3).any(|index| index != away && rig.counter(index, ANSWERED_OFFSET_COUNTER) < 1 << 20) {
+        (0..200).for_each(|more| rig.ask(&request(2, next + more)));
+        next += 200;
+        rig.run_to(next + 1);
+        rig.hosts.iter().for_each(|host| host.window().follow_record(Position(next + 1)));
+        rig.step();
+    }
+    rig.start(away);
+    let ended = (0..20_000).find_map(|_| {
+        rig.hosts.iter_mut().enumerate().find_map(|(index, host)| {
+            host.world.pass(100_000);
+            let worked = host.node.as_mut().unwrap().work();
+            worked.err().map(|error| (index, error.to_string()))
+        })
+    });
+    let (index, why) = ended.unwrap();
+    assert!(index == away && why.contains("copy"), "{index}: {why}");
+    for _ in 0..2 {
+        rig.kill(away);
+        rig.start(away);
+        rig.ask(&request(0, next));
+        next += 1;
+        rig.run_to(next + 1);
+    }
+    assert_eq!(rig.hosts[away].decided(next), rig.hosts[leader].decided(next));
+}
