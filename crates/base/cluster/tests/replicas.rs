@@ -117,7 +117,7 @@ fn lost_delegate_connection_is_replaced_at_once() {
 }
 
 #[test]
-fn impatient_members_replace_a_silent_delegate_before_a_tick_has_passed() {
+fn impatient_members_replace_a_silent_delegate_at_once() {
     for seed in 0..30 {
         let (mut world, leader) = calm(seed);
         world.crash(leader, 0);

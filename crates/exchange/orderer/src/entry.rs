@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_passed_over_and_the_rest_of_what_does_not_add_up() {
+    fn what_is_no_request_is_passed_over() {
         let good = request_body(1, 7, 0);
         assert_eq!(read(&entry(&[&good, b"", b"no request", &good])), [Some(7), None, None, Some(7)]);
         let whole = entry(&[&good, &good]);

@@ -49,9 +49,6 @@ pub struct Impatience {
     needless_ns: u64,
     elections: u64,
     needless: u64,
-    /// Has the same patience for ever, to be found out.
-    #[cfg(test)]
-    pub(crate) is_stubborn: bool,
 }
 
 impl Impatience {
@@ -72,8 +69,6 @@ impl Impatience {
             needless_ns: 0,
             elections: 0,
             needless: 0,
-            #[cfg(test)]
-            is_stubborn: false,
         }
     }
 
@@ -92,12 +87,14 @@ impl Impatience {
     /// What it waits for a decision.
     #[must_use]
     pub fn patience_ns(&self) -> u64 {
-        #[cfg(test)]
-        if self.is_stubborn {
-            return PATIENCE_MIN_NS;
-        }
         let usual = (4 * self.latencies.high_us() * 1_000).max(PATIENCE_MIN_NS);
         (usual << self.doublings).min(PATIENCE_MAX_NS)
+    }
+
+    /// Forgets what it has learned, to be found out.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self) {
+        (self.doublings, self.repeats, self.latencies) = (0, 0, Latencies::default());
     }
 
     /// The 99.9th percentile of what an own decision took lately, in microseconds.
@@ -255,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn patience_begins_anew_with_each_change_of_lead_and_own_decision() {
+    fn a_change_of_lead_or_own_decision_begins_patience_anew() {
         let mut impatience = Impatience::new(1, 1);
         assert_eq!(impatience.due_ns(10 * MS), 12 * MS + MS / 4);
         impatience.on_lead(11 * MS, 3, 2);

@@ -35,6 +35,6 @@ pub mod pending;
 #[cfg(test)]
 mod storm;
 
-pub use message::{Message, MessageError};
+pub use message::OrdererMessage;
 pub use ordered::{Ordered, Placed};
-pub use orderer::{Counts, OrderSink, Orderer, OrdererConfig};
+pub use orderer::{OrderSink, Orderer, OrdererConfig, OrdererCounts};

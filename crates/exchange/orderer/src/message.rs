@@ -4,18 +4,23 @@
 //!   | 0 | a message of the replicated log |
 //!   | 1 | at_least u64 |                                                       a state of that place or later is asked for
 //!   | 2 | index u64 | term u64 | members u16, their bytes | what is ordered |     little endian
+//!   | 3 | shard u16 | position u64 | shard u16 | position u64 | ...               up to where each shard is recorded
 //! ```
+//! What is recorded is recorded for all, so who leads believes the host that knows most: its own venues may be down.
+//!
 //! A member whom the others have let go of what it lacks takes a copy of what is ordered from one of them, and begins its log anew behind it.
 
-use core::fmt;
-
 use pares_cluster::{Beginning, Members};
+use pares_types::{Position, ShardId};
 
 use crate::ordered::{Ordered, take_u16, take_u64};
 
+/// Bytes of a shard and a position.
+const MARK_BYTES: usize = 10;
+
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message<'a> {
+pub enum OrdererMessage<'a> {
     /// Of the replicated log.
     Log(&'a [u8]),
     /// A copy of what is ordered is asked for, of that place of the log or later.
@@ -30,29 +35,11 @@ pub enum Message<'a> {
         /// What was ordered there.
         ordered: Ordered,
     },
+    /// All positions below are recorded.
+    Recorded(Vec<(ShardId, Position)>),
 }
 
-/// Bytes are no message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MessageError {
-    /// None of an orderer.
-    Malformed,
-    /// One of the replicated log, which it did not take.
-    Log,
-}
-
-impl fmt::Display for MessageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed => write!(f, "no message of an orderer: is another version at the other end?"),
-            Self::Log => write!(f, "a message that the replicated log does not take"),
-        }
-    }
-}
-
-impl std::error::Error for MessageError {}
-
-impl<'a> Message<'a> {
+impl<'a> OrdererMessage<'a> {
     /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -64,22 +51,34 @@ impl<'a> Message<'a> {
                 put_state(&mut bytes, beginning, ordered);
                 bytes
             }
+            Self::Recorded(marks) => {
+                let mark = |&(shard, below): &(ShardId, Position)| {
+                    shard.0.to_le_bytes().into_iter().chain(below.0.to_le_bytes())
+                };
+                std::iter::once(3).chain(marks.iter().flat_map(mark)).collect()
+            }
         }
     }
 
-    /// The message in `bytes`.
-    ///
-    /// # Errors
-    /// [`MessageError::Malformed`].
-    pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, MessageError> {
-        let (kind, mut rest) = bytes.split_first().ok_or(MessageError::Malformed)?;
-        let message = match kind {
+    /// The message in `bytes`; none if it is of another version.
+    #[must_use]
+    pub fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
+        let (kind, mut rest) = bytes.split_first()?;
+        match kind {
             0 => Some(Self::Log(rest)),
-            1 => take_u64(&mut rest).filter(|_| rest.is_empty()).map(|at_least| Self::StateAsked { at_least }),
+            1 => {
+                take_u64(&mut rest).filter(|_| rest.is_empty()).map(|at_least| Self::StateAsked { at_least })
+            }
             2 => take_state(rest).map(|(beginning, ordered)| Self::State { beginning, ordered }),
+            3 => {
+                let mut marks = Vec::with_capacity(rest.len() / MARK_BYTES);
+                while !rest.is_empty() {
+                    marks.push((ShardId(take_u16(&mut rest)?), Position(take_u64(&mut rest)?)));
+                }
+                Some(Self::Recorded(marks))
+            }
             _ => None,
-        };
-        message.ok_or(MessageError::Malformed)
+        }
     }
 }
 
@@ -106,31 +105,21 @@ pub fn take_state(mut bytes: &[u8]) -> Option<(Beginning, Ordered)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_types::ShardId;
-    use proptest::prelude::*;
-
-    fn state() -> Message<'static> {
-        let beginning = Beginning { index: 7, term: 2, members: Members::first(3) };
-        Message::State { beginning, ordered: Ordered::new([ShardId(1)]) }
-    }
 
     #[test]
-    fn messages_are_read_as_they_were_written() {
-        for message in [Message::Log(b"x"), Message::StateAsked { at_least: 9 }, state()] {
+    fn messages_are_read_as_they_were_written_and_nothing_else_is_read() {
+        let beginning = Beginning { index: 7, term: 2, members: Members::first(3) };
+        let state = OrdererMessage::State { beginning, ordered: Ordered::new([ShardId(1)]) };
+        let recorded = OrdererMessage::Recorded(vec![(ShardId(1), Position(7))]);
+        assert_eq!(recorded.to_bytes(), [3, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(OrdererMessage::from_bytes(&recorded.to_bytes()), Some(recorded));
+        for message in [OrdererMessage::StateAsked { at_least: 9 }, state] {
             let bytes = message.to_bytes();
-            assert_eq!(Message::from_bytes(&bytes), Ok(message.clone()));
-            assert!(matches!(message, Message::Log(_)) || Message::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+            assert_eq!(OrdererMessage::from_bytes(&bytes), Some(message));
+            assert!((0..bytes.len()).all(|length| OrdererMessage::from_bytes(&bytes[..length]).is_none()));
+            assert_eq!(OrdererMessage::from_bytes(&[&bytes[..], &[0]].concat()), None);
         }
-        assert!(Message::from_bytes(&[]).is_err() && Message::from_bytes(&[3]).is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn bytes_that_are_no_message_are_refused(at in 0_usize..50, byte in any::<u8>()) {
-            let mut bytes = state().to_bytes();
-            let at = at % bytes.len();
-            bytes[at] = byte;
-            let _ = Message::from_bytes(&bytes);
-        }
+        assert_eq!(OrdererMessage::from_bytes(&[0, 5]), Some(OrdererMessage::Log(&[5])));
+        assert_eq!((OrdererMessage::from_bytes(&[4]), OrdererMessage::from_bytes(&[3, 1])), (None, None));
     }
 }

@@ -27,9 +27,6 @@ struct ShardOrder {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ordered {
     shards: BTreeMap<ShardId, ShardOrder>,
-    /// Gives a request that was ordered another position, to be found out.
-    #[cfg(test)]
-    pub(crate) is_blind: bool,
 }
 
 /// What became of a request that was committed.
@@ -76,19 +73,21 @@ impl Ordered {
 
     /// A request is committed: gives it its position, unless it has one.
     pub fn place(&mut self, id: RequestId, shard: ShardId) -> Placed {
-        #[cfg(test)]
-        let is_blind = self.is_blind;
-        #[cfg(not(test))]
-        let is_blind = false;
         let Some(order) = self.shards.get_mut(&shard) else { return Placed::Unknown };
         let through = order.through.entry(id.gateway()).or_default();
-        if id.sequence() <= *through && !is_blind {
+        if id.sequence() <= *through {
             return Placed::Repeat;
         }
         *through = id.sequence();
         let position = order.next;
         order.next = position.next();
         Placed::At(position)
+    }
+
+    /// Forgets what is ordered of a gateway, to be found out.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self, shard: ShardId, gateway: GatewayId) {
+        self.shards.get_mut(&shard).and_then(|order| order.through.remove(&gateway));
     }
 
     /// Its bytes.

@@ -1,20 +1,20 @@
 //! An orderer: what waits, proposed while it leads; what is committed, placed; and the wish to lead while nothing is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_cluster::{Beginning, ClusterLog, LogError, MemberRole, Sink};
 use pares_types::{GatewayId, HostId, Position, Request, RequestId, ShardId};
 
 use crate::entry::{self, Body, EntryDraft};
 use crate::impatience::Impatience;
-use crate::message::{Message, MessageError};
+use crate::message::OrdererMessage;
 use crate::ordered::{Ordered, Placed};
 use crate::pending::Pending;
 
-/// Entries kept for members that are a little behind.
-const KEPT_ENTRIES: u64 = 4_096;
 /// Ticks made up for at once: who slept for long has not waited for anybody.
 const TICKS_MAX: u64 = 8;
+/// Between two words to others about what is recorded, or what this one lacks.
+const WORD_NS: u64 = 5_000_000;
 /// Cycles of the log in one of this.
 const CYCLES_MAX: usize = 8;
 
@@ -33,6 +33,8 @@ pub struct OrdererConfig {
     pub pending_max: usize,
     /// The replicated log's unit of time.
     pub tick_ns: u64,
+    /// Entries kept for members that are a little behind.
+    pub kept_entries: u64,
 }
 
 /// Where a cycle's effects go, in the order in which they happen.
@@ -41,14 +43,11 @@ pub trait OrderSink {
     fn send(&mut self, to: HostId, message: Vec<u8>);
     /// A request has its position, at all hosts the same.
     fn ordered(&mut self, shard: ShardId, position: Position, id: RequestId, body: &[u8]);
-    /// This member lacks what all others have let go of: nothing is ordered here until it has taken a copy of what is ordered at the place `at_least` of the
-    /// log or later, and was opened anew behind it.
-    fn lacks(&mut self, at_least: u64);
 }
 
 /// What an orderer counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct OrdererCounts {
     /// Requests ordered.
     pub ordered: u64,
     /// Requests committed once more, and skipped.
@@ -57,6 +56,8 @@ pub struct Counts {
     pub strange: u64,
     /// Entries proposed.
     pub entries: u64,
+    /// Messages that it did not understand.
+    pub ignored: u64,
 }
 
 struct State {
@@ -66,8 +67,15 @@ struct State {
     applied: (u64, u64),
     pending: Pending,
     recorded: BTreeMap<ShardId, Position>,
+    /// What the owner has said of that, and the others do not know yet.
+    untold: BTreeSet<ShardId>,
+    told_ns: u64,
+    /// The replicated log does not have what comes next here any more: a copy of that place or later is needed.
+    lacks: Option<u64>,
+    asked_ns: u64,
+    leader: Option<u8>,
     impatience: Impatience,
-    counts: Counts,
+    counts: OrdererCounts,
 }
 
 /// A host's orderer over its end of the replicated log.
@@ -78,15 +86,54 @@ pub struct Orderer<L> {
     /// What is in the draft.
     picked: Vec<(ShardId, GatewayId)>,
     ticked_ns: u64,
+    #[cfg(test)]
+    pub(crate) defect: Option<Defect>,
+}
+
+/// What is broken on purpose, to be found out.
+#[cfg(test)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Defect {
+    NoSequences,
+    BeforeCommit,
+    NoBackOff,
 }
 
 impl<L: ClusterLog> Orderer<L> {
     /// One whose `log` was opened behind the place and term `applied`, up to which or further all is in `ordered`.
-    pub fn new(log: L, config: OrdererConfig, (ordered, applied): (Ordered, (u64, u64)), now_ns: u64) -> Self {
+    pub fn new(
+        log: L,
+        config: OrdererConfig,
+        (ordered, applied): (Ordered, (u64, u64)),
+        now_ns: u64,
+    ) -> Self {
         let impatience = Impatience::new(config.host.0, config.seed);
-        let (pending, recorded, counts) = (Pending::default(), BTreeMap::new(), Counts::default());
-        let state = State { config, ordered, applied, pending, recorded, impatience, counts };
-        Self { log, state, draft: EntryDraft::default(), picked: Vec::new(), ticked_ns: now_ns }
+        let (pending, recorded, untold) = (Pending::default(), BTreeMap::new(), BTreeSet::new());
+        let (lacks, counts) = (None, OrdererCounts::default());
+        let (told_ns, asked_ns) = (now_ns, 0);
+        let state = State {
+            config,
+            ordered,
+            applied,
+            pending,
+            recorded,
+            untold,
+            told_ns,
+            lacks,
+            asked_ns,
+            leader: None,
+            impatience,
+            counts,
+        };
+        Self {
+            log,
+            state,
+            draft: EntryDraft::default(),
+            picked: Vec::new(),
+            ticked_ns: now_ns,
+            #[cfg(test)]
+            defect: None,
+        }
     }
 
     /// How many requests of a gateway it takes before some are ordered.
@@ -103,9 +150,17 @@ impl<L: ClusterLog> Orderer<L> {
         pending.take(id, shard, (ordered.through(shard, id.gateway()), now_ns), body)
     }
 
-    /// All positions of that shard below are recorded.
-    pub fn recorded(&mut self, shard: ShardId, below: Position) {
-        self.state.recorded.insert(shard, below);
+    /// All positions of that shard below are recorded, as this host knows.
+    pub fn on_recorded(&mut self, shard: ShardId, below: Position) {
+        if self.state.raise_recorded(shard, below) {
+            self.state.untold.insert(shard);
+        }
+    }
+
+    /// Up to where a shard is recorded, as any host knows.
+    #[must_use]
+    pub fn recorded(&self, shard: ShardId) -> Position {
+        self.state.recorded_of(shard)
     }
 
     /// The connection to another host's orderer has ended.
@@ -113,31 +168,35 @@ impl<L: ClusterLog> Orderer<L> {
         self.log.lost(host.0);
     }
 
-    /// A message of another host's orderer. Gives the copy of what is ordered that was asked for, if it is one.
-    ///
-    /// # Errors
-    /// [`MessageError`]: it was ignored.
+    /// A message of another host's orderer. If it is a copy of what is ordered that was asked for because this one lacks something, gives it: nothing
+    /// more is ordered here, and another is to be opened behind it, over a log that begins anew there.
     pub fn receive(
         &mut self,
         now_ns: u64,
         (from, bytes): (HostId, &[u8]),
         out: &mut impl OrderSink,
-    ) -> Result<Option<(Beginning, Ordered)>, MessageError> {
-        match Message::from_bytes(bytes)? {
-            Message::Log(message) => {
-                self.log.receive(from.0, message).map_err(|_| MessageError::Log)?;
+    ) -> Option<(Beginning, Ordered)> {
+        match OrdererMessage::from_bytes(bytes) {
+            Some(OrdererMessage::Log(message)) if self.log.receive(from.0, message).is_ok() => {
                 self.state.impatience.on_heard(now_ns, from.0);
             }
-            Message::StateAsked { at_least } => {
+            Some(OrdererMessage::StateAsked { at_least }) => {
                 let beginning = self.beginning().filter(|beginning| beginning.index >= at_least);
                 if let Some(beginning) = beginning {
                     let ordered = self.state.ordered.clone();
-                    out.send(from, Message::State { beginning, ordered }.to_bytes());
+                    out.send(from, OrdererMessage::State { beginning, ordered }.to_bytes());
                 }
             }
-            Message::State { beginning, ordered } => return Ok(Some((beginning, ordered))),
+            Some(OrdererMessage::State { beginning, ordered }) => {
+                let is_wanted = self.state.lacks.is_some_and(|at_least| beginning.index >= at_least);
+                return is_wanted.then_some((beginning, ordered));
+            }
+            Some(OrdererMessage::Recorded(marks)) => {
+                marks.into_iter().for_each(|(shard, below)| _ = self.state.raise_recorded(shard, below));
+            }
+            Some(OrdererMessage::Log(_)) | None => self.state.counts.ignored += 1,
         }
-        Ok(None)
+        None
     }
 
     /// Does all that is due: proposes, stands, hands out what is committed. Says whether there may be more at once.
@@ -150,8 +209,11 @@ impl<L: ClusterLog> Orderer<L> {
             self.state.impatience.on_standing(now_ns);
             self.log.impatient();
         }
+        self.tell(now_ns, out);
         for _ in 0..CYCLES_MAX {
             self.propose();
+            #[cfg(test)]
+            self.break_rules(now_ns, out);
             if !self.log.pending() {
                 return Ok(false);
             }
@@ -170,7 +232,7 @@ impl<L: ClusterLog> Orderer<L> {
 
     /// The owner's copy of what is ordered, taken at that place of the log, is safe: what lies before is needed by others only.
     pub fn safe(&mut self, index: u64) {
-        self.log.compact(index.saturating_sub(KEPT_ENTRIES));
+        self.log.compact(index.saturating_sub(self.state.config.kept_entries));
     }
 
     /// What is ordered.
@@ -193,7 +255,7 @@ impl<L: ClusterLog> Orderer<L> {
 
     /// What it has counted.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> OrdererCounts {
         self.state.counts
     }
 
@@ -210,8 +272,22 @@ impl<L: ClusterLog> Orderer<L> {
     }
 
     #[cfg(test)]
-    pub(crate) fn parts(&mut self) -> (&mut L, &mut Ordered, &mut Impatience) {
-        (&mut self.log, &mut self.state.ordered, &mut self.state.impatience)
+    fn break_rules(&mut self, now_ns: u64, out: &mut impl OrderSink) {
+        let Self { state, draft, picked, .. } = self;
+        match self.defect {
+            Some(Defect::NoSequences) => {
+                let gateways = (0..state.config.gateways).map(GatewayId);
+                let lanes: Vec<_> =
+                    gateways.flat_map(|id| state.ordered.shards().map(move |shard| (shard, id))).collect();
+                lanes.into_iter().for_each(|(shard, gateway)| state.ordered.forget(shard, gateway));
+            }
+            Some(Defect::BeforeCommit) if !picked.is_empty() => {
+                Effects { state, now_ns, out }.on_entry(draft.bytes());
+                picked.clear();
+            }
+            Some(Defect::NoBackOff) => state.impatience.forget(),
+            _ => {}
+        }
     }
 
     fn tick(&mut self, now_ns: u64) {
@@ -219,6 +295,19 @@ impl<L: ClusterLog> Orderer<L> {
         let ticks = now_ns.saturating_sub(self.ticked_ns) / tick_ns;
         (0..ticks.min(TICKS_MAX)).for_each(|_| self.log.tick());
         self.ticked_ns += ticks * tick_ns;
+    }
+
+    /// Says what is newly recorded.
+    fn tell(&mut self, now_ns: u64, out: &mut impl OrderSink) {
+        let state = &mut self.state;
+        if state.untold.is_empty() || now_ns < state.told_ns + WORD_NS {
+            return;
+        }
+        state.told_ns = now_ns;
+        let marks = std::mem::take(&mut state.untold).into_iter();
+        let marks = OrdererMessage::Recorded(marks.map(|shard| (shard, state.recorded_of(shard))).collect());
+        let others = self.log.members().all().filter(|other| other.number != state.config.host.0);
+        others.for_each(|other| out.send(HostId(other.number), marks.to_bytes()));
     }
 
     /// When it stands for the lead.
@@ -265,9 +354,21 @@ impl<L: ClusterLog> Orderer<L> {
 }
 
 impl State {
+    fn recorded_of(&self, shard: ShardId) -> Position {
+        self.recorded.get(&shard).copied().unwrap_or_default()
+    }
+
+    fn raise_recorded(&mut self, shard: ShardId, below: Position) -> bool {
+        let is_news = self.ordered.next(shard).is_some() && below > self.recorded_of(shard);
+        if is_news {
+            self.recorded.insert(shard, below);
+        }
+        is_news
+    }
+
     /// How many more positions of a shard may be ordered before some are recorded.
     fn room_in(&self, shard: ShardId) -> u64 {
-        let recorded = self.recorded.get(&shard).copied().unwrap_or_default();
+        let recorded = self.recorded_of(shard);
         let next = self.ordered.next(shard).unwrap_or_default();
         let under_way = next.0.saturating_sub(recorded.0) + self.pending.proposed(shard);
         self.config.window.saturating_sub(under_way)
@@ -282,6 +383,15 @@ struct Effects<'a, S> {
 }
 
 impl<S: OrderSink> Effects<'_, S> {
+    fn on_entry(&mut self, entry: &[u8]) {
+        for found in entry::requests(entry) {
+            match found {
+                Some((request, body)) => self.on_request(&request, body),
+                None => self.state.counts.strange += 1,
+            }
+        }
+    }
+
     fn on_request(&mut self, request: &Request, body: &[u8]) {
         let State { config, ordered, pending, impatience, counts, .. } = &mut *self.state;
         let (id, shard) = (request.id, request.shard);
@@ -305,29 +415,30 @@ impl<S: OrderSink> Effects<'_, S> {
 
 impl<S: OrderSink> Sink for Effects<'_, S> {
     fn send(&mut self, to: u8, message: Vec<u8>) {
-        self.out.send(HostId(to), Message::Log(&message).to_bytes());
+        self.out.send(HostId(to), OrdererMessage::Log(&message).to_bytes());
     }
 
     fn committed(&mut self, index: u64, term: u64, payload: &[u8]) {
         assert!(index > self.state.applied.0, "entries are handed out once, in order");
-        for found in entry::requests(payload) {
-            match found {
-                Some((request, body)) => self.on_request(&request, body),
-                None => self.state.counts.strange += 1,
-            }
-        }
+        self.on_entry(payload);
         self.state.applied = (index, term);
     }
 
     fn role(&mut self, role: MemberRole) {
         // Whoever leads from now on, what this member has proposed may be lost.
         self.state.pending.forget_proposed();
+        self.state.leader = role.delegate;
         if let Some(host) = role.delegate {
             self.state.impatience.on_lead(self.now_ns, role.term, host);
         }
     }
 
     fn lacks(&mut self, at_least: u64) {
-        self.out.lacks(at_least);
+        self.state.lacks = Some(at_least);
+        let leader = self.state.leader.filter(|_| self.now_ns >= self.state.asked_ns + WORD_NS);
+        if let Some(leader) = leader {
+            self.state.asked_ns = self.now_ns;
+            self.out.send(HostId(leader), OrdererMessage::StateAsked { at_least }.to_bytes());
+        }
     }
 }

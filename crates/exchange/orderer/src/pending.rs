@@ -65,13 +65,24 @@ impl Pending {
     }
 
     /// Takes a request whose gateway's sequences up to `through` are ordered in that shard. Says whether it was new.
-    pub(crate) fn take(&mut self, id: RequestId, shard: ShardId, (through, now_ns): (u64, u64), body: Body) -> bool {
+    pub(crate) fn take(
+        &mut self,
+        id: RequestId,
+        shard: ShardId,
+        (through, now_ns): (u64, u64),
+        body: Body,
+    ) -> bool {
         let lane = self.shards.entry(shard).or_default().lanes.entry(id.gateway()).or_default();
         if id.sequence() <= lane.newest.max(through) {
             return false;
         }
         lane.newest = id.sequence();
-        lane.queue.push_back(Waiting { sequence: id.sequence(), arrival: self.arrivals, taken_ns: now_ns, body });
+        lane.queue.push_back(Waiting {
+            sequence: id.sequence(),
+            arrival: self.arrivals,
+            taken_ns: now_ns,
+            body,
+        });
         *self.counts.entry(id.gateway()).or_default() += 1;
         self.arrivals += 1;
         self.waiting += 1;
@@ -159,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_proposed_in_order_of_arrival_and_again_under_another_lead() {
+    fn all_is_proposed_by_arrival_and_again_under_another_lead() {
         let mut pending = Pending::default();
         for (gateway, sequence) in [(2, 1), (1, 4), (2, 2)] {
             assert!(take(&mut pending, gateway, sequence));

@@ -6,11 +6,11 @@
 
 mod world;
 
-use pares_cluster::ClusterLog;
+use crate::orderer::Defect;
 use pares_types::{
     ClientOrderId, Command, GatewayId, InstrumentId, MemberId, Request, RequestId, ShardId, Timestamp,
 };
-use world::{Defect, GATEWAYS, MS, STEP_NS, World};
+use world::{GATEWAYS, MS, STEP_NS, World};
 
 /// The record of a request that tells a shard the time.
 pub(crate) fn request_body(gateway: u16, sequence: u64, shard: u16) -> Vec<u8> {
@@ -113,21 +113,23 @@ fn running(seed: u64) -> (World, usize) {
 
 #[test]
 fn a_dead_leader_is_missed_for_a_few_milliseconds_only() {
-    let mut gaps: Vec<u64> = (0..40).map(|seed| {
-        let (mut world, leader) = running(seed);
-        (0..20).for_each(|_| {
-            world.ask();
-            (0..4).for_each(|_| world.step().unwrap());
-        });
-        world.kill(leader, false);
-        let killed_ns = world.now_ns;
-        let before = world.truth_len();
-        while world.truth_len() == before || world.leader().is_none() {
-            world.ask();
-            (0..4).for_each(|_| world.step().unwrap());
-        }
-        world.now_ns - killed_ns
-    }).collect();
+    let mut gaps: Vec<u64> = (0..40)
+        .map(|seed| {
+            let (mut world, leader) = running(seed);
+            (0..20).for_each(|_| {
+                world.ask();
+                (0..4).for_each(|_| world.step().unwrap());
+            });
+            world.kill(leader, false);
+            let killed_ns = world.now_ns;
+            let before = world.truth_len();
+            while world.truth_len() == before || world.leader().is_none() {
+                world.ask();
+                (0..4).for_each(|_| world.step().unwrap());
+            }
+            world.now_ns - killed_ns
+        })
+        .collect();
     gaps.sort_unstable();
     assert!(gaps[20] <= 4 * MS && gaps[39] <= 8 * MS, "{gaps:?}");
 }
@@ -148,7 +150,7 @@ fn elections(seed: u64, defect: Option<Defect>) -> u64 {
 
 #[test]
 fn who_does_not_back_off_is_found_by_its_elections() {
-    let (usual, stubborn) = (elections(1, None), elections(1, Some(Defect::Stubborn)));
+    let (usual, stubborn) = (elections(1, None), elections(1, Some(Defect::NoBackOff)));
     assert!(usual < 20 && stubborn > 10 * usual, "{usual} elections, {stubborn} without back-off");
 }
 
@@ -162,7 +164,7 @@ fn a_full_window_stops_its_own_shard_only() {
         world.step().unwrap();
     }
     assert!(full(&world), "no more is ordered than the window holds");
-    assert!(world.next(leader, ShardId(1)) > 4 * world::WINDOW, "another shard goes on");
+    assert!(world.next(leader, ShardId(1)) > 4 * world::WINDOW, "another shard continues");
     assert_eq!(world.leader(), Some(leader), "nobody is impatient for what has no room");
     world.release_recorded();
     assert!(world.run_until(10_000, World::has_all).unwrap());
@@ -179,5 +181,5 @@ fn an_orderer_takes_no_more_of_a_gateway_than_may_wait() {
     let orderer = world.orderer(leader);
     assert!((0..GATEWAYS).any(|gateway| orderer.room(GatewayId(gateway)) == 0));
     assert!(orderer.pending_len() <= world::PENDING_MAX * usize::from(GATEWAYS));
-    assert!(!orderer.parts().0.role().leads, "it is alone");
+    assert!(!orderer.role().leads, "it is alone");
 }

@@ -22,6 +22,7 @@
 //! | [`index`] | where in a recorder's log the records of a name lie |
 //! | [`resume`] | from which checkpoint to start |
 //! | [`venue`] | the role of a venue |
+//! | [`orderer`] | the role of a host's orderer |
 //! | [`epoch`] | starting the windows' next life |
 //! | [`mirror`] | a host's logs at another host: both ends |
 //! | [`lost`] | positions that are known to be lost |
@@ -40,6 +41,7 @@ pub mod inlet;
 pub mod left_out;
 pub mod lost;
 pub mod mirror;
+pub mod orderer;
 pub mod origins;
 pub mod recorder;
 pub mod repair_asked;

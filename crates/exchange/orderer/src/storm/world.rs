@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_cluster::memory::Disk;
-use pares_cluster::{
-    Beginning, ClusterLog, EntryError, LogError, MemberRole, Members, MessageError, Replica, ReplicaConfig, Sink,
-};
+use pares_cluster::{Beginning, Replica, ReplicaConfig};
 use pares_random::Random;
 use pares_types::{GatewayId, HostId, Position, RequestId, ShardId};
 use pares_wire::record::RequestRecord;
 
 use super::request_body;
-use crate::{Counts, Message, OrderSink, Ordered, Orderer, OrdererConfig, Placed};
+use crate::orderer::Defect;
+use crate::{OrderSink, Ordered, Orderer, OrdererConfig, OrdererCounts, Placed};
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const STEP_NS: u64 = 50_000;
@@ -20,102 +19,11 @@ pub(super) const WINDOW: u64 = 64;
 pub(super) const PENDING_MAX: usize = 256;
 const SHARDS: u16 = 2;
 
-/// What is broken on purpose.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Defect {
-    NoSequences,
-    BeforeCommit,
-    Stubborn,
-}
-
-/// A replicated log with a defect. Indices are a thousandfold, so that entries can be handed out that are not committed.
-pub(super) struct Log {
-    replica: Replica<Disk>,
-    /// Hands out what is not committed.
-    is_hasty: bool,
-    early: Vec<Vec<u8>>,
-    handed: u64,
-}
-
-struct Tap<'a, S: ?Sized> {
-    handed: &'a mut u64,
-    out: &'a mut S,
-}
-
-impl<S: Sink + ?Sized> Sink for Tap<'_, S> {
-    fn send(&mut self, to: u8, message: Vec<u8>) {
-        self.out.send(to, message);
-    }
-    fn committed(&mut self, index: u64, term: u64, payload: &[u8]) {
-        *self.handed = (index * 1_000).max(*self.handed + 1);
-        self.out.committed(*self.handed, term, payload);
-    }
-    fn role(&mut self, role: MemberRole) {
-        self.out.role(role);
-    }
-    fn lacks(&mut self, at_least: u64) {
-        self.out.lacks(at_least);
-    }
-}
-
-impl ClusterLog for Log {
-    fn tick(&mut self) {
-        self.replica.tick();
-    }
-    fn lost(&mut self, member: u8) {
-        self.replica.lost(member);
-    }
-    fn impatient(&mut self) {
-        self.replica.impatient();
-    }
-    fn receive(&mut self, from: u8, message: &[u8]) -> Result<(), MessageError> {
-        self.replica.receive(from, message)
-    }
-    fn propose(&mut self, payload: &[u8]) -> Result<(), EntryError> {
-        self.replica.propose(payload)?;
-        if self.is_hasty {
-            self.early.push(payload.to_vec());
-        }
-        Ok(())
-    }
-    fn cycle(&mut self, out: &mut (impl Sink + ?Sized)) -> Result<(), LogError> {
-        for payload in self.early.drain(..) {
-            self.handed += 1;
-            out.committed(self.handed, self.replica.role().term, &payload);
-        }
-        self.replica.cycle(&mut Tap { handed: &mut self.handed, out })
-    }
-    fn pending(&self) -> bool {
-        self.replica.pending() || !self.early.is_empty()
-    }
-    fn role(&self) -> MemberRole {
-        self.replica.role()
-    }
-    fn compact(&mut self, up_to: u64) {
-        self.replica.compact(up_to / 1_000);
-    }
-    fn members(&self) -> &Members {
-        self.replica.members()
-    }
-    fn beginning(&self, index: u64) -> Option<Beginning> {
-        self.replica.beginning(index / 1_000)
-    }
-    fn admit(&mut self, _id: pares_cluster::MemberId) {}
-    fn dismiss(&mut self, _number: u8) {}
-    fn resign(&mut self) -> Option<u8> {
-        self.replica.resign()
-    }
-    fn claim(&mut self) {
-        self.replica.claim();
-    }
-}
-
 /// What an orderer tells its host.
 #[derive(Default)]
 struct Told {
     outbox: Vec<(HostId, Vec<u8>)>,
     ordered: Vec<(ShardId, Position, RequestId)>,
-    lacks: Option<u64>,
 }
 
 impl OrderSink for Told {
@@ -126,13 +34,10 @@ impl OrderSink for Told {
         assert_eq!(RequestRecord::read(body).unwrap().id, id);
         self.ordered.push((shard, position, id));
     }
-    fn lacks(&mut self, at_least: u64) {
-        self.lacks = Some(at_least);
-    }
 }
 
 struct Host {
-    orderer: Option<Orderer<Log>>,
+    orderer: Option<Orderer<Replica<Disk>>>,
     disk: Disk,
     /// What its orders log has: the last state with its place, and what was ordered since.
     state: (Ordered, (u64, u64)),
@@ -217,11 +122,10 @@ impl World {
         for &(shard, id) in &host.since {
             assert!(matches!(ordered.place(id, shard), Placed::At(_)));
         }
-        ordered.is_blind = self.defect == Some(Defect::NoSequences);
         let number = index as u8;
         let config = ReplicaConfig {
             seed,
-            applied: applied.0 / 1_000,
+            applied: applied.0,
             election_ticks: 100..200,
             heartbeat_ticks: 20,
             ..ReplicaConfig::new(number, count)
@@ -231,7 +135,6 @@ impl World {
             None => config,
         };
         let replica = Replica::open(host.disk.clone(), &config).unwrap();
-        let log = Log { replica, is_hasty: self.defect == Some(Defect::BeforeCommit), early: Vec::new(), handed: applied.0 };
         let config = OrdererConfig {
             host: HostId(number),
             seed,
@@ -239,9 +142,10 @@ impl World {
             window: WINDOW,
             pending_max: PENDING_MAX,
             tick_ns: MS / 2,
+            kept_entries: 4,
         };
-        let mut orderer = Orderer::new(log, config, (ordered, applied), self.now_ns);
-        orderer.parts().2.is_stubborn = self.defect == Some(Defect::Stubborn);
+        let mut orderer = Orderer::new(replica, config, (ordered, applied), self.now_ns);
+        orderer.defect = self.defect;
         host.orderer = Some(orderer);
         host.read.fill(0);
         host.lives += 1;
@@ -286,11 +190,9 @@ impl World {
         let host = &mut self.hosts[index];
         let Some(orderer) = &mut host.orderer else { return };
         let Some(beginning) = orderer.beginning() else { return };
-        let index = orderer.parts().0.handed;
-        let mut ordered = orderer.ordered().clone();
-        ordered.is_blind = false;
-        (host.state, host.since) = ((ordered, (index, beginning.term)), Vec::new());
-        orderer.safe(index);
+        let applied = (beginning.index, beginning.term);
+        (host.state, host.since) = ((orderer.ordered().clone(), applied), Vec::new());
+        orderer.safe(beginning.index);
     }
 
     pub(super) fn slow_gateway(&mut self, index: usize, late_ns: u64) {
@@ -323,7 +225,7 @@ impl World {
         self.hosts[index].orderer.is_some()
     }
 
-    pub(super) fn orderer(&mut self, index: usize) -> &mut Orderer<Log> {
+    pub(super) fn orderer(&mut self, index: usize) -> &mut Orderer<Replica<Disk>> {
         self.hosts[index].orderer.as_mut().unwrap()
     }
 
@@ -331,7 +233,7 @@ impl World {
         self.hosts[index].orderer.as_ref().unwrap().ordered().next(shard).unwrap().0
     }
 
-    fn up(&self) -> impl Iterator<Item = (usize, &Orderer<Log>)> {
+    fn up(&self) -> impl Iterator<Item = (usize, &Orderer<Replica<Disk>>)> {
         self.hosts.iter().enumerate().filter_map(|(index, host)| Some((index, host.orderer.as_ref()?)))
     }
 
@@ -340,7 +242,7 @@ impl World {
         leads.max_by_key(|(_, orderer)| orderer.role().term).map(|(index, _)| index)
     }
 
-    pub(super) fn counts(&self) -> Vec<Counts> {
+    pub(super) fn counts(&self) -> Vec<OrdererCounts> {
         self.up().map(|(_, orderer)| orderer.counts()).collect()
     }
 
@@ -366,7 +268,7 @@ impl World {
     /// Whether everything that was asked is ordered everywhere.
     pub(super) fn has_all(&self) -> bool {
         let asked: usize = self.logs.iter().map(Vec::len).sum();
-        let has = |orderer: &Orderer<Log>| {
+        let has = |orderer: &Orderer<Replica<Disk>>| {
             (0..SHARDS).map(|shard| orderer.ordered().next(ShardId(shard)).unwrap().0).sum::<u64>()
         };
         self.truth.len() == asked && self.up().all(|(_, orderer)| has(orderer) >= asked as u64)
@@ -376,11 +278,18 @@ impl World {
         let hosts = self.up().map(|(index, orderer)| {
             let next: Vec<u64> = (0..SHARDS).map(|shard| self.next(index, ShardId(shard))).collect();
             let (role, pending) = (orderer.role(), orderer.pending_len());
-            format!("host {index}: {role:?}, {pending} pending, next {next:?}, read {:?}", self.hosts[index].read)
+            format!(
+                "host {index}: {role:?}, {pending} pending, next {next:?}, read {:?}",
+                self.hosts[index].read
+            )
         });
         let asked: Vec<usize> = self.logs.iter().map(Vec::len).collect();
         let hosts: Vec<String> = hosts.collect();
-        format!("not ordered though all is calm: asked {asked:?}, recorded {:?}; {}", self.recorded, hosts.join("; "))
+        format!(
+            "not ordered though all is calm: asked {asked:?}, recorded {:?}; {}",
+            self.recorded,
+            hosts.join("; ")
+        )
     }
 
     /// A gateway's requests are in order in each shard.
@@ -418,7 +327,7 @@ impl World {
                 let mut told = Told::default();
                 let copy = orderer.receive(self.now_ns, (HostId(from), &message), &mut told);
                 told.outbox.into_iter().for_each(|(other, answer)| self.send(to, other, answer));
-                if let Some((beginning, ordered)) = copy.map_err(|error| error.to_string())? {
+                if let Some((beginning, ordered)) = copy {
                     self.take_copy(to, beginning, ordered);
                 }
             }
@@ -429,11 +338,7 @@ impl World {
     /// Another's state, because the log here lacks what all others have let go of.
     fn take_copy(&mut self, index: usize, beginning: Beginning, ordered: Ordered) {
         let host = &mut self.hosts[index];
-        let applied = beginning.index * 1_000;
-        if applied <= host.orderer.as_mut().unwrap().parts().0.handed {
-            return;
-        }
-        (host.state, host.since) = ((ordered, (applied, beginning.term)), Vec::new());
+        (host.state, host.since) = ((ordered, (beginning.index, beginning.term)), Vec::new());
         self.copies += 1;
         self.kill_process(index);
         self.open(index, Some(beginning));
@@ -443,15 +348,19 @@ impl World {
         for shard in (0..SHARDS).map(ShardId).filter(|shard| self.held != Some(*shard)) {
             let last = self.truth.range((shard, Position(0))..=(shard, Position(u64::MAX))).next_back();
             let ordered = last.map_or(0, |((_, position), _)| position.0 + 1);
-            self.recorded[usize::from(shard.0)] = ordered.saturating_sub(WINDOW / 4).max(self.recorded[usize::from(shard.0)]);
+            self.recorded[usize::from(shard.0)] =
+                ordered.saturating_sub(WINDOW / 4).max(self.recorded[usize::from(shard.0)]);
         }
     }
 
     fn turn(&mut self, index: usize) -> Result<(), String> {
         let host = &mut self.hosts[index];
-        let Some(orderer) = host.orderer.as_mut().filter(|_| host.stopped_to <= self.now_ns) else { return Ok(()) };
-        for (shard, recorded) in (0..).map(ShardId).zip(&self.recorded) {
-            orderer.recorded(shard, Position(*recorded));
+        let Some(orderer) = host.orderer.as_mut().filter(|_| host.stopped_to <= self.now_ns) else {
+            return Ok(());
+        };
+        // The first host has no venues: the others tell it.
+        for (shard, recorded) in (0..).map(ShardId).zip(&self.recorded).filter(|_| index > 0) {
+            orderer.on_recorded(shard, Position(*recorded));
         }
         for gateway in 0..usize::from(GATEWAYS) {
             let id = GatewayId(gateway as u16);
@@ -467,9 +376,6 @@ impl World {
         let mut told = Told::default();
         orderer.cycle(self.now_ns, &mut told).map_err(|error| error.to_string())?;
         host.since.extend(told.ordered.iter().map(|(shard, _, id)| (*shard, *id)));
-        if let (Some(at_least), Some(leader)) = (told.lacks, orderer.role().delegate) {
-            told.outbox.push((HostId(leader), Message::StateAsked { at_least }.to_bytes()));
-        }
         told.outbox.into_iter().for_each(|(to, message)| self.send(index, to, message));
         told.ordered.into_iter().try_for_each(|(shard, position, id)| self.check(shard, position, id))
     }
@@ -491,7 +397,9 @@ impl World {
         let place = *self.places.entry(id).or_insert((shard, position));
         match first == id && place == (shard, position) {
             true => Ok(()),
-            false => Err(format!("{id} at {position} of shard {shard}: {first} is there, and it is at {place:?}")),
+            false => {
+                Err(format!("{id} at {position} of shard {shard}: {first} is there, and it is at {place:?}"))
+            }
         }
     }
 }

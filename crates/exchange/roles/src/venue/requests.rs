@@ -89,6 +89,11 @@ impl<W: World> Requests<W> {
         inlets.iter_mut().map(|(log, inlet)| of(*log, inlet)).sum()
     }
 
+    /// The logs.
+    pub(crate) fn logs(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.inlets.iter().map(|(log, _)| *log)
+    }
+
     /// Records, or stretches of a log, that were skipped because nobody can read them.
     pub(crate) fn damaged(&self) -> u64 {
         self.inlets.iter().map(|(_, inlet)| inlet.damaged()).sum()

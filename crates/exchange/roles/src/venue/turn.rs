@@ -155,10 +155,13 @@ impl<W: World> VenueNode<W> {
         // be pending; with less than that, the request that is decided next might never be read.
         let batch = BATCH_MAX.min(self.pending_max.saturating_sub(self.pending_len()));
         let Self { seats, requests, out, .. } = self;
-        let read = requests.poll(|_| batch, |request, _| {
-            let seat = seat_of(seats, request.shard);
-            seat.map(|index| seats[index].on_request(request)).is_some()
-        });
+        let read = requests.poll(
+            |_| batch,
+            |request, _| {
+                let seat = seat_of(seats, request.shard);
+                seat.map(|index| seats[index].on_request(request)).is_some()
+            },
+        );
         if read > 0 {
             out.counters.set(Counter::Damaged, requests.damaged());
         }

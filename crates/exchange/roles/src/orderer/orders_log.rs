@@ -1,0 +1,164 @@
+//! A host's orders log: the requests in the order decided, with what is ordered written down now and then.
+//!
+//! ```text
+//!   state | request | request | ... | state | request | ...
+//! ```
+//! A request's record is the gateway's, byte for byte; its position follows from the state before it and the requests between. So a reader begins
+//! at a state, and so does the log, once its beginning is released.
+
+use std::collections::VecDeque;
+
+use pares_cluster::Beginning;
+use pares_config::{NodeId, SystemConfig};
+use pares_log::{AppendError, LogReader, LogWriter, Offset, ReadError};
+use pares_orderer::message::{put_state, take_state};
+use pares_orderer::{Ordered, Placed};
+use pares_types::{Position, RequestId, ShardId};
+use pares_wire::record::{ORDERS_STATE, RequestRecord, VERSION};
+
+use crate::NodeError;
+use crate::venue::log_config;
+use crate::world::World;
+
+/// Bytes of the log between two states.
+const STATE_EVERY: u64 = 1 << 20;
+
+/// A state in the log.
+struct Mark {
+    offset: Offset,
+    /// Of each shard the next position there.
+    next: Vec<(ShardId, Position)>,
+}
+
+/// The writer of an orders log.
+pub(super) struct OrdersLog<W: World> {
+    writer: W::Writer,
+    /// From the last state on whose past is recorded.
+    marks: VecDeque<Mark>,
+    /// The place in the replicated log of the last state, and whose it is.
+    last: Option<(Beginning, StateOf)>,
+}
+
+/// Whose state it is: what this host has ordered, or what it took from another because it had missed something. Behind the latter the replicated
+/// log begins anew, *once*: what it has acknowledged since must never be forgotten. So a state of its own follows before it says anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StateOf {
+    Own = 0,
+    Other = 1,
+}
+
+/// What was ordered and where, as far as the log says.
+pub(super) type Behind = Vec<(ShardId, Position, RequestId)>;
+
+impl<W: World> OrdersLog<W> {
+    /// Opens the log of that node. Gives what is ordered, and the requests behind the log's first state.
+    pub(super) fn open(
+        world: &W,
+        node: NodeId,
+        config: &SystemConfig,
+    ) -> Result<(Self, Ordered, Behind), NodeError> {
+        let writer = world.write_log(node, log_config(config))?;
+        let mut log = Self { writer, marks: VecDeque::new(), last: None };
+        let (mut ordered, mut behind) = (Ordered::new(config.shards()?.into_keys()), Vec::new());
+        let reader = match world.read_log_from_start(node) {
+            Err(ReadError::NotYet { .. }) => return Ok((log, ordered, behind)),
+            reader => reader?,
+        };
+        log.read(reader, &mut ordered, &mut behind)?;
+        ordered.cover(config.shards()?.into_keys());
+        Ok((log, ordered, behind))
+    }
+
+    fn read(
+        &mut self,
+        mut reader: W::Reader,
+        ordered: &mut Ordered,
+        behind: &mut Behind,
+    ) -> Result<(), NodeError> {
+        let mut has_past = reader.offset() == Offset::START;
+        while let Some(record) = reader.next()? {
+            if let Some(state) = record.payload.strip_prefix(&[ORDERS_STATE, VERSION]) {
+                let (beginning, of, state) = read_state(state).ok_or(NO_STATE)?;
+                // Before its first state a released log has requests that are recorded.
+                (*ordered, has_past) = (state, true);
+                self.note(record.offset, (beginning, of), ordered);
+                continue;
+            }
+            let request = RequestRecord::read(record.payload)?;
+            if has_past && let Placed::At(position) = ordered.place(request.id, request.shard) {
+                behind.push((request.shard, position, request.id));
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, offset: Offset, place: (Beginning, StateOf), ordered: &Ordered) {
+        assert!(self.marks.back().is_none_or(|last| last.offset < offset), "a state follows the one before");
+        let next = ordered.shards().filter_map(|shard| Some((shard, ordered.next(shard)?))).collect();
+        self.marks.push_back(Mark { offset, next });
+        self.last = Some(place);
+    }
+
+    /// Place and term in the replicated log up to which everything is in the last state.
+    pub(super) fn applied(&self) -> (u64, u64) {
+        self.last.as_ref().map_or((0, 0), |(beginning, _)| (beginning.index, beginning.term))
+    }
+
+    /// Where the replicated log is to begin anew, if the last state is another host's.
+    pub(super) fn copied(&self) -> Option<&Beginning> {
+        let last = self.last.as_ref().filter(|(_, of)| *of == StateOf::Other);
+        last.map(|(beginning, _)| beginning)
+    }
+
+    pub(super) fn append(&mut self, body: &[u8]) -> Result<(), AppendError> {
+        self.writer.append(body).map(drop)
+    }
+
+    pub(super) fn publish(&mut self) {
+        let end = self.writer.publish();
+        assert_eq!(end, self.writer.tail(), "venues find the bodies of all that is put into a window");
+    }
+
+    /// Whether it is time to write down a state.
+    pub(super) fn is_state_due(&self) -> bool {
+        self.copied().is_some()
+            || self.marks.back().is_none_or(|mark| self.writer.tail().since(mark.offset) >= STATE_EVERY)
+    }
+
+    /// Writes down what is ordered: by all that is in the log, or by another host.
+    pub(super) fn put_state(
+        &mut self,
+        beginning: &Beginning,
+        ordered: &Ordered,
+        of: StateOf,
+    ) -> Result<(), NodeError> {
+        let mut bytes = vec![ORDERS_STATE, VERSION, of as u8];
+        put_state(&mut bytes, beginning, ordered);
+        let offset = self.writer.append(&bytes)?;
+        self.publish();
+        self.note(offset, (beginning.clone(), of), ordered);
+        Ok(())
+    }
+
+    /// Releases what lies before the last state before which everything is `recorded`. Says where that state is.
+    pub(super) fn release(&mut self, recorded: impl Fn(ShardId) -> Position) -> Offset {
+        let is_past = |mark: &Mark| mark.next.iter().all(|&(shard, next)| next <= recorded(shard));
+        let past = self.marks.iter().take_while(|mark| is_past(mark)).count();
+        if past > 1 {
+            self.marks.drain(..past - 1);
+            self.writer.release_before(self.marks[0].offset);
+        }
+        if past > 0 { self.marks[0].offset } else { Offset::START }
+    }
+}
+
+/// Place, owner and state of a record, behind its number and version.
+fn read_state(bytes: &[u8]) -> Option<(Beginning, StateOf, Ordered)> {
+    let (&of, state) = bytes.split_first()?;
+    let of = [StateOf::Own, StateOf::Other].into_iter().find(|&known| known as u8 == of)?;
+    let (beginning, ordered) = take_state(state)?;
+    Some((beginning, of, ordered))
+}
+
+/// A record bears a state's number and is none.
+const NO_STATE: pares_wire::WireError = pares_wire::WireError::InvalidField("state");
