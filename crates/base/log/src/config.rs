@@ -89,9 +89,14 @@ impl Config {
         Offset(self.mirror_from.unwrap_or(0))
     }
 
+    /// Whether another log is copied there.
+    pub(crate) fn is_mirror(&self) -> bool {
+        self.mirror_from.is_some()
+    }
+
     /// Whether what is published is durable by that alone.
     pub(crate) fn promises_when_published(&self) -> bool {
-        self.durability == Durability::Os && self.mirror_from.is_none()
+        self.durability == Durability::Os && !self.is_mirror()
     }
 
     pub(crate) fn check(&self) -> Result<(), OpenError> {

@@ -67,7 +67,7 @@ impl Mirror {
         if from != self.writer.tail() {
             self.writer.begin_next_segment()?;
         }
-        self.writer.append_records(&stretch[..scan.position], scan.records, scan.payload_bytes);
+        self.writer.append_records(&stretch[..scan.position], scan)?;
         self.is_closed = closes;
         Ok(())
     }

@@ -230,9 +230,12 @@ fn open_segment(
 
 fn make(keeping: Keeping<'_>, base: u64, durability: Durability) -> Result<Segment, OpenError> {
     let (synced, geometry) = (durability == Durability::Disk, keeping.marks.geometry());
-    let making = Making { keeping, geometry, temporary: "open.tmp", synced, pause: Some(&|| {}) };
-    let segment = making.make(base)?;
-    segment.map.prefault(0..segment.map.len());
+    // What is mirrored is written, as it comes, over whatever pages there are.
+    let pause: Option<&dyn Fn()> = if keeping.marks.is_mirror() { None } else { Some(&|| {}) };
+    let segment = Making { keeping, geometry, temporary: "open.tmp", synced, pause }.make(base)?;
+    if pause.is_some() {
+        segment.map.prefault(0..segment.map.len());
+    }
     Ok(segment)
 }
 

@@ -23,6 +23,8 @@ use crate::{HostWorld, NodeError};
 const NAP: Duration = Duration::from_millis(5);
 /// The same without a receiver.
 const REST: Duration = Duration::from_millis(100);
+/// Frames of so many bytes leave by themselves.
+const LARGE: usize = 64 << 10;
 /// How far each receiver is is shown so often.
 const SHOW: Duration = Duration::from_secs(1);
 
@@ -61,12 +63,12 @@ pub(super) fn serve_by(
     };
     let at = links.clients_address().map_err(NodeError::io("asking where it listens"))?;
     on_listening(at.expect("it listens for receivers"));
-    let mut idle = 0;
+    let (mut idle, mut is_busy) = (0, false);
     while !stop.load(Ordering::Relaxed) {
-        links
-            .poll(Some(receivers.patience()), &mut receivers)
-            .map_err(NodeError::io("waiting for receivers"))?;
-        idle = if receivers.turn(&mut links) { 0 } else { idle + 1 };
+        let patience = if is_busy { Duration::ZERO } else { receivers.patience() };
+        links.poll(Some(patience), &mut receivers).map_err(NodeError::io("waiting for receivers"))?;
+        is_busy = receivers.turn(&mut links);
+        idle = if is_busy { 0 } else { idle + 1 };
         receivers.show();
         if idle > YIELDS {
             receivers.sleep(&mut links, &mut bell);
@@ -124,7 +126,13 @@ impl Receivers {
         for (&id, Receiver { source, ended, .. }) in &mut self.all {
             if ended.is_none() {
                 // A connection that cannot be sent to is reported, with the next poll.
-                let turned = source.turn(|frame| _ = links.send_client(id, frame));
+                let turned = source.turn(|frame| {
+                    let _reported = links.send_client(id, frame);
+                    // What the socket takes at once is not gathered first: it would be memory that comes and goes.
+                    if frame.len() >= LARGE {
+                        links.flush();
+                    }
+                });
                 *ended = turned.map(|more| busy |= more).err();
             }
             if let Some(why) = ended {
