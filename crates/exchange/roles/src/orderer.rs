@@ -12,7 +12,7 @@
 //! It keeps two things: the replicated log's journal, which it must never forget, and the orders log, which has a state now and then, so that a
 //! restart reads the last state and what follows it.
 //!
-//! Whoever connects the hosts gives it [`Peers`]; everything else is the [`World`]'s.
+//! The node that connects the hosts gives it [`Peers`]; everything else is the [`World`]'s.
 //!
 //! Invariants that it asserts:
 //!
@@ -149,7 +149,9 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         let lookout = repair_asked::done(&world, node);
         let venues: Vec<NodeId> =
             NodeId::at(config, Some(host)).into_iter().filter(|at| matches!(at, NodeId::Venue(_))).collect();
+        assert!(usize::from(host.0) < config.hosts.len(), "an orderer is of a host of the system");
         let (log, ordered, behind) = OrdersLog::open(&world, node, config)?;
+        assert!(log.applied().0 > 0 || log.copied().is_none(), "a copy is of what was ordered");
         let mut slots = BTreeMap::new();
         for shard in config.shards()?.into_keys().filter(|_| !venues.is_empty()) {
             slots.insert(shard, Slots::new(epoch::window(&world, shard)?, config.window));
@@ -246,6 +248,7 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         for slots in self.orders.slots.values_mut() {
             decided += slots.flush()?;
         }
+        assert!(self.orders.failed.is_none(), "nothing is put into a window behind a gap in the orders log");
         if decided > 0 {
             self.venues.iter().for_each(|&venue| self.ringer.ring(venue));
         }
@@ -254,6 +257,7 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
 
     /// Writes down a state now and then, and releases what lies before one that nobody needs any more.
     fn keep(&mut self) -> Result<(), NodeError> {
+        assert_eq!(self.orders.appended, 0, "a state is of all that is published");
         if self.orders.log.is_state_due()
             && let Some(beginning) = self.orderer.beginning()
         {
@@ -295,17 +299,17 @@ fn room<J: Journal>(orderer: &Orderer<Replica<J>>, log: NodeId) -> usize {
 
 fn log_config<W: World>(host: HostId, config: &SystemConfig, seed: u64, log: &OrdersLog<W>) -> ReplicaConfig {
     let hosts = u8::try_from(config.hosts.len()).expect("checked: at most 9");
-    let usual = ReplicaConfig::new(host.0, hosts);
-    let copied = log.copied();
-    ReplicaConfig {
+    let config = ReplicaConfig {
         database: "orders".to_owned(),
         election_ticks: ELECTION_TICKS,
         heartbeat_ticks: HEARTBEAT_TICKS,
         seed,
         applied: log.applied().0,
-        anew: copied.is_some(),
-        beginning: copied.cloned().unwrap_or(usual.beginning.clone()),
-        ..usual
+        ..ReplicaConfig::new(host.0, hosts)
+    };
+    match log.copied() {
+        Some(beginning) => config.again_behind(beginning.clone()),
+        None => config,
     }
 }
 

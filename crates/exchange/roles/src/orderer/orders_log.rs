@@ -40,7 +40,7 @@ pub(super) struct OrdersLog<W: World> {
 }
 
 /// Whose state it is: what this host has ordered, or what it took from another because it had missed something. Behind the latter the replicated
-/// log begins anew, *once*: what it has acknowledged since must never be forgotten. So a state of its own follows before it says anything.
+/// log begins again, *once*: what it has acknowledged since must never be forgotten. So a state of its own follows before it says anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StateOf {
     Own = 0,
@@ -96,6 +96,8 @@ impl<W: World> OrdersLog<W> {
         assert!(self.marks.back().is_none_or(|last| last.offset < offset), "a state follows the one before");
         let next = ordered.shards().filter_map(|shard| Some((shard, ordered.next(shard)?))).collect();
         self.marks.push_back(Mark { offset, next });
+        let last = self.last.as_ref().map_or(0, |(beginning, _)| beginning.index);
+        assert!(last <= place.0.index, "what is in a state is in all that follow");
         self.last = Some(place);
     }
 
@@ -104,7 +106,7 @@ impl<W: World> OrdersLog<W> {
         self.last.as_ref().map_or((0, 0), |(beginning, _)| (beginning.index, beginning.term))
     }
 
-    /// Where the replicated log is to begin anew, if the last state is another host's.
+    /// Where the replicated log is to begin again, if the last state is another host's.
     pub(super) fn copied(&self) -> Option<&Beginning> {
         let last = self.last.as_ref().filter(|(_, of)| *of == StateOf::Other);
         last.map(|(beginning, _)| beginning)
@@ -148,7 +150,9 @@ impl<W: World> OrdersLog<W> {
             self.marks.drain(..past - 1);
             self.writer.release_before(self.marks[0].offset);
         }
-        if past > 0 { self.marks[0].offset } else { Offset::START }
+        let answered = if past > 0 { self.marks[0].offset } else { Offset::START };
+        assert!(answered <= self.writer.tail(), "who joins begins within the log");
+        answered
     }
 }
 
