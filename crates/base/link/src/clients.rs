@@ -73,11 +73,18 @@ enum Stream {
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
+/// Read at once: so much at first, and more while that is not enough.
+const READ_BYTES: usize = 16 << 10;
+const READ_BYTES_MAX: usize = 512 << 10;
+
 /// An application's end of a connection to a site: blocking, one frame at a time.
 pub struct ClientStream {
     stream: Stream,
     input: Vec<u8>,
+    /// Of the input: frames that were given out end there, and what has come.
     taken: usize,
+    filled: usize,
+    read_bytes: usize,
     frame_max: usize,
 }
 
@@ -94,7 +101,7 @@ impl ClientStream {
             None => Stream::Plain(stream),
             Some(tls) => Stream::Tls(Box::new(StreamOwned::new(tls, stream))),
         };
-        Ok(Self { stream, input: Vec::new(), taken: 0, frame_max })
+        Ok(Self { stream, input: Vec::new(), taken: 0, filled: 0, read_bytes: READ_BYTES, frame_max })
     }
 
     /// How long a receive waits, and a send for the TLS handshake; for ever if `None`.
@@ -131,33 +138,50 @@ impl ClientStream {
     /// which it may be asked again. `InvalidData` if TLS refuses.
     pub fn receive(&mut self) -> io::Result<Vec<u8>> {
         loop {
-            let too_long = |frame::TooLong { bytes }| io::Error::other(format!("a frame of {bytes} bytes"));
-            if let Some((payload, _)) =
-                frame::split(&self.input[self.taken..], self.frame_max).map_err(too_long)?
-            {
-                let payload = payload.to_vec();
-                self.taken += frame::HEAD_BYTES + payload.len();
-                return Ok(payload);
+            if let Some(payload) = self.receive_part()? {
+                return Ok(payload.to_vec());
             }
-            self.input.drain(..self.taken);
-            self.taken = 0;
-            let mut bytes = [0; 16 << 10];
-            let read = match &mut self.stream {
-                Stream::Plain(stream) => stream.read(&mut bytes)?,
-                Stream::Tls(stream) => stream.read(&mut bytes)?,
-            };
-            if read == 0 {
-                return Err(if self.input.starts_with(&TLS_ALERT) {
-                    io::Error::new(
-                        io::ErrorKind::InvalidData,
-                        "the site's port requires TLS, but this client uses none: give it a certificate",
-                    )
-                } else {
-                    io::ErrorKind::UnexpectedEof.into()
-                });
-            }
-            self.input.extend_from_slice(&bytes[..read]);
         }
+    }
+
+    /// The next frame, where it lies, if it has come as a whole; otherwise waits for some more of it.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub fn receive_part(&mut self) -> io::Result<Option<&[u8]>> {
+        let too_long = |frame::TooLong { bytes }| io::Error::other(format!("a frame of {bytes} bytes"));
+        let has = frame::split(&self.input[self.taken..self.filled], self.frame_max).map_err(too_long)?;
+        let Some(len) = has.map(|(payload, _)| payload.len()) else { return self.fill().map(|()| None) };
+        let from = self.taken + frame::HEAD_BYTES;
+        self.taken = from + len;
+        Ok(Some(&self.input[from..self.taken]))
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        self.input.copy_within(self.taken..self.filled, 0);
+        (self.filled, self.taken) = (self.filled - self.taken, 0);
+        let end = self.filled + self.read_bytes;
+        self.input.resize(end.max(self.input.len()), 0);
+        let room = &mut self.input[self.filled..end];
+        let read = match &mut self.stream {
+            Stream::Plain(stream) => stream.read(room)?,
+            Stream::Tls(stream) => stream.read(room)?,
+        };
+        if read == 0 {
+            return Err(if self.input[..self.filled].starts_with(&TLS_ALERT) {
+                io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "the site's port requires TLS, but this client uses none: give it a certificate",
+                )
+            } else {
+                io::ErrorKind::UnexpectedEof.into()
+            });
+        }
+        self.filled += read;
+        if read == self.read_bytes {
+            self.read_bytes = (2 * read).min(READ_BYTES_MAX);
+        }
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::device::{Device, Plain};
 use crate::error::OpenError;
+use crate::offset::Offset;
 use crate::record;
 
 /// What `durable` promises.
@@ -57,6 +58,11 @@ impl Config {
         Config { existing: true, ..self }
     }
 
+    /// Where a mirror begins that is made: with the segment there, of the source's.
+    pub fn mirror_from(self, first: Offset) -> Config {
+        Config { mirror_from: Some(first.0), ..self }
+    }
+
     /// Makes no segment in line: while the next one is not ready, records are refused as `Full`. For a log that may lack something, and whose
     /// writer may not wait.
     pub fn prepared_only(self) -> Config {
@@ -78,9 +84,19 @@ impl Config {
         self.existing
     }
 
+    /// Where its first segment begins, if it is made.
+    pub fn begins_at(&self) -> Offset {
+        Offset(self.mirror_from.unwrap_or(0))
+    }
+
+    /// Whether another log is copied there.
+    pub(crate) fn is_mirror(&self) -> bool {
+        self.mirror_from.is_some()
+    }
+
     /// Whether what is published is durable by that alone.
     pub(crate) fn promises_when_published(&self) -> bool {
-        self.durability == Durability::Os && self.mirror_from.is_none()
+        self.durability == Durability::Os && !self.is_mirror()
     }
 
     pub(crate) fn check(&self) -> Result<(), OpenError> {

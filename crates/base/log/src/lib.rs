@@ -60,7 +60,7 @@ pub use error::{AppendError, MirrorError, OpenError, ReadError};
 pub use inspect::{Damage, Inspection, Verification, cut, inspect, verify};
 pub use interface::{LogMirror, LogReader, LogReplacement, LogSalvage, LogSyncer, LogWriter};
 pub use marks::{LogStats, MarksReader};
-pub use mirror::{Mirror, take_over};
+pub use mirror::{Mirror, check_stretch, next_place, take_over};
 pub use offset::Offset;
 pub use reader::{RawStretch, Reader, Record};
 pub use recover::{Recovery, adopt, writing_process};

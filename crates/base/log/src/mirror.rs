@@ -19,7 +19,7 @@ use crate::config::{Config, Durability};
 use crate::error::{AppendError, MirrorError, OpenError};
 use crate::marks::{Mark, Marks};
 use crate::offset::Offset;
-use crate::record::{self, End};
+use crate::record::{self, End, Scan};
 use crate::recover;
 use crate::replace::{self, Replacement};
 use crate::segment::HEADER_BYTES;
@@ -34,32 +34,26 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Opens the mirror in `dir`, cut to what is whole. If there is none, and none of `config`'s is wanted to exist, it is made, to begin with the segment at `first`.
+    /// Opens the mirror in `dir`, cut to what is whole. If there is none, and none of `config`'s is wanted to exist, it is made.
+    /// With `afresh` the one there is set aside, as [`Replacement`] does, and another begins: its source is another log now.
     ///
     /// # Errors
-    /// As [`Writer::open`]; and [`OpenError::NotAMirror`] if the log there is its writer's own.
-    pub fn open(dir: &Path, config: Config, first: Offset) -> Result<Mirror, OpenError> {
-        let (writer, _) = Writer::open(dir, of(config, first))?;
+    /// As [`Writer::open`] and [`Replacement::begin`]; and [`OpenError::NotAMirror`] if the log there is its writer's own.
+    pub fn open(dir: &Path, config: Config, afresh: bool) -> Result<Mirror, OpenError> {
+        // It promises nothing by itself: what it has is in the page cache.
+        let first = config.begins_at();
+        let config = config.durability(Durability::Os).mirror_from(first);
+        if afresh && dir.join("marks").exists() {
+            Replacement::begin(dir, config.clone())?.complete()?;
+        }
+        let (writer, _) = Writer::open(dir, config)?;
         Ok(Mirror { writer, is_closed: false })
-    }
-
-    /// Sets aside the mirror in `dir`, and whatever lies beside it, as [`Replacement`] does, and begins another: its source is another log now.
-    ///
-    /// # Errors
-    /// As [`Mirror::open`] and [`Replacement::begin`].
-    pub fn begin_anew(dir: &Path, config: Config, first: Offset) -> Result<Mirror, OpenError> {
-        let _set_aside = Replacement::begin(dir, of(config.clone(), first))?.complete()?;
-        Mirror::open(dir, config, first)
     }
 
     /// Where the next record lies at the source: in the next segment, if this one is closed.
     #[must_use]
     pub fn next(&self) -> Offset {
-        let tail = &self.writer.tail;
-        match self.is_closed || tail.room() == 0 {
-            true => Offset(tail.segment.base + tail.segment.map.len() as u64 + HEADER_BYTES as u64),
-            false => Offset(tail.offset()),
-        }
+        next_place(self.writer.tail(), self.writer.shared.geometry.segment_bytes, self.is_closed)
     }
 
     /// Stores a stretch of the source that begins at `from`. Not readable before [`publish`](Mirror::publish).
@@ -68,27 +62,12 @@ impl Mirror {
     /// [`MirrorError`]; the mirror is then as before.
     pub fn take(&mut self, from: Offset, stretch: &[u8]) -> Result<(), MirrorError> {
         self.writer.shared.check_poison()?;
-        if from != self.next() {
-            return Err(MirrorError::Gap { next: self.next(), from });
-        }
-        let scan = record::scan(stretch, from.0, 0, usize::MAX);
-        let damaged = |at: usize, what| MirrorError::Damaged { offset: Offset(from.0 + at as u64), what };
-        let closes = match scan.end {
-            End::Sealed if scan.position == stretch.len() => false,
-            End::Sealed if scan.position + record::HEADER_BYTES == stretch.len() => true,
-            End::Invalid(what) => return Err(damaged(scan.position, what)),
-            End::Sealed | End::Open => return Err(damaged(scan.position, record::Invalid::Kind)),
-        };
-        let geometry = self.writer.shared.geometry;
-        let room = geometry.segment_bytes as usize - geometry.position(from.0);
-        if stretch.len() > room {
-            return Err(damaged(room, record::Invalid::Length));
-        }
-        if self.is_closed || self.writer.tail.room() == 0 {
+        let segment_bytes = self.writer.shared.geometry.segment_bytes;
+        let (scan, closes) = check_stretch(self.next(), segment_bytes, from, stretch)?;
+        if from != self.writer.tail() {
             self.writer.begin_next_segment()?;
-            self.is_closed = false;
         }
-        self.writer.append_records(&stretch[..scan.position], scan.records, scan.payload_bytes);
+        self.writer.append_records(&stretch[..scan.position], scan)?;
         self.is_closed = closes;
         Ok(())
     }
@@ -108,9 +87,35 @@ impl Mirror {
     }
 }
 
-/// A mirror promises nothing by itself: what it has is in the page cache.
-fn of(config: Config, first: Offset) -> Config {
-    Config { mirror_from: Some(first.0), ..config.durability(Durability::Os) }
+/// Where what follows lies in a mirror whose records end at `tail`, and whose segment's pad has come if it `is_closed`.
+#[must_use]
+pub fn next_place(tail: Offset, segment_bytes: u64, is_closed: bool) -> Offset {
+    let end = tail.0.saturating_sub(1) / segment_bytes * segment_bytes + segment_bytes;
+    Offset(if is_closed || tail.0 == end { end + HEADER_BYTES as u64 } else { tail.0 })
+}
+
+/// Looks through a stretch that came for `next`: its records, and whether it closes their segment.
+///
+/// # Errors
+/// [`MirrorError`], if it is not what follows, or not what was sealed there.
+pub fn check_stretch(
+    next: Offset,
+    segment_bytes: u64,
+    from: Offset,
+    stretch: &[u8],
+) -> Result<(Scan, bool), MirrorError> {
+    if from != next {
+        return Err(MirrorError::Gap { next, from });
+    }
+    let room = (segment_bytes - from.0 % segment_bytes) as usize;
+    let scan = record::scan(&stretch[..stretch.len().min(room)], from.0, 0, usize::MAX);
+    let closes = scan.position < room && scan.position + record::HEADER_BYTES == stretch.len();
+    let what = match scan.end {
+        End::Sealed if scan.position == stretch.len() || closes => return Ok((scan, closes)),
+        End::Invalid(what) => what,
+        End::Sealed | End::Open => record::Invalid::Kind,
+    };
+    Err(MirrorError::Damaged { offset: Offset(from.0 + scan.position as u64), what })
 }
 
 /// Makes the mirror in `dir` a log of its next writer's own, which continues behind its last whole record. Its source must not write any more, or there are

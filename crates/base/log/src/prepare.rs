@@ -81,7 +81,7 @@ impl State {
             self.shared.retire_segments();
             let next = self.prepare_next();
             unlinked = self.unlink_released(unlinked);
-            if written != seen && self.shared.config.durability == Durability::Os {
+            if written != seen && self.shared.config.promises_when_published() {
                 self.warm(written, next.as_deref());
             }
             thread::park_timeout(if written != seen { BUSY } else { IDLE });
@@ -119,7 +119,8 @@ impl State {
         let pause = || self.pause();
         let synced = self.shared.config.durability == Durability::Disk;
         let (keeping, geometry) = (self.shared.keeping(), self.shared.geometry);
-        let making = Making { keeping, geometry, temporary: "next.tmp", synced, pause: Some(&pause) };
+        let pause: Option<&dyn Fn()> = if self.shared.config.is_mirror() { None } else { Some(&pause) };
+        let making = Making { keeping, geometry, temporary: "next.tmp", synced, pause };
         let segment = making.make(base)?;
         if synced {
             // So that after a loss of power recovery starts no more than about a segment back.
@@ -131,7 +132,7 @@ impl State {
     }
 
     fn fault_in(&self, segment: &Segment) {
-        if self.shared.config.durability != Durability::Os {
+        if !self.shared.config.promises_when_published() {
             return;
         }
         let len = segment.map.len();

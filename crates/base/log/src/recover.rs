@@ -156,7 +156,7 @@ fn create(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery), OpenEr
     if config.existing {
         return Err(OpenError::Absent { dir: dir.to_owned() });
     }
-    let base = config.mirror_from.unwrap_or(0);
+    let base = config.begins_at().0;
     let first = base + HEADER_BYTES as u64;
     let marks = Marks::create(dir, config, first)?;
     let segment = make(Keeping::of(config, dir, &marks), base, config.durability)?;
@@ -230,9 +230,12 @@ fn open_segment(
 
 fn make(keeping: Keeping<'_>, base: u64, durability: Durability) -> Result<Segment, OpenError> {
     let (synced, geometry) = (durability == Durability::Disk, keeping.marks.geometry());
-    let making = Making { keeping, geometry, temporary: "open.tmp", synced, pause: Some(&|| {}) };
-    let segment = making.make(base)?;
-    segment.map.prefault(0..segment.map.len());
+    // What is mirrored is written, as it comes, over whatever pages there are.
+    let pause: Option<&dyn Fn()> = if keeping.marks.is_mirror() { None } else { Some(&|| {}) };
+    let segment = Making { keeping, geometry, temporary: "open.tmp", synced, pause }.make(base)?;
+    if pause.is_some() {
+        segment.map.prefault(0..segment.map.len());
+    }
     Ok(segment)
 }
 

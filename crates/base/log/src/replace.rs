@@ -138,7 +138,8 @@ fn promised(dir: &Path, config: &Config) -> Result<u64, OpenError> {
         Ok(None) if segments(dir)?.is_empty() => {
             return Err(OpenError::Foreign { path: dir.to_owned(), what: "there is no log" });
         }
-        Err(error) if !error.is_damage() => return Err(error),
+        // Whether they are a mirror's or a writer's own nobody knows any more.
+        Err(error) if !error.is_damage() || config.mirror_from.is_some() => return Err(error),
         _ => return Ok(u64::MAX),
     };
     recover::check_kind(dir, &marks, config)?;

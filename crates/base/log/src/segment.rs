@@ -195,10 +195,12 @@ impl Tail {
         self.position += size;
     }
 
-    /// Appends records that were sealed for this place. There must be room.
-    pub(crate) fn append_sealed(&mut self, records: &[u8]) {
-        self.rest(records.len()).copy_from_slice(records);
+    /// Appends records that were sealed for this place. There must be room. They are written and not copied to the mapping: of whole pages
+    /// the kernel then needs nothing that was there before, neither zeros nor a fault.
+    pub(crate) fn append_sealed(&mut self, records: &[u8]) -> io::Result<()> {
+        self.segment.map.file().write_all_at(records, self.position as u64)?;
         self.position += records.len();
+        Ok(())
     }
 
     /// Closes the segment.

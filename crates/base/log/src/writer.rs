@@ -1,5 +1,6 @@
 //! The one writer of a log.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +13,8 @@ use crate::error::{AppendError, OpenError};
 use crate::marks::{Mark, Marks};
 use crate::offset::Offset;
 use crate::prepare::Preparer;
-use crate::record;
+use crate::record::{self, Scan};
+
 use crate::recover::{self, Recovery};
 use crate::replace;
 use crate::segment::{HEADER_BYTES, Making, Segment, Tail};
@@ -146,10 +148,14 @@ impl Writer {
     }
 
     /// Appends records of a source, sealed there for this place. There must be room.
-    pub(crate) fn append_records(&mut self, bytes: &[u8], records: u64, payload_bytes: u64) {
-        self.tail.append_sealed(bytes);
-        self.appends += records;
-        self.bytes += payload_bytes;
+    pub(crate) fn append_records(&mut self, bytes: &[u8], scan: Scan) -> Result<(), AppendError> {
+        self.tail.append_sealed(bytes).map_err(|error| match error.kind() {
+            ErrorKind::StorageFull => self.full(),
+            _ => self.marks().poison(&error),
+        })?;
+        self.appends += scan.records;
+        self.bytes += scan.payload_bytes;
+        Ok(())
     }
 
     /// Makes everything appended so far readable. With [`Durability::Os`] that is also durable.

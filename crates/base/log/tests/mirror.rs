@@ -37,7 +37,7 @@ impl Pair {
     }
 
     fn open(&self) -> Mirror {
-        Mirror::open(self.mirror.path(), config(), Offset::START).unwrap()
+        Mirror::open(self.mirror.path(), config(), false).unwrap()
     }
 
     /// Takes what the source has, at most so many stretches.
@@ -130,7 +130,7 @@ fn another_place_and_other_bytes_are_refused() {
 fn a_log_is_a_mirror_or_its_writers_own() {
     let mut pair = Pair::new();
     pair.append([100, 100]);
-    let own = Mirror::open(pair.source.path(), config(), Offset::START).map(drop);
+    let own = Mirror::open(pair.source.path(), config(), false).map(drop);
     assert!(matches!(own, Err(OpenError::Locked { .. })));
     let mut mirror = pair.open();
     pair.copy(&mut mirror, usize::MAX, 1 << 20);
@@ -144,10 +144,24 @@ fn a_log_is_a_mirror_or_its_writers_own() {
     assert_eq!((recovery.tail, writer.durable()), (pair.writer.tail(), pair.writer.tail()));
     assert_eq!(writer.append(&[1]).unwrap(), pair.writer.tail());
     drop(writer);
-    let again = Mirror::open(pair.mirror.path(), config(), Offset::START).map(drop);
+    let again = Mirror::open(pair.mirror.path(), config(), false).map(drop);
     assert!(matches!(again, Err(OpenError::NotAMirror { .. })));
-    let anew = Mirror::begin_anew(pair.mirror.path(), config(), Offset::START).map(drop);
+    let anew = Mirror::open(pair.mirror.path(), config(), true).map(drop);
     assert!(matches!(anew, Err(OpenError::NotAMirror { .. })));
+}
+
+#[test]
+fn a_log_whose_marks_are_damaged_may_be_its_writers_own_and_is_not_set_aside() {
+    let mut pair = Pair::new();
+    pair.append([100, 100]);
+    let Pair { source, writer, .. } = pair;
+    drop(writer);
+    let open = || Mirror::open(source.path(), config(), true).map(drop).unwrap_err().to_string();
+    std::fs::write(source.path().join("marks"), b"spoilt").unwrap();
+    assert!(open().contains("marks"), "{}", open());
+    std::fs::remove_file(source.path().join("marks")).unwrap();
+    assert!(open().contains("00000000000000000000.seg"), "{}", open());
+    assert!(!source.path().join("damaged-1").exists());
 }
 
 #[test]
@@ -159,7 +173,7 @@ fn a_log_released_beyond_the_mirror_sets_it_aside() {
     let mut mirror = pair.open();
     pair.append([1_000]);
     drop(mirror);
-    mirror = Mirror::begin_anew(pair.mirror.path(), config(), first).unwrap();
+    mirror = Mirror::open(pair.mirror.path(), config().mirror_from(first), true).unwrap();
     let mut reader = Reader::at_end(pair.mirror.path()).unwrap();
     pair.copy(&mut mirror, usize::MAX, 1 << 20);
     assert_eq!(mirror.next(), pair.writer.tail());

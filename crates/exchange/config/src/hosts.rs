@@ -52,7 +52,7 @@ impl HostConfig {
             NodeId::Gateway(id) => self.gateways.contains(&id.0),
             NodeId::Publisher(id) => self.publishers.contains(&id.0),
             NodeId::Replayer(id) => self.replayers.contains(&id.0),
-            NodeId::Orderer(id) => id == host,
+            NodeId::Orderer(id) | NodeId::Mirror(id) => id == host,
         }
     }
 }
@@ -183,7 +183,7 @@ mod tests {
         let of_b = NodeId::at(&config, Some(b));
         assert_eq!(
             of_b.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            ["recorder-1", "orderer-1", "venue-1", "gateway-1"]
+            ["recorder-1", "orderer-1", "mirror-1", "venue-1", "gateway-1"]
         );
         assert!(of_b.iter().all(|&node| config.host_of(node) == Some(b)));
     }
@@ -222,7 +222,7 @@ mod tests {
         let of_witness = NodeId::at(&config, Some(HostId(2)));
         assert_eq!(
             of_witness.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            ["recorder-2", "orderer-2"]
+            ["recorder-2", "orderer-2", "mirror-2"]
         );
     }
 }

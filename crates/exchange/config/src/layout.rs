@@ -21,7 +21,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pares_types::{GatewayId, RecorderId, ReplayerId, ShardId, VenueId};
+use pares_types::{GatewayId, HostId, RecorderId, ReplayerId, ShardId, VenueId};
 
 /// Where everything of a system lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +82,10 @@ paths! {
     keys() = root, "keys";
     /// What only lives while the system does.
     run() = root, "run";
+    /// Says that a receiver of mirrors wrote what is in the directory.
+    mirrored() = root, "mirrored";
+    /// What each receiver of mirrors has not stored yet: names and bytes, while they are connected.
+    mirror_lags() = run, "mirror.lags";
     /// The process that sends mirrors, while `pares up` keeps one.
     mirror_pid() = run, "mirror.pid";
     /// The process that serves HTTP, while `pares up` keeps one.
@@ -100,6 +104,8 @@ paths! {
     window(shard: ShardId) = run, "window-{shard}";
     /// A node's counters: `node` is its role and number, such as `venue-0`.
     counters(node: &str) = run, "{node}.counters";
+    /// What an orderer must not forget: its end of the replicated log.
+    orders_journal(id: HostId) = root, "orderer-{id}/journal";
     /// The log that a node writes.
     log(node: crate::NodeId) = root, "{node}";
     /// The process id of a node that is up.
@@ -136,6 +142,7 @@ pub mod bells {
             NodeId::Gateway(id) => usize::from(id.0),
             NodeId::Venue(id) => ROLE_MAX + usize::from(id.0),
             NodeId::Recorder(id) => 2 * ROLE_MAX + usize::from(id.0),
+            NodeId::Mirror(_) => MIRROR,
             NodeId::Orderer(id) => ORDERERS + usize::from(id.0),
             NodeId::Publisher(id) => 3 * ROLE_MAX + usize::from(id.0),
             NodeId::Replayer(id) => 3 * ROLE_MAX + FEED_ROLE_MAX + usize::from(id.0),

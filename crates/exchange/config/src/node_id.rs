@@ -14,6 +14,8 @@ pub enum NodeId {
     Recorder(RecorderId),
     /// The orderer of a host.
     Orderer(HostId),
+    /// What keeps the mirrors of a host: it sends the logs that are written there and receives the others'. It writes no log of its own.
+    Mirror(HostId),
     /// An execution venue.
     Venue(VenueId),
     /// A gateway.
@@ -30,11 +32,19 @@ impl NodeId {
     pub fn all(config: &SystemConfig) -> Vec<Self> {
         let recorders = config.recorder_ids().map(Self::Recorder);
         let orderers = config.host_ids().map(Self::Orderer);
+        let mirrors = config.host_ids().map(Self::Mirror);
         let venues = config.venue_ids().map(Self::Venue);
         let gateways = config.gateway_ids().map(Self::Gateway);
         let publishers = config.publisher_ids().map(Self::Publisher);
         let replayers = config.replayer_ids().map(Self::Replayer);
-        recorders.chain(orderers).chain(venues).chain(gateways).chain(publishers).chain(replayers).collect()
+        recorders
+            .chain(orderers)
+            .chain(mirrors)
+            .chain(venues)
+            .chain(gateways)
+            .chain(publishers)
+            .chain(replayers)
+            .collect()
     }
 
     /// Those that run at a host, in that order; all of a system that is at one host.
@@ -57,6 +67,7 @@ impl fmt::Display for NodeId {
         match self {
             Self::Recorder(id) => write!(f, "recorder-{id}"),
             Self::Orderer(id) => write!(f, "orderer-{id}"),
+            Self::Mirror(id) => write!(f, "mirror-{id}"),
             Self::Venue(id) => write!(f, "venue-{id}"),
             Self::Gateway(id) => write!(f, "gateway-{id}"),
             Self::Publisher(id) => write!(f, "publisher-{id}"),
@@ -74,6 +85,7 @@ impl FromStr for NodeId {
         let (role, id) = name.split_once('-').ok_or_else(wrong)?;
         let id: u16 = id.parse().map_err(|_| wrong())?;
         match role {
+            "mirror" => id.try_into().map(|id| Self::Mirror(HostId(id))).map_err(|_| wrong()),
             "orderer" => id.try_into().map(|id| Self::Orderer(HostId(id))).map_err(|_| wrong()),
             "recorder" => Ok(Self::Recorder(RecorderId(id))),
             "venue" => Ok(Self::Venue(VenueId(id))),

@@ -12,22 +12,11 @@ pub enum Class {
 /// What a path in a system's directory is to mirrors; `None` if it is not copied, or is no path that a source may name.
 #[must_use]
 pub fn class_of(path: &str) -> Option<Class> {
-    let mut parts = path.split('/');
-    let parts =
-        [parts.next()?, parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or("")];
-    match parts {
-        ["pares.toml" | "epoch", "", "", ""] if !path.contains('/') => Some(Class::Note),
+    match path.split('/').collect::<Vec<_>>()[..] {
+        ["pares.toml" | "epoch"] => Some(Class::Note),
         // A log that was set aside there is no note.
-        ["shut-out" | "left-out", name, "", ""]
-            if is_name(name) && !name.contains(".log-") && path.matches('/').count() == 1 =>
-        {
-            Some(Class::Note)
-        }
-        [recorder, "checkpoints", name, ""]
-            if is_name(name) && is_recorder(recorder) && path.matches('/').count() == 2 =>
-        {
-            Some(Class::Checkpoint)
-        }
+        ["shut-out" | "left-out", name] if is_name(name) && !name.contains(".log-") => Some(Class::Note),
+        [recorder, "checkpoints", name] if is_name(name) && is_recorder(recorder) => Some(Class::Checkpoint),
         _ => None,
     }
 }

@@ -26,7 +26,7 @@ mod sender;
 pub use files::{Class, class_of};
 pub use message::{FRAME_MAX, LogName, MirrorMessage, SPEAKS, UNDERSTANDS, agreed};
 pub use receiver::ReceiverRules;
-pub use sender::{Due, FILE_PIECE_MAX, Sender};
+pub use sender::{Due, FILE_PIECE_MAX, STRETCH_MAX, Sender};
 
 /// Why a connection ends: what the other end sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

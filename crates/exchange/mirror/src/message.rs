@@ -12,8 +12,6 @@ pub const UNDERSTANDS: u16 = 1;
 /// Bytes of a message at most: a stretch, and one record of a mebibyte beyond it.
 pub const FRAME_MAX: usize = 2 << 20;
 
-const MAGIC: &[u8; 4] = b"PMIR";
-
 /// A log that is mirrored. Gateways' come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogName {
@@ -32,109 +30,53 @@ impl fmt::Display for LogName {
     }
 }
 
-/// What one end says to the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MirrorMessage<'a> {
-    /// Either end's first.
-    Hello {
-        /// The highest version it speaks.
-        speaks: u16,
-        /// The lowest it understands.
-        understands: u16,
-    },
-    /// The receiver has a mirror of that log.
-    Have {
-        /// Of which.
-        log: LogName,
-        /// How long its segments are.
-        segment_bytes: u64,
-        /// What it takes next.
-        next: u64,
-        /// Where its last record lies; 0 if it has none.
-        last: u64,
-        /// CRC-32C of that record's payload.
-        digest: u32,
-    },
-    /// The receiver has that file.
-    HaveFile {
-        /// How long.
-        bytes: u64,
-        /// Of what it says, if it is small; see the protocol's page.
-        digest: u32,
-        /// Which.
-        path: &'a str,
-    },
-    /// The receiver has said what it has.
-    Go,
-    /// The receiver has stored that many bytes of stretches of that log, on this connection.
-    Taken {
-        /// Of which.
-        log: LogName,
-        /// How many.
-        bytes: u64,
-    },
-    /// The same of files.
-    TakenFiles {
-        /// How many.
-        bytes: u64,
-    },
-    /// Where the log continues.
-    Begins {
-        /// Which.
-        log: LogName,
-        /// How long its segments are.
-        segment_bytes: u64,
-        /// The next stretch begins there, or behind the header there.
-        from: u64,
-        /// Whether the receiver's mirror is of another log, and to be set aside.
-        afresh: bool,
-    },
-    /// Bytes of a log, as they lie there.
-    Stretch {
-        /// Of which.
-        log: LogName,
-        /// Where they begin.
-        from: u64,
-        /// Whole records of one segment, and perhaps its pad.
-        bytes: &'a [u8],
-    },
-    /// How far the source's log was at the beginning of the round.
-    Marks {
-        /// Which.
-        log: LogName,
-        /// Readable below this.
-        written: u64,
-        /// Kept below this, as the source promises.
-        durable: u64,
-        /// It begins here.
-        released: u64,
-    },
-    /// A piece of a file.
-    Piece {
-        /// Where in it.
-        at: u64,
-        /// How long the file is.
-        of: u64,
-        /// Which.
-        path: &'a str,
-        /// The piece: the whole file if it is empty.
-        bytes: &'a [u8],
-    },
-    /// All files that there are, each path followed by a line feed: others are removed.
-    Keep {
-        /// The paths.
-        paths: &'a str,
-    },
-    /// Why the source ends the connection.
-    Ends {
-        /// For the operator.
-        why: &'a str,
-    },
-    /// What was sent is a whole copy.
-    Round {
-        /// Counts from 1 on each connection.
-        number: u64,
-    },
+/// The messages: with what their bytes begin, name, and what follows.
+macro_rules! messages {
+    ($($kind:literal $name:ident $({ $($field:ident: $type:ty),* })?;)*) => {
+        /// What one end says to the other; `docs/protocols/mirror.md` has a row for each.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)] // that row says what the fields mean
+        pub enum MirrorMessage<'a> {
+            $($name $({ $($field: $type),* })?,)*
+        }
+
+        impl<'a> MirrorMessage<'a> {
+            /// Puts it in the place of what `out` has.
+            pub fn encode(&self, out: &mut Vec<u8>) {
+                out.clear();
+                match self {
+                    $(Self::$name { $($($field),*)? } => {
+                        out.extend_from_slice($kind);
+                        $($($field.put(out);)*)?
+                    })*
+                }
+            }
+
+            fn read(bytes: &mut &'a [u8]) -> Option<Self> {
+                $(if let Some(rest) = bytes.strip_prefix($kind.as_slice()) {
+                    *bytes = rest;
+                    return Some(Self::$name { $($($field: Field::get(bytes)?),*)? });
+                })*
+                None
+            }
+        }
+    };
+}
+
+messages! {
+    b"\x01PMIR" Hello { speaks: u16, understands: u16 };
+    b"\x02" Have { log: LogName, segment_bytes: u64, next: u64, last: u64, digest: u32 };
+    b"\x03" HaveFile { bytes: u64, digest: u32, path: &'a str };
+    b"\x04" Go;
+    b"\x05" Taken { log: LogName, bytes: u64 };
+    b"\x06" TakenFiles { bytes: u64 };
+    b"\x10" Begins { log: LogName, segment_bytes: u64, from: u64, afresh: bool };
+    b"\x11" Stretch { log: LogName, from: u64, bytes: &'a [u8] };
+    b"\x12" Marks { log: LogName, written: u64, durable: u64, released: u64 };
+    b"\x13" Piece { at: u64, of: u64, file: (&'a str, &'a [u8]) };
+    b"\x14" Keep { paths: &'a str };
+    b"\x15" Round { number: u64 };
+    b"\x16" Ends { why: &'a str };
 }
 
 /// The version of a connection between who says that and this build.
@@ -151,166 +93,110 @@ pub fn agreed(speaks: u16, understands: u16) -> Result<u16, MirrorFault> {
 }
 
 impl<'a> MirrorMessage<'a> {
-    /// Puts it in the place of what `out` has.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.clear();
-        let mut put = Put(out);
-        match *self {
-            Self::Hello { speaks, understands } => put.kind(1).all(MAGIC).u16(speaks).u16(understands),
-            Self::Have { log, segment_bytes, next, last, digest } => {
-                put.kind(2).log(log).u64(segment_bytes).u64(next).u64(last).u32(digest)
-            }
-            Self::HaveFile { bytes, digest, path } => put.kind(3).u64(bytes).u32(digest).all(path.as_bytes()),
-            Self::Go => put.kind(4),
-            Self::Taken { log, bytes } => put.kind(5).log(log).u64(bytes),
-            Self::TakenFiles { bytes } => put.kind(6).u64(bytes),
-            Self::Begins { log, segment_bytes, from, afresh } => {
-                put.kind(16).log(log).u64(segment_bytes).u64(from).all(&[afresh.into()])
-            }
-            Self::Stretch { log, from, bytes } => put.kind(17).log(log).u64(from).all(bytes),
-            Self::Marks { log, written, durable, released } => {
-                put.kind(18).log(log).u64(written).u64(durable).u64(released)
-            }
-            Self::Piece { at, of, path, bytes } => {
-                let len = u16::try_from(path.len()).expect("paths are short");
-                put.kind(19).u64(at).u64(of).u16(len).all(path.as_bytes()).all(bytes)
-            }
-            Self::Keep { paths } => put.kind(20).all(paths.as_bytes()),
-            Self::Ends { why } => put.kind(22).all(why.as_bytes()),
-            Self::Round { number } => put.kind(21).u64(number),
-        };
-    }
-
     /// Reads one.
     ///
     /// # Errors
     /// [`MirrorFault::Malformed`], and never a panic, whatever the bytes.
-    pub fn decode(bytes: &'a [u8]) -> Result<Self, MirrorFault> {
-        let (&kind, rest) = bytes.split_first().ok_or(MirrorFault::Malformed)?;
-        let mut get = Get(rest);
-        let message = match kind {
-            1 if get.all(4)? == MAGIC => {
-                // A later version may say more.
-                return Ok(Self::Hello { speaks: get.u16()?, understands: get.u16()? });
+    pub fn decode(mut bytes: &'a [u8]) -> Result<Self, MirrorFault> {
+        let message = Self::read(&mut bytes).ok_or(MirrorFault::Malformed)?;
+        let is_right = match message {
+            // A later version may say more.
+            Self::Hello { .. } => return Ok(message),
+            Self::HaveFile { path, .. } | Self::Piece { file: (path, _), .. } => class_of(path).is_some(),
+            Self::Keep { paths } => {
+                (paths.is_empty() || paths.ends_with('\n'))
+                    && paths.lines().all(|path| class_of(path).is_some())
             }
-            2 => {
-                let (log, segment_bytes) = (get.log()?, get.u64()?);
-                Self::Have { log, segment_bytes, next: get.u64()?, last: get.u64()?, digest: get.u32()? }
-            }
-            3 => Self::HaveFile { bytes: get.u64()?, digest: get.u32()?, path: get.path_of_rest()? },
-            4 => Self::Go,
-            5 => Self::Taken { log: get.log()?, bytes: get.u64()? },
-            6 => Self::TakenFiles { bytes: get.u64()? },
-            16 => {
-                let (log, segment_bytes, from) = (get.log()?, get.u64()?, get.u64()?);
-                let [afresh @ (0 | 1)] = get.array::<1>()? else { return Err(MirrorFault::Malformed) };
-                Self::Begins { log, segment_bytes, from, afresh: afresh == 1 }
-            }
-            17 => Self::Stretch { log: get.log()?, from: get.u64()?, bytes: get.rest() },
-            18 => {
-                let (log, written, durable) = (get.log()?, get.u64()?, get.u64()?);
-                Self::Marks { log, written, durable, released: get.u64()? }
-            }
-            19 => {
-                let (at, of, len) = (get.u64()?, get.u64()?, get.u16()?);
-                Self::Piece { at, of, path: path(get.all(len.into())?)?, bytes: get.rest() }
-            }
-            20 => Self::Keep { paths: paths(get.rest())? },
-            22 => Self::Ends { why: core::str::from_utf8(get.rest()).map_err(|_| MirrorFault::Malformed)? },
-            21 => Self::Round { number: get.u64()? },
-            _ => return Err(MirrorFault::Malformed),
+            _ => true,
         };
-        if get.0.is_empty() { Ok(message) } else { Err(MirrorFault::Malformed) }
+        if is_right && bytes.is_empty() { Ok(message) } else { Err(MirrorFault::Malformed) }
     }
 }
 
-fn path(bytes: &[u8]) -> Result<&str, MirrorFault> {
-    let path = core::str::from_utf8(bytes).map_err(|_| MirrorFault::Malformed)?;
-    class_of(path).map(|_| path).ok_or(MirrorFault::Malformed)
+/// What messages consist of.
+trait Field<'a>: Sized {
+    fn put(&self, out: &mut Vec<u8>);
+    /// Takes it from the front of what is left.
+    fn get(bytes: &mut &'a [u8]) -> Option<Self>;
 }
 
-fn paths(bytes: &[u8]) -> Result<&str, MirrorFault> {
-    let paths = core::str::from_utf8(bytes).map_err(|_| MirrorFault::Malformed)?;
-    let is_ended = paths.is_empty() || paths.ends_with('\n');
-    let are_right = paths.lines().all(|path| class_of(path).is_some());
-    if is_ended && are_right { Ok(paths) } else { Err(MirrorFault::Malformed) }
+macro_rules! integers {
+    ($($type:ty)*) => {
+        $(impl Field<'_> for $type {
+            fn put(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn get(bytes: &mut &[u8]) -> Option<Self> {
+                let (taken, rest) = bytes.split_first_chunk()?;
+                *bytes = rest;
+                Some(Self::from_le_bytes(*taken))
+            }
+        })*
+    };
 }
 
-struct Put<'o>(&'o mut Vec<u8>);
+integers! { u8 u16 u32 u64 }
 
-impl Put<'_> {
-    fn all(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.extend_from_slice(bytes);
-        self
+impl Field<'_> for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        u8::from(*self).put(out);
     }
 
-    fn kind(&mut self, kind: u8) -> &mut Self {
-        self.all(&[kind])
-    }
-
-    fn u16(&mut self, value: u16) -> &mut Self {
-        self.all(&value.to_le_bytes())
-    }
-
-    fn u32(&mut self, value: u32) -> &mut Self {
-        self.all(&value.to_le_bytes())
-    }
-
-    fn u64(&mut self, value: u64) -> &mut Self {
-        self.all(&value.to_le_bytes())
-    }
-
-    fn log(&mut self, log: LogName) -> &mut Self {
-        match log {
-            LogName::Gateway(id) => self.kind(0).u16(id),
-            LogName::Recorder(id) => self.kind(1).u16(id),
-        }
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        u8::get(bytes).filter(|byte| *byte <= 1).map(|byte| byte == 1)
     }
 }
 
-struct Get<'a>(&'a [u8]);
-
-impl<'a> Get<'a> {
-    fn all(&mut self, len: usize) -> Result<&'a [u8], MirrorFault> {
-        let (taken, rest) = self.0.split_at_checked(len).ok_or(MirrorFault::Malformed)?;
-        self.0 = rest;
-        Ok(taken)
+impl Field<'_> for LogName {
+    fn put(&self, out: &mut Vec<u8>) {
+        let (role, id): (u8, _) = match *self {
+            Self::Gateway(id) => (0, id),
+            Self::Recorder(id) => (1, id),
+        };
+        role.put(out);
+        id.put(out);
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], MirrorFault> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(MirrorFault::Malformed)?;
-        self.0 = rest;
-        Ok(*taken)
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        let role = [Self::Gateway, Self::Recorder].into_iter().nth(u8::get(bytes)?.into())?;
+        u16::get(bytes).map(role)
+    }
+}
+
+/// All that is left.
+impl<'a> Field<'a> for &'a [u8] {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
     }
 
-    fn u16(&mut self) -> Result<u16, MirrorFault> {
-        self.array().map(u16::from_le_bytes)
+    fn get(bytes: &mut &'a [u8]) -> Option<Self> {
+        Some(core::mem::take(bytes))
+    }
+}
+
+impl<'a> Field<'a> for &'a str {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.as_bytes().put(out);
     }
 
-    fn u32(&mut self) -> Result<u32, MirrorFault> {
-        self.array().map(u32::from_le_bytes)
+    fn get(bytes: &mut &'a [u8]) -> Option<Self> {
+        core::str::from_utf8(core::mem::take(bytes)).ok()
+    }
+}
+
+/// A path behind its length, and what lies there.
+impl<'a> Field<'a> for (&'a str, &'a [u8]) {
+    fn put(&self, out: &mut Vec<u8>) {
+        u16::try_from(self.0.len()).expect("paths are short").put(out);
+        self.0.put(out);
+        self.1.put(out);
     }
 
-    fn u64(&mut self) -> Result<u64, MirrorFault> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    fn log(&mut self) -> Result<LogName, MirrorFault> {
-        let [role] = self.array::<1>()?;
-        let id = self.u16()?;
-        match role {
-            0 => Ok(LogName::Gateway(id)),
-            1 => Ok(LogName::Recorder(id)),
-            _ => Err(MirrorFault::Malformed),
-        }
-    }
-
-    fn rest(&mut self) -> &'a [u8] {
-        core::mem::take(&mut self.0)
-    }
-
-    fn path_of_rest(&mut self) -> Result<&'a str, MirrorFault> {
-        path(self.rest())
+    fn get(bytes: &mut &'a [u8]) -> Option<Self> {
+        let len = u16::get(bytes)?;
+        let (path, rest) = core::mem::take(bytes).split_at_checked(len.into())?;
+        Some((core::str::from_utf8(path).ok()?, rest))
     }
 }
 

@@ -9,8 +9,8 @@ const LOG_CREDIT: u64 = 4 << 20;
 const CREDIT: u64 = 16 << 20;
 const FILE_CREDIT: u64 = 1 << 20;
 
-/// Bytes of a stretch, but for what its last record has beyond.
-const STRETCH_MAX: u64 = 256 << 10;
+/// Bytes of a stretch, but for what its last record has beyond. One that stays in a processor's cache on its way is sent faster than a longer one.
+pub const STRETCH_MAX: usize = 128 << 10;
 /// Bytes of a piece of a file.
 pub const FILE_PIECE_MAX: usize = 256 << 10;
 
@@ -27,8 +27,8 @@ impl Way {
     }
 
     fn on_taken(&mut self, bytes: u64) -> Result<(), MirrorFault> {
-        if bytes < self.taken || bytes > self.sent {
-            return Err(MirrorFault::OutOfTurn("that it has what it was not sent"));
+        if bytes <= self.taken || bytes > self.sent {
+            return Err(MirrorFault::OutOfTurn("that it has what it was not sent, or nothing more"));
         }
         self.taken = bytes;
         Ok(())
@@ -60,8 +60,6 @@ pub enum Due {
         log: LogName,
         /// It may go up to there.
         end: u64,
-        /// And have so many bytes.
-        bytes_max: u64,
     },
     /// Nothing, before the receiver has taken more.
     Credit,
@@ -91,7 +89,7 @@ impl Sender {
         let first = waiting.min_by_key(|(log, sent)| (!is_gateway(log), sent.way.bytes()));
         let Some((&log, sent)) = first else { return Due::Nothing };
         match self.on_their_way() < CREDIT && sent.way.bytes() < LOG_CREDIT {
-            true => Due::Stretch { log, end: sent.end, bytes_max: STRETCH_MAX },
+            true => Due::Stretch { log, end: sent.end },
             false => Due::Credit,
         }
     }
@@ -100,6 +98,12 @@ impl Sender {
     #[must_use]
     pub fn on_their_way(&self) -> u64 {
         self.logs.values().map(|sent| sent.way.bytes()).sum()
+    }
+
+    /// Whether the receiver has all that was sent, of logs and of files.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.on_their_way() + self.files.bytes() == 0
     }
 
     /// A stretch of so many bytes was sent, behind which the log continues at `next`; none, if there was nothing.
@@ -169,7 +173,7 @@ mod tests {
         assert_eq!(due(&sender), Some(H), "who has less on its way");
         sender.on_sent(H, 936, 1_000);
         sender.on_sent(G, 436, 1_000);
-        assert_eq!(sender.due(), Due::Stretch { log: R, end: 1_000, bytes_max: STRETCH_MAX });
+        assert_eq!(sender.due(), Due::Stretch { log: R, end: 1_000 });
         sender.on_sent(R, 936, 1_000);
         assert_eq!(sender.due(), Due::Nothing);
     }
@@ -180,14 +184,14 @@ mod tests {
         sender.reach(G, 1 << 40);
         sender.reach(R, 1 << 40);
         let mut sent = 0;
-        while let Due::Stretch { log: G, bytes_max, .. } = sender.due() {
-            sent += bytes_max;
-            sender.on_sent(G, bytes_max, sent);
+        while let Due::Stretch { log: G, .. } = sender.due() {
+            sent += 1 << 20;
+            sender.on_sent(G, 1 << 20, sent);
         }
         assert_eq!((sender.due(), sent), (Due::Credit, LOG_CREDIT));
         sender.on_taken(G, 1).unwrap();
         assert_eq!(due(&sender), Some(G));
-        assert!(sender.on_taken(G, 0).is_err(), "it had more");
+        assert!(sender.on_taken(G, 1).is_err(), "it had that");
         assert!(sender.on_taken(G, sent + 1).is_err(), "it was sent less");
         assert!(sender.on_taken(LogName::Gateway(7), 0).is_err());
     }

@@ -73,8 +73,11 @@ pub fn make(layouts: &[Layout], config: &SystemConfig) -> Result<(), NodeError> 
         claim(layout, &host.name)?;
     }
     for layout in others {
-        for (from, to) in [(first.config(), layout.config()), (first.operator_key(), layout.operator_key())] {
-            std::fs::copy(&from, &to).map_err(NodeError::io("copying what all hosts have"))?;
+        // Without sign-on there is no operator's key.
+        for of in [Layout::config, Layout::operator_key] {
+            if of(first).exists() {
+                std::fs::copy(of(first), of(layout)).map_err(NodeError::io("copying what all hosts have"))?;
+            }
         }
     }
     Ok(())

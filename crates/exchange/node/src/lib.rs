@@ -35,6 +35,7 @@ pub mod keys;
 pub mod leftovers;
 pub mod mirrors;
 pub mod operators;
+mod orderer;
 pub mod process;
 pub mod readmit;
 pub mod sockets;

@@ -15,13 +15,13 @@ use pares_types::GatewayId;
 
 use crate::config;
 use crate::sockets::{self, RealSockets};
-use crate::{HostWorld, NodeError, NodeId, days, duty, epoch, venue, world};
+use crate::{HostWorld, NodeError, NodeId, days, duty, epoch, mirrors, orderer, venue, world};
 
 /// How long a starting node leaves the processor to the others before it takes its share: catching up takes a venue a
 /// few milliseconds of it. Large checkpoints add to a venue's.
 pub(crate) const BACKGROUND: std::time::Duration = std::time::Duration::from_millis(25);
 
-/// Runs a venue or a recorder in this process until it receives a signal to stop.
+/// Runs a venue, a recorder, an orderer or the mirrors of a host in this process until it receives a signal to stop.
 ///
 /// # Errors
 /// Whatever keeps it from starting or going on.
@@ -44,7 +44,12 @@ pub fn run_in<W: World>(node: NodeId, layout: &Layout, world: W) -> Result<(), N
             days::look_after(id, &config, layout)?;
             duty::run(&mut recorder, &mut bell, &stop, duty::on_bell)
         }
-        NodeId::Gateway(_) | NodeId::Publisher(_) | NodeId::Replayer(_) | NodeId::Orderer(_) => {
+        NodeId::Orderer(host) => orderer::run(host, &config, layout, world, &stop),
+        NodeId::Mirror(host) => {
+            // A copy that nobody knows to be there is a copy all the same.
+            mirrors::keep(host, &config, layout, &stop, || announce(node, layout).unwrap_or_default())
+        }
+        NodeId::Gateway(_) | NodeId::Publisher(_) | NodeId::Replayer(_) => {
             Err(NodeError::Refused(format!("{node} is no venue and no recorder")))
         }
     }
@@ -92,7 +97,7 @@ fn begin(node: NodeId, layout: &Layout) -> Result<(SystemConfig, Arc<AtomicBool>
 
 /// A gateway runs once, as long as this is held: a second process that is refused only by the log would have said by then that the gateway is at its own
 /// ports.
-fn claim(node: NodeId, layout: &Layout) -> Result<Lock, NodeError> {
+pub(crate) fn claim(node: NodeId, layout: &Layout) -> Result<Lock, NodeError> {
     let path = layout.claim(node);
     let lock = Lock::take(&path).map_err(NodeError::io("claiming the node"))?;
     lock.ok_or_else(|| {

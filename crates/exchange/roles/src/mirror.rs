@@ -8,10 +8,13 @@
 
 mod files;
 mod receiver;
+mod scope;
 mod source;
+mod standing;
 
 pub use pares_mirror::{FRAME_MAX, LogName};
 pub use receiver::{MirrorProgress, MirrorReceiver};
+pub use scope::Scope;
 pub use source::{MirrorSource, There};
 
 use pares_config::NodeId;
@@ -57,7 +60,7 @@ pub fn log_of(node: NodeId) -> Option<LogName> {
     match node {
         NodeId::Gateway(id) => Some(LogName::Gateway(id.0)),
         NodeId::Recorder(id) => Some(LogName::Recorder(id.0)),
-        NodeId::Venue(_) | NodeId::Publisher(_) | NodeId::Replayer(_) | NodeId::Orderer(_) => None,
+        _ => None,
     }
 }
 

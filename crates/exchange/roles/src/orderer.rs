@@ -173,6 +173,11 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         Ok(node)
     }
 
+    /// The connections.
+    pub fn peers(&mut self) -> &mut P {
+        &mut self.peers
+    }
+
     /// Hands out what was ordered by an earlier process, and says from where on it lies in the log.
     fn begin(&mut self, life: Epoch) -> Result<(), NodeError> {
         self.tell_recorded();

@@ -177,17 +177,8 @@ impl World for TestWorld {
         Replacement::begin(&self.log(log), config)
     }
 
-    fn mirror_log(
-        &self,
-        log: NodeId,
-        config: Config,
-        first: Offset,
-        afresh: bool,
-    ) -> Result<Mirror, OpenError> {
-        match afresh {
-            true => Mirror::begin_anew(&self.log(log), config, first),
-            false => Mirror::open(&self.log(log), config, first),
-        }
+    fn mirror_log(&self, log: NodeId, config: Config, afresh: bool) -> Result<Mirror, OpenError> {
+        Mirror::open(&self.log(log), config, afresh)
     }
 
     fn open_window(&self, shard: ShardId) -> io::Result<Option<LocalWindow>> {

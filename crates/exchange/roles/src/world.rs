@@ -91,18 +91,11 @@ pub trait World: Clone + Send + Sync + 'static {
     /// As [`pares_log::Replacement::begin`].
     fn replace_log(&self, log: NodeId, config: Config) -> Result<Self::Replacement, OpenError>;
 
-    /// Opens the mirror of a node's log for writing; makes it if there is none, to begin with the segment at `first`. With `afresh` what is there
-    /// is set aside, and another begins.
+    /// Opens the mirror of a node's log for writing, or makes it. With `afresh` what is there is set aside, and another begins.
     ///
     /// # Errors
-    /// As [`pares_log::Mirror::open`] and [`pares_log::Mirror::begin_anew`].
-    fn mirror_log(
-        &self,
-        log: NodeId,
-        config: Config,
-        first: Offset,
-        afresh: bool,
-    ) -> Result<Self::Mirror, OpenError>;
+    /// As [`pares_log::Mirror::open`].
+    fn mirror_log(&self, log: NodeId, config: Config, afresh: bool) -> Result<Self::Mirror, OpenError>;
 
     /// Opens a shard's window. `None` while there is none.
     ///

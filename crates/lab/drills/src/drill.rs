@@ -28,6 +28,7 @@
 //! | `wice` | replication between clusters: what it costs, and everything that can die there |
 //! | `history` (in `wice`) | what clients of sites read and received, checked for isolation |
 //! | `kill_front` | kill gateways and servers under members that speak FIX, OUCH or HTTP |
+//! | `hosts` | whole hosts of a system of several die |
 //! | `bad_input` | guests that nobody wants, at every port |
 //! | `poison` | a request that brings the matching engine down at every venue |
 
@@ -42,6 +43,7 @@ mod feed;
 mod figures;
 mod flood;
 mod gateway;
+mod hosts;
 mod kill_front;
 mod overload;
 mod poison;
@@ -146,13 +148,15 @@ enum Own {
     Broker(broker::Args),
     /// Kill gateways and servers under FIX, OUCH or HTTP members: do they continue elsewhere, with nothing lost or duplicated?
     KillFront(kill_front::Args),
+    /// Kill the host whose orderer leads, in a system of several: do the others continue, with nothing lost or duplicated?
+    KillHost(hosts::Args),
     /// Wrong keys, garbage, huge lengths, single bytes and thousands of connections at every port: is a client let in, and do other orders slow down?
     BadInput(bad_input::Args),
 }
 
 /// Their names.
-const OWN: [&str; 9] =
-    ["wice", "history", "away", "days", "backup", "feed", "broker", "kill-front", "bad-input"];
+const OWN: [&str; 10] =
+    ["wice", "history", "away", "days", "backup", "feed", "broker", "kill-front", "kill-host", "bad-input"];
 
 /// Arguments of `pares drill` for an exchange.
 #[derive(clap::Args, Clone, Debug)]
@@ -305,6 +309,7 @@ fn run_chosen(choice: &Choice) -> LabResult {
         Some(Own::Feed(args)) => return feed::run(args),
         Some(Own::Broker(args)) => return broker::run(args),
         Some(Own::KillFront(args)) => return kill_front::run(args),
+        Some(Own::KillHost(args)) => return hosts::run(args),
         Some(Own::BadInput(args)) => return bad_input::run(args),
         None => {}
     }

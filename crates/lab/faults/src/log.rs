@@ -22,7 +22,7 @@ fn points(node: NodeId) -> Points {
         NodeId::Recorder(_) => (Point::RecorderWriting, Point::RecorderAppended, Point::RecorderPublished),
         NodeId::Gateway(_) => (Point::GatewayWriting, Point::GatewayJournalled, Point::GatewayPublished),
         // No drill kills it at a place of its own: all that it promises is in the journal.
-        NodeId::Orderer(_) | NodeId::Publisher(_) | NodeId::Replayer(_) => {
+        NodeId::Orderer(_) | NodeId::Mirror(_) | NodeId::Publisher(_) | NodeId::Replayer(_) => {
             (Point::PublisherWriting, Point::PublisherAppended, Point::PublisherPublished)
         }
     };

@@ -58,14 +58,8 @@ impl<W: World> World for Faulty<W> {
         Ok(self.reader(self.inner.read_log_from_start(log)?, log))
     }
 
-    fn mirror_log(
-        &self,
-        log: NodeId,
-        config: Config,
-        first: Offset,
-        afresh: bool,
-    ) -> Result<Self::Mirror, OpenError> {
-        self.inner.mirror_log(log, config, first, afresh)
+    fn mirror_log(&self, log: NodeId, config: Config, afresh: bool) -> Result<Self::Mirror, OpenError> {
+        self.inner.mirror_log(log, config, afresh)
     }
 
     fn open_window(&self, shard: ShardId) -> io::Result<Option<Self::Window>> {

@@ -22,7 +22,7 @@ fn a_mirror_has_what_its_source_has(trial: &impl Trial) {
     writer.append(&payload(5)).unwrap();
     writer.publish();
     let mut reader = world.read_log_from_start(LOG).unwrap();
-    let open = |afresh| world.mirror_log(mirrored, config(Durability::Os), Offset::START, afresh);
+    let open = |afresh| world.mirror_log(mirrored, config(Durability::Os), afresh);
     let mut mirror = open(false).unwrap();
     let first = reader.next_stretch(Offset(u64::MAX), 1).unwrap().unwrap();
     assert_eq!((first.offset, mirror.next()), (offsets[0], offsets[0]));
@@ -43,7 +43,7 @@ fn a_mirror_has_what_its_source_has(trial: &impl Trial) {
     assert_eq!(open(true).unwrap().next(), offsets[0]);
     assert!(copy.is_replaced());
     drop(writer);
-    let mirrors = world.mirror_log(LOG, config(Durability::Os), Offset::START, false).map(drop);
+    let mirrors = world.mirror_log(LOG, config(Durability::Os), false).map(drop);
     assert!(matches!(mirrors, Err(OpenError::NotAMirror { .. })));
 }
 

@@ -364,7 +364,7 @@ fn index(node: NodeId) -> usize {
         NodeId::Recorder(id) => usize::from(id.0),
         NodeId::Publisher(id) => usize::from(id.0),
         NodeId::Replayer(id) => usize::from(id.0),
-        NodeId::Orderer(id) => usize::from(id.0),
+        NodeId::Orderer(id) | NodeId::Mirror(id) => usize::from(id.0),
     }
 }
 
@@ -377,6 +377,7 @@ fn number(node: NodeId) -> u64 {
         NodeId::Publisher(_) => 300,
         NodeId::Replayer(_) => 400,
         NodeId::Orderer(_) => 500,
+        NodeId::Mirror(_) => 600,
     };
     role + index(node) as u64
 }

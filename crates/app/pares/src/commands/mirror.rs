@@ -110,7 +110,6 @@ fn as_json(receiver: &MirrorReceiver<HostWorld>) -> String {
             "next": standing.next.0,
             "durable": standing.durable.0,
             "lag_bytes": standing.lag_bytes,
-            "lag_records": standing.lag_records,
         })
     });
     json!({ "rounds": receiver.rounds(), "logs": logs.collect::<Vec<_>>() }).to_string()

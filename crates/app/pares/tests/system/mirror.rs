@@ -113,6 +113,9 @@ fn killed_mirrors_continue_and_the_copy_trades_on() {
     let mut receiver = hosts.receive();
     load::finish(&mut exchange, &mut traders);
     hosts.catch_up();
+    eventually("pares stat tells what the receiver lacks", || {
+        pares(hosts.first.path(), "stat").out.contains("loopback mirrors the logs, 0 B behind")
+    });
     let said = pares(hosts.second.path(), "up").complaint;
     assert!(said.contains("pares mirror receive"), "it is still being written: {said}");
     hosts.check_bytes();

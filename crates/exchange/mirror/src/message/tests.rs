@@ -39,7 +39,7 @@ fn golden() -> Vec<(MirrorMessage<'static>, &'static [u8])> {
             b"\x12\x01\x02\x01\x03\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0",
         ),
         of(
-            MirrorMessage::Piece { at: 0, of: 5, path, bytes: b"7 8f" },
+            MirrorMessage::Piece { at: 0, of: 5, file: (path, b"7 8f") },
             b"\x13\0\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x05\0epoch7 8f",
         ),
         of(MirrorMessage::Keep { paths }, b"\x14epoch\nleft-out/recorder-0\n"),

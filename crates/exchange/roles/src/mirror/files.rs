@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pares_mirror::{Class, class_of};
 
-use super::LogName;
+use super::{LogName, Scope};
 use crate::world::{File, World};
 
 /// Of longer checkpoints only the length is compared: each has a name of its own and is never written again.
@@ -24,6 +24,7 @@ pub(super) struct Version {
 pub(super) fn list<W: World>(
     world: &W,
     logs: impl Iterator<Item = LogName>,
+    scope: &Scope,
 ) -> io::Result<BTreeMap<String, Version>> {
     let recorders = logs.filter(|log| matches!(log, LogName::Recorder(_)));
     let folders = ["", "shut-out/", "left-out/"].map(str::to_owned).into_iter();
@@ -31,7 +32,7 @@ pub(super) fn list<W: World>(
     for folder in folders.chain(recorders.map(|log| format!("{log}/checkpoints/"))) {
         for name in world.list(Path::new(&folder))? {
             let path = format!("{folder}{name}");
-            if class_of(&path).is_none() {
+            if scope.class_of(&path).is_none() {
                 continue;
             }
             match version(world, &path) {

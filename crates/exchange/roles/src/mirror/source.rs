@@ -5,11 +5,12 @@ use std::path::Path;
 
 use pares_log::{LogReader, Offset, ReadError};
 use pares_mirror::{
-    Class, Due, FILE_PIECE_MAX, MirrorMessage, SPEAKS, Sender, UNDERSTANDS, agreed, class_of,
+    Class, Due, FILE_PIECE_MAX, MirrorMessage, SPEAKS, STRETCH_MAX, Sender, UNDERSTANDS, agreed, class_of,
 };
 
 use super::files::{self, Version};
-use super::{LogName, MirrorEnded, node_of};
+use super::standing::{Has, is_the_same};
+use super::{LogName, MirrorEnded, Scope, node_of};
 use crate::repair_asked;
 use crate::world::{File, World};
 
@@ -17,10 +18,13 @@ use crate::world::{File, World};
 const LOOK_NS: u64 = 200_000_000;
 /// A round is begun after this even if there is nothing new: the receiver sees that this end lives.
 const BEAT_NS: u64 = 1_000_000_000;
+/// Who has not said what it has after this ends, and who has stored nothing of what it was sent for so long: its place is another's.
+pub(super) const GO_NS: u64 = 10_000_000_000;
+pub(super) const TAKEN_NS: u64 = 60_000_000_000;
 /// More bytes on their way than a socket takes at once.
 const MUCH: u64 = 128 << 10;
 /// Files that a receiver may say it has: more than the checkpoints of any system.
-const FILES_MAX: usize = 1 << 16;
+pub(super) const FILES_MAX: usize = 1 << 16;
 /// Messages of a turn.
 const TURN: usize = 16;
 
@@ -29,14 +33,6 @@ pub type There = Box<dyn Fn() -> Vec<LogName> + Send>;
 
 /// Written, durable, released.
 type Marks = (u64, u64, u64);
-
-/// What a receiver has of a log.
-struct Has {
-    segment_bytes: u64,
-    next: u64,
-    last: u64,
-    digest: u32,
-}
 
 /// A log being sent.
 struct Sending<R> {
@@ -59,6 +55,8 @@ impl<R> Sending<R> {
 /// What is being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// The first message, and notes: what is believed of the logs depends on the settings.
+    Greeting,
     /// Nothing: a round is over.
     Rest,
     Files(Class),
@@ -71,6 +69,7 @@ pub struct MirrorSource<W: World> {
     world: W,
     /// Says which logs there are.
     there: There,
+    scope: Scope,
     rules: Sender,
     /// The receiver has said all that it has.
     is_asked: bool,
@@ -86,16 +85,26 @@ pub struct MirrorSource<W: World> {
     stage: Stage,
     rounds: u64,
     looked_ns: Option<u64>,
+    /// When the receiver last stored something, or had nothing to store.
+    heard_ns: u64,
     round_ns: u64,
     out: Vec<u8>,
 }
 
 impl<W: World> MirrorSource<W> {
+    /// Of these logs, and the files that go with them.
+    #[must_use]
+    pub fn within(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
     /// For a receiver that has just connected. `there` says which logs there are: one that appears later is sent too.
     pub fn new(world: &W, there: There) -> Self {
         Self {
             world: world.clone(),
             there,
+            scope: Scope::Whole,
             rules: Sender::default(),
             is_asked: false,
             greeted: false,
@@ -105,9 +114,10 @@ impl<W: World> MirrorSource<W> {
             files: BTreeMap::new(),
             file: None,
             kept: None,
-            stage: Stage::Rest,
+            stage: Stage::Greeting,
             rounds: 0,
             looked_ns: None,
+            heard_ns: world.mono_ns(),
             round_ns: 0,
             out: Vec::new(),
         }
@@ -132,8 +142,14 @@ impl<W: World> MirrorSource<W> {
                 self.has_files.insert(path.to_owned(), Version { bytes, digest });
             }
             MirrorMessage::Go if self.is_asking() => self.is_asked = true,
-            MirrorMessage::Taken { log, bytes } if self.is_asked => self.rules.on_taken(log, bytes)?,
-            MirrorMessage::TakenFiles { bytes } if self.is_asked => self.rules.on_files_taken(bytes)?,
+            MirrorMessage::Taken { log, bytes } if self.is_asked => {
+                self.rules.on_taken(log, bytes)?;
+                self.heard_ns = self.world.mono_ns();
+            }
+            MirrorMessage::TakenFiles { bytes } if self.is_asked => {
+                self.rules.on_files_taken(bytes)?;
+                self.heard_ns = self.world.mono_ns();
+            }
             other => {
                 let said: String = format!("{other:?}").chars().take(60).collect();
                 return Err(MirrorEnded::broken(format_args!("it sent {said} out of turn")));
@@ -157,8 +173,15 @@ impl<W: World> MirrorSource<W> {
     /// Sends what is due by `send`, up to some messages. Says whether there may be more at once.
     ///
     /// # Errors
-    /// If the connection is to begin again: a log was replaced, or released before the receiver had it; or if the system refuses.
+    /// If the connection is to begin again: a log was replaced, or released before the receiver had it; it is silent; or the system refuses.
     pub fn turn(&mut self, mut send: impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
+        let now = self.world.mono_ns();
+        if self.is_asked && self.rules.is_taken() {
+            self.heard_ns = now;
+        }
+        if now.saturating_sub(self.heard_ns) > if self.is_asked { TAKEN_NS } else { GO_NS } {
+            return Err(MirrorEnded::broken("it says nothing, and others may wait for its place"));
+        }
         if !self.is_asked {
             return Ok(false);
         }
@@ -177,8 +200,28 @@ impl<W: World> MirrorSource<W> {
         self.stage != Stage::Rest || self.rules.on_their_way() > MUCH
     }
 
+    /// Whole copies that were sent.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// Bytes of logs that the receiver has not stored yet, once that is known.
+    #[must_use]
+    pub fn lag_bytes(&self) -> Option<u64> {
+        let readers = self.logs.values().map(|sending| &sending.reader);
+        let unsent = readers.map(|reader| reader.written().0.saturating_sub(reader.offset().0));
+        self.looked_ns.map(|_| unsent.sum::<u64>() + self.rules.on_their_way())
+    }
+
     fn step(&mut self, send: &mut impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
         match self.stage {
+            Stage::Greeting => {
+                self.say(MirrorMessage::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, send);
+                self.files =
+                    files::list(&self.world, [].into_iter(), &self.scope).map_err(MirrorEnded::broken)?;
+                self.stage = Stage::Files(Class::Note);
+            }
             Stage::Rest => return self.begin_round(send),
             Stage::Files(class) => match self.send_file(class, send)? {
                 Some(more) => return Ok(more),
@@ -186,12 +229,14 @@ impl<W: World> MirrorSource<W> {
                 None => self.stage = Stage::Marks,
             },
             Stage::Logs => match self.rules.due() {
-                Due::Stretch { log, end, bytes_max } => self.send_stretch(log, end, bytes_max, send)?,
+                Due::Stretch { log, end } => self.send_stretch(log, end, send)?,
                 Due::Credit => return Ok(false),
                 Due::Nothing => self.stage = Stage::Files(Class::Checkpoint),
             },
             Stage::Marks => {
-                self.end_round(send);
+                if self.looked_ns.is_some() {
+                    self.end_round(send);
+                }
                 self.stage = Stage::Rest;
             }
         }
@@ -234,9 +279,6 @@ impl<W: World> MirrorSource<W> {
     fn look(&mut self, now: u64, send: &mut impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
         let is_first = self.looked_ns.is_none();
         self.looked_ns = Some(now);
-        if is_first {
-            self.say(MirrorMessage::Hello { speaks: SPEAKS, understands: UNDERSTANDS }, send);
-        }
         if let Some((log, _)) = self.logs.iter().find(|(_, sending)| sending.reader.is_replaced()) {
             return Err(MirrorEnded::broken(format_args!("another log lies in the place of {log}")));
         }
@@ -245,7 +287,8 @@ impl<W: World> MirrorSource<W> {
                 self.open(log, send)?;
             }
         }
-        let files = files::list(&self.world, self.logs.keys().copied()).map_err(MirrorEnded::broken)?;
+        let files =
+            files::list(&self.world, self.logs.keys().copied(), &self.scope).map_err(MirrorEnded::broken)?;
         let is_new = is_first || files != self.files;
         self.files = files;
         Ok(is_new)
@@ -283,12 +326,11 @@ impl<W: World> MirrorSource<W> {
         &mut self,
         log: LogName,
         end: u64,
-        bytes_max: u64,
         send: &mut impl FnMut(&[u8]),
     ) -> Result<(), MirrorEnded> {
         let sending = self.logs.get_mut(&log).expect("only what was opened is due");
         let from = sending.reader.offset().0;
-        let (bytes, next) = match sending.reader.next_stretch(Offset(end), bytes_max as usize) {
+        let (bytes, next) = match sending.reader.next_stretch(Offset(end), STRETCH_MAX) {
             Ok(Some(stretch)) => {
                 MirrorMessage::Stretch { log, from: stretch.offset.0, bytes: stretch.bytes }
                     .encode(&mut self.out);
@@ -331,7 +373,7 @@ impl<W: World> MirrorSource<W> {
         assert!(at <= of, "{path}: a piece begins within its file");
         let mut bytes = vec![0; (of - at).min(FILE_PIECE_MAX as u64) as usize];
         file.fill(&mut bytes, at).map_err(|error| MirrorEnded::broken(format_args!("{path}: {error}")))?;
-        self.say(MirrorMessage::Piece { at, of, path: &path, bytes: &bytes }, send);
+        self.say(MirrorMessage::Piece { at, of, file: (&path, &bytes) }, send);
         self.rules.on_file_sent(bytes.len() as u64);
         let at = at + bytes.len() as u64;
         self.file = (at < of).then_some((path, file, at, of));
@@ -363,34 +405,3 @@ impl<W: World> MirrorSource<W> {
         send(&self.out);
     }
 }
-
-/// Whether what the receiver has is the beginning of this log: its last record lies here too, and what it takes next follows.
-fn is_the_same(reader: &mut impl LogReader, has: &Has) -> bool {
-    let (released, written, segment_bytes) =
-        (reader.released().0, reader.written().0, reader.segment_bytes());
-    let header = |at: u64| if at.is_multiple_of(segment_bytes) { at + HEADER } else { at };
-    if has.segment_bytes != segment_bytes || has.next > header(written) || has.next < released {
-        return false;
-    }
-    if has.last == 0 {
-        return has.next == released + HEADER;
-    }
-    let mut follows = || -> Result<bool, ReadError> {
-        reader.seek(Offset(has.last))?;
-        let Some(record) = reader.next()? else { return Ok(false) };
-        if record.offset.0 != has.last || crc32c::crc32c(record.payload) != has.digest {
-            return Ok(false);
-        }
-        let end = reader.offset().0;
-        if has.next == end || end.is_multiple_of(segment_bytes) && has.next == header(end) {
-            return Ok(true);
-        }
-        // The pad.
-        let closes = reader.next_stretch(Offset(u64::MAX), 1)?.is_some_and(|rest| rest.bytes.len() == 8);
-        Ok(closes && reader.offset().0.is_multiple_of(segment_bytes) && has.next == header(reader.offset().0))
-    };
-    follows().unwrap_or(false)
-}
-
-/// Bytes before a segment's first record.
-const HEADER: u64 = 64;

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use pares_log::{Config, LogWriter, Offset};
+use pares_mirror::MirrorMessage;
 
+use super::source::{FILES_MAX, GO_NS, TAKEN_NS};
 use super::*;
 use crate::testing::TestWorld;
 use crate::world::{File, World};
@@ -18,6 +20,7 @@ struct Pair {
     source: MirrorSource<TestWorld>,
     receiver: MirrorReceiver<TestWorld>,
     frames: Vec<Vec<u8>>,
+    scope: Scope,
 }
 
 impl Pair {
@@ -25,7 +28,7 @@ impl Pair {
         let (here, there) = (TestWorld::new(), TestWorld::new());
         let (source, receiver) =
             (MirrorSource::new(&here, Box::new(|| vec![G, R])), MirrorReceiver::new(&there));
-        Self { here, there, source, receiver, frames: Vec::new() }
+        Self { here, there, source, receiver, frames: Vec::new(), scope: Scope::Whole }
     }
 
     fn write(&self, log: LogName, records: u32) -> impl LogWriter + use<> {
@@ -43,7 +46,7 @@ impl Pair {
     }
 
     fn connect(&mut self) -> Result<(), MirrorEnded> {
-        self.source = MirrorSource::new(&self.here, Box::new(|| vec![G, R]));
+        self.source = MirrorSource::new(&self.here, Box::new(|| vec![G, R])).within(self.scope.clone());
         let mut asked = Vec::new();
         self.receiver.ask([G, R], |frame| asked.push(frame.to_vec()))?;
         self.frames.clear();
@@ -65,6 +68,13 @@ impl Pair {
             }
         }
         panic!("it does not come to rest");
+    }
+
+    /// The receiver is told something of this test's making.
+    fn tell(&mut self, message: MirrorMessage<'_>) -> Result<(), MirrorEnded> {
+        let mut frame = Vec::new();
+        message.encode(&mut frame);
+        self.receiver.on_frame(&frame, |_| {})
     }
 
     fn records(&self, world: &TestWorld, log: LogName) -> Vec<(Offset, Vec<u8>)> {
@@ -121,10 +131,80 @@ fn mirror_damaged_while_it_is_open_is_copied_again() {
     pair.run().unwrap();
     let at = pair.records(&pair.there, G)[10].0;
     pair.there.flip(node_of(G), at);
-    assert!(pair.connect().is_err());
     pair.connect().unwrap();
     pair.run().unwrap();
     pair.check_same(G);
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    let aside = |n: u32| pair.there.real(&Path::new("gateway-0").join(format!("damaged-{n}")));
+    assert!(aside(1).is_dir() && !aside(2).exists(), "one for one damage");
+}
+
+#[test]
+fn own_log_with_damaged_marks_is_refused_by_name() {
+    let mut pair = Pair::new();
+    let _gateway = pair.write(G, 20);
+    drop(pair.there.write_log(node_of(G), Config::default()).unwrap());
+    std::fs::write(pair.there.real(Path::new("gateway-0/marks")), b"spoilt").unwrap();
+    let refused = pair.connect().and_then(|()| pair.run());
+    assert!(matches!(&refused, Err(MirrorEnded::Hopeless(_))), "{refused:?}");
+    assert!(refused.unwrap_err().to_string().contains("gateway-0/marks"));
+    assert!(!pair.there.real(Path::new("gateway-0/damaged-1")).exists());
+}
+
+#[test]
+fn logs_that_the_settings_do_not_allow_are_not_begun() {
+    for (log, segment_bytes) in [(LogName::Recorder(16), 4096), (G, 65 << 20)] {
+        let mut pair = Pair::new();
+        pair.connect().unwrap();
+        let hello = MirrorMessage::Hello { speaks: 1, understands: 1 };
+        let begins = MirrorMessage::Begins { log, segment_bytes, from: 0, afresh: false };
+        let told: Vec<_> = [hello, begins].map(|message| pair.tell(message)).into();
+        assert!(matches!(&told[..], [Ok(()), Err(MirrorEnded::Broken(_))]), "{log}: {told:?}");
+        assert!(!pair.there.real(Path::new(&log.to_string())).exists());
+    }
+    let mut pair = Pair::new();
+    let config = Config::default().segment_bytes(65 << 20);
+    let _gateway = pair.here.write_log(node_of(G), config).unwrap();
+    pair.put("pares.toml", b"segment_mib = 65");
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    pair.check_same(G);
+}
+
+#[test]
+fn silent_receivers_lose_their_place() {
+    let mut pair = Pair::new();
+    let _gateway = pair.write(G, 20);
+    pair.connect().unwrap();
+    let mut sent = 0;
+    pair.source.turn(|frame| sent += frame.len()).unwrap();
+    pair.here.pass(TAKEN_NS);
+    assert!(sent > 2_000 && pair.source.turn(|_| {}).is_ok());
+    pair.here.pass(1);
+    assert!(pair.source.turn(|_| {}).is_err(), "it took nothing");
+    pair.source = MirrorSource::new(&pair.here, Box::new(Vec::new));
+    pair.here.pass(GO_NS + 1);
+    assert!(pair.source.turn(|_| {}).is_err(), "it said nothing");
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    pair.here.pass(TAKEN_NS + 1);
+    assert!(pair.source.turn(|_| {}).is_ok() && pair.source.lag_bytes() == Some(0), "it has everything");
+}
+
+#[test]
+fn receivers_name_so_many_files() {
+    let mut source = MirrorSource::new(&TestWorld::new(), Box::new(Vec::new));
+    let mut tell = |message: MirrorMessage<'_>| {
+        let mut frame = Vec::new();
+        message.encode(&mut frame);
+        source.on_frame(&frame)
+    };
+    tell(MirrorMessage::Hello { speaks: 1, understands: 1 }).unwrap();
+    for n in 0..=FILES_MAX {
+        let path = &format!("recorder-0/checkpoints/{n}");
+        assert_eq!(tell(MirrorMessage::HaveFile { bytes: 0, digest: 0, path }).is_ok(), n < FILES_MAX, "{n}");
+    }
 }
 
 #[test]
@@ -219,4 +299,27 @@ fn damaged_frames_end_the_connection_and_harm_nothing() {
     pair.connect().unwrap();
     pair.run().unwrap();
     pair.check_same(G);
+}
+
+/// The logs and files of three hosts lie side by side at each.
+#[test]
+fn host_sends_only_what_it_writes_and_reaches_nothing_else() {
+    const FOREIGN: LogName = LogName::Recorder(1);
+    let mut pair = Pair::new();
+    pair.scope = Scope::Written([G, R].into());
+    let _writers = [G, R, FOREIGN].map(|log| pair.write(log, 3));
+    pair.put("pares.toml", b"");
+    pair.put("recorder-0/checkpoints/0-1.checkpoint", b"own");
+    pair.put("recorder-1/checkpoints/0-1.checkpoint", b"foreign");
+    pair.there.create_file(Path::new("shut-out/venue-1")).unwrap().append(b"local").unwrap();
+    pair.receiver = MirrorReceiver::new(&pair.there).within(pair.scope.clone());
+    pair.connect().unwrap();
+    pair.run().unwrap();
+    [G, R].into_iter().for_each(|log| pair.check_same(log));
+    let came =
+        ["pares.toml", "recorder-0/checkpoints/0-1.checkpoint", "recorder-1/checkpoints/0-1.checkpoint"];
+    assert_eq!(came.map(|path| text(&pair.there, path).is_some()), [false, true, false]);
+    assert_eq!(text(&pair.there, "shut-out/venue-1").as_deref(), Some("local"), "it is this host's own");
+    let begins = MirrorMessage::Begins { log: FOREIGN, segment_bytes: 4096, from: 0, afresh: true };
+    assert!(pair.tell(begins).unwrap_err().to_string().contains("not written there"));
 }

@@ -1,7 +1,8 @@
 //! `pares bench mirror`: a log at another host: how many records a second, and how long until one is there.
 //!
-//! Both ends as they ship, over TCP on loopback, as threads of this process. The writer stamps each record and rings as a gateway does; a reader of the mirror
-//! that never sleeps looks at the stamps.
+//! Both ends as they ship, over TCP on loopback, as threads of this process. The rate is that of a log that lies there as the receiver comes: a writer has a host of its
+//! own, and here would be measured with it. Then records are written one by one, each stamped and rung for as a gateway does; a reader of the mirror that never sleeps
+//! looks at the stamps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pares_load::{LabResult, ScratchDirectory, print_figures};
-use pares_log::{Config, Offset, Reader, Writer};
+use pares_log::{Config, Reader, Writer};
 use pares_node::world::HostRinger;
 use pares_node::{HostWorld, Layout, NodeError, NodeId, mirrors};
 use pares_os::clock::mono_ns;
@@ -21,8 +22,6 @@ const LOG: NodeId = NodeId::Gateway(GatewayId(0));
 const READ_BY: NodeId = NodeId::Venue(VenueId(0));
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Records published at once while the rate is measured.
-const BATCH: u64 = 64;
 
 /// Arguments of `pares bench mirror`.
 #[derive(clap::Args, Clone, Debug)]
@@ -68,13 +67,12 @@ pub fn run(args: &Args) -> LabResult {
     let figures = std::thread::scope(|scope| {
         let (stop, here, there) = (&stop, &here, &there);
         scope.spawn(move || mirrors::serve(here, ([127, 0, 0, 1], 0).into(), stop, |at| _ = tell.send(at)));
-        let figures = match listening.recv_timeout(PATIENCE) {
-            Ok(at) => {
+        let at = listening.recv_timeout(PATIENCE).map_err(|error| NodeError::Refused(error.to_string()));
+        let figures = at.and_then(|at| {
+            measure(args, here, there, || {
                 scope.spawn(move || mirrors::receive(there, &at.into(), stop, |_| {}));
-                measure(args, here, there)
-            }
-            Err(error) => Err(NodeError::Refused(error.to_string())),
-        };
+            })
+        });
         stop.store(true, Ordering::Relaxed);
         figures
     })?;
@@ -87,24 +85,10 @@ struct Pair {
     bytes: usize,
     writer: Writer,
     ringer: HostRinger,
-    reader: Reader,
+    mirror: HostWorld,
 }
 
 impl Pair {
-    fn open(here: &Layout, there: &Layout, bytes: u64) -> Result<Self, NodeError> {
-        let (source, mirror) = (HostWorld::new(here)?, HostWorld::new(there)?);
-        let writer = source.write_log(LOG, Config::default())?;
-        let begun = Instant::now();
-        let reader = loop {
-            match mirror.read_log(LOG, Offset::START) {
-                Ok(reader) => break reader,
-                Err(error) if begun.elapsed() > PATIENCE => return Err(error.into()),
-                Err(_) => std::thread::sleep(Duration::from_millis(1)),
-            }
-        };
-        Ok(Self { bytes: bytes as usize, writer, ringer: source.ringer(), reader })
-    }
-
     fn append(&mut self, count: u64) -> Result<u64, NodeError> {
         let stamp = mono_ns();
         for _ in 0..count {
@@ -115,10 +99,22 @@ impl Pair {
         Ok(stamp)
     }
 
+    /// Waits until the mirror has everything: a reader at its end.
+    fn copied(&self) -> Result<Reader, NodeError> {
+        let (begun, end) = (Instant::now(), self.writer.tail());
+        loop {
+            match self.mirror.read_log(LOG, end) {
+                Ok(reader) => return Ok(reader),
+                Err(error) if begun.elapsed() > PATIENCE => return Err(error.into()),
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
     /// From publishing one record to reading it there, ns.
-    fn delay(&mut self) -> Result<u64, NodeError> {
+    fn delay(&mut self, reader: &mut Reader) -> Result<u64, NodeError> {
         let (stamp, begun) = (self.append(1)?, Instant::now());
-        while self.reader.next()?.is_none() {
+        while reader.next()?.is_none() {
             if begun.elapsed() > PATIENCE {
                 return Err(NodeError::Refused("a record does not arrive".into()));
             }
@@ -126,38 +122,24 @@ impl Pair {
         }
         Ok(mono_ns() - stamp)
     }
-
-    /// Records a second.
-    fn rate(&mut self, records: u64) -> Result<f64, NodeError> {
-        let (begun, mut written, mut read) = (Instant::now(), 0, 0);
-        while read < records {
-            if written < records {
-                let more = BATCH.min(records - written);
-                self.append(more)?;
-                written += more;
-            }
-            while self.reader.next()?.is_some() {
-                read += 1;
-            }
-            if begun.elapsed() > PATIENCE {
-                return Err(NodeError::Refused("the mirror does not come to have everything".into()));
-            }
-        }
-        Ok(records as f64 / begun.elapsed().as_secs_f64())
-    }
 }
 
-fn measure(args: &Args, here: &Layout, there: &Layout) -> Result<Figures, NodeError> {
-    let mut pair = Pair::open(here, there, args.bytes)?;
-    pair.delay()?;
-    let mut delays: Histogram<u64> = Histogram::new(3).expect("three digits");
+fn measure(args: &Args, here: &Layout, there: &Layout, receive: impl FnOnce()) -> Result<Figures, NodeError> {
+    let (source, mirror) = (HostWorld::new(here)?, HostWorld::new(there)?);
+    let writer = source.write_log(LOG, Config::default())?;
+    let mut pair = Pair { bytes: args.bytes as usize, writer, ringer: source.ringer(), mirror };
+    pair.append(args.records)?;
+    let begun = Instant::now();
+    receive();
+    let mut reader = pair.copied()?;
+    let mirror_records_per_s = args.records as f64 / begun.elapsed().as_secs_f64();
+    let mut delays: Histogram<u64> = Histogram::new_with_max(u64::MAX / 2, 3).expect("three digits");
     let pause = Duration::from_nanos(1_000_000_000 / args.rate);
     for _ in 0..args.delays {
         let begun = Instant::now();
-        delays.saturating_record(pair.delay()?);
+        delays.saturating_record(pair.delay(&mut reader)?);
         std::thread::sleep(pause.saturating_sub(begun.elapsed()));
     }
-    let mirror_records_per_s = pair.rate(args.records)?;
     let [mirror_p50_us, mirror_p99_us] = [0.5, 0.99].map(|at| delays.value_at_quantile(at) as f64 / 1e3);
     let (records, bytes, rate) = (args.records, args.bytes, args.rate);
     Ok(Figures { records, bytes, rate, mirror_records_per_s, mirror_p50_us, mirror_p99_us })

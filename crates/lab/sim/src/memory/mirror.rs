@@ -1,8 +1,9 @@
 //! A mirror in memory: a log that has the bytes of another machine's.
 
 use pares_config::NodeId;
-use pares_log::record::{self, End, Invalid};
-use pares_log::{AppendError, Durability, LogMirror, MirrorError, Offset, OpenError};
+use pares_log::{
+    AppendError, Config, Durability, LogMirror, MirrorError, Offset, OpenError, check_stretch, next_place,
+};
 
 use super::host::Host;
 use super::log::{HEADER, Log};
@@ -22,11 +23,14 @@ impl Mirror {
         host: &Host,
         machine: &Machine,
         node: NodeId,
-        first: Offset,
+        config: &Config,
         afresh: bool,
     ) -> Result<Self, OpenError> {
         let mut state = machine.lock();
         let there = state.logs.get(&node).cloned();
+        if there.is_none() && config.wants_existing() {
+            return Err(OpenError::Absent { dir: node.to_string().into() });
+        }
         if there.as_ref().is_some_and(|log| !log.lock().is_mirror) {
             return Err(OpenError::NotAMirror { dir: node.to_string().into() });
         }
@@ -39,9 +43,10 @@ impl Mirror {
                 let log = state.new_log(node, Durability::Os);
                 {
                     let mut made = log.lock();
-                    let end = first.0 + HEADER;
+                    let first = config.begins_at().0;
+                    let end = first + HEADER;
                     made.bytes.resize(end as usize, 0);
-                    (made.is_mirror, made.released) = (true, first.0);
+                    (made.is_mirror, made.released) = (true, first);
                     (made.synced, made.durable, made.written, made.tail) = (end, end, end, end);
                 }
                 state.logs.insert(node, log.clone());
@@ -65,8 +70,7 @@ impl Drop for Mirror {
 impl LogMirror for Mirror {
     fn next(&self) -> Offset {
         let log = self.log.lock();
-        let closed = self.is_closed || log.room() == 0;
-        Offset(if closed { log.base_of_end(log.tail) + log.segment_bytes + HEADER } else { log.tail })
+        next_place(Offset(log.tail), log.segment_bytes, self.is_closed)
     }
 
     fn take(&mut self, from: Offset, stretch: &[u8]) -> Result<(), MirrorError> {
@@ -74,24 +78,13 @@ impl LogMirror for Mirror {
             return Err(MirrorError::Append(AppendError::Full));
         }
         let next = self.next();
-        if from != next {
-            return Err(MirrorError::Gap { next, from });
-        }
         let mut log = self.log.lock();
         log.check_poison().map_err(MirrorError::Append)?;
-        let scan = record::scan(stretch, from.0, 0, usize::MAX);
-        let closes = scan.end == End::Sealed && scan.position + record::HEADER_BYTES == stretch.len();
-        if !closes && (scan.end != End::Sealed || scan.position != stretch.len()) {
-            let what = if let End::Invalid(what) = scan.end { what } else { Invalid::Kind };
-            return Err(MirrorError::Damaged { offset: Offset(from.0 + scan.position as u64), what });
-        }
-        if self.is_closed || log.room() == 0 {
+        let (scan, closes) = check_stretch(next, log.segment_bytes, from, stretch)?;
+        if from.0 != log.tail {
             log.roll();
-            self.is_closed = false;
         }
-        let at = log.tail as usize;
-        log.bytes.resize(at + scan.position, 0);
-        log.bytes[at..].copy_from_slice(&stretch[..scan.position]);
+        log.bytes.extend_from_slice(&stretch[..scan.position]);
         log.tail += scan.position as u64;
         self.is_closed = closes;
         Ok(())

@@ -128,9 +128,9 @@ impl World for Host {
         Replacement::begin(self, &self.machine, log, config.promises())
     }
 
-    fn mirror_log(&self, log: NodeId, _: Config, first: Offset, afresh: bool) -> Result<Mirror, OpenError> {
+    fn mirror_log(&self, log: NodeId, config: Config, afresh: bool) -> Result<Mirror, OpenError> {
         self.passes();
-        Mirror::open(self, &self.machine, log, first, afresh)
+        Mirror::open(self, &self.machine, log, &config, afresh)
     }
 
     fn open_window(&self, shard: ShardId) -> io::Result<Option<Window>> {

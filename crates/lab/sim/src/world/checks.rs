@@ -175,7 +175,7 @@ impl World<'_> {
             NodeId::Venue(_) => self.check_venue(index(node)),
             NodeId::Recorder(_) => self.check_halted(index(node)),
             NodeId::Publisher(_) => self.check_publisher(node),
-            NodeId::Replayer(_) | NodeId::Orderer(_) => Ok(()),
+            NodeId::Replayer(_) | NodeId::Orderer(_) | NodeId::Mirror(_) => Ok(()),
         }
     }
 

@@ -152,7 +152,7 @@ impl World<'_> {
                 self.summary.ills.wiped += 1;
                 self.safe[usize::from(id.0)] = Safe::new(self.scenario.shards);
             }
-            NodeId::Orderer(_) => unreachable!("this world is one host"),
+            NodeId::Orderer(_) | NodeId::Mirror(_) => unreachable!("this world is one host"),
             NodeId::Publisher(_) | NodeId::Replayer(_) => self.summary.ills.publishers_wiped += 1,
             NodeId::Venue(_) => self.summary.ills.venues_wiped += 1,
             NodeId::Gateway(id) => {

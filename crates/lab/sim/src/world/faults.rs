@@ -148,7 +148,7 @@ impl World<'_> {
         let enough_back_ns = match node {
             NodeId::Gateway(_) => return self.disturb(for_ns),
             // Nobody who trades notices.
-            NodeId::Publisher(_) | NodeId::Replayer(_) | NodeId::Orderer(_) => return,
+            NodeId::Publisher(_) | NodeId::Replayer(_) | NodeId::Orderer(_) | NodeId::Mirror(_) => return,
             NodeId::Venue(_) => {
                 self.disturb_shards();
                 let back = (0..self.scenario.venues).map(|n| back_of(self, venue_id(n)));

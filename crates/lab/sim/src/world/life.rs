@@ -62,7 +62,7 @@ impl World<'_> {
                     let edge = (MemorySockets::new(&host), MemoryDatagrams::new(&host));
                     Memory::Replayer(Box::new(ReplayerNode::open(id, &config, host, edge, CLIENTS_MAX)?))
                 }
-                NodeId::Orderer(_) => unreachable!("this world is one host"),
+                NodeId::Orderer(_) | NodeId::Mirror(_) => unreachable!("this world is one host"),
                 NodeId::Recorder(id) => {
                     Memory::Recorder(Box::new(RecorderNode::open(id, &config, host, epoch)?))
                 }

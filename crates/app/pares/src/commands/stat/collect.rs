@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pares_book::{Book, Instrument};
@@ -34,6 +34,9 @@ const WRONG_UNLESS_0: [&str; 8] = [
 /// With another recorder's disk a shard's state may go while it is raised.
 const INCOMPLETE: &str = "shards_incomplete";
 
+/// The source of mirrors says once a second how far its receivers are.
+const LAGS_MAX: Duration = Duration::from_secs(5);
+
 /// Everything at one moment.
 pub struct System {
     /// Its directory.
@@ -44,6 +47,8 @@ pub struct System {
     pub nodes: Vec<Node>,
     /// The process that serves HTTP, if `pares up` keeps one, and its id while there is one.
     pub web: Option<(State, Option<u32>)>,
+    /// Bytes that each receiver of mirrors has not stored yet.
+    pub mirrors: Vec<(String, u64)>,
     /// All shards.
     pub shards: Vec<Shard>,
     /// All logs that can be looked at.
@@ -208,7 +213,18 @@ pub fn collect(
     let lost_positions = start.ok().and_then(|start| start.get(lost::LOST_POSITIONS)).unwrap_or(0);
     let (dir, at) = (layout.root().display().to_string(), Instant::now());
     let web = layout.web_pid().exists().then(|| process("web", &layout.web_pid()));
-    Ok(System { dir, epoch, nodes, web, shards, logs, unreadable, lost_positions, at })
+    let mirrors = mirrors(layout).unwrap_or_default();
+    Ok(System { dir, epoch, nodes, web, mirrors, shards, logs, unreadable, lost_positions, at })
+}
+
+/// What the source of mirrors says of its receivers, unless it is long ago.
+fn mirrors(layout: &Layout) -> Option<Vec<(String, u64)>> {
+    let path = layout.mirror_lags();
+    std::fs::metadata(&path).ok()?.modified().ok()?.elapsed().ok().filter(|age| *age < LAGS_MAX)?;
+    let said = std::fs::read_to_string(path).ok()?;
+    said.lines()
+        .map(|line| line.split_once(' ').map(|(name, lag)| Some((name.to_owned(), lag.parse().ok()?)))?)
+        .collect()
 }
 
 fn symbols(shard: ShardId, configured: &[Instrument], standing: Option<&Standing>) -> Vec<String> {
@@ -323,7 +339,9 @@ mod tests {
             let (dir, lost_positions, at) = ("d".into(), 0, Instant::now());
             let unreadable = Vec::new();
             let web = Some((state, None));
-            System { dir, epoch: None, nodes, web, shards, logs, unreadable, lost_positions, at }.complaints()
+            let mirrors = Vec::new();
+            System { dir, epoch: None, nodes, web, mirrors, shards, logs, unreadable, lost_positions, at }
+                .complaints()
         };
         assert!(complaints(node(State::Up, "records", 7)).is_empty());
         assert!(complaints(node(State::Up, "halted_shards", 0)).is_empty());

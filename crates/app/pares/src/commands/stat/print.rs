@@ -40,6 +40,9 @@ pub fn as_tables(system: &System, before: Option<&System>) -> String {
     }
     out.push_str(&format!("\n{}", logs_table(&system.logs).render()));
     out.push_str(&format!("\n{}", log_times_table(&system.logs).render()));
+    for (name, lag) in &system.mirrors {
+        out.push_str(&format!("{name} mirrors the logs, {} behind\n", text::bytes(*lag)));
+    }
     if system.lost_positions > 0 {
         let lost = grouped(system.lost_positions);
         out.push_str(&format!("{lost} recorded positions were lost at an earlier start\n"));
@@ -189,6 +192,7 @@ pub fn as_json(system: &System) -> Value {
         "lost_positions": system.lost_positions,
         "unreadable": system.unreadable,
         "nodes": system.nodes.iter().map(node_json).collect::<Vec<_>>(),
+        "mirrors": system.mirrors.iter().map(|(name, lag)| json!({ "receiver": name, "lag_bytes": lag })).collect::<Vec<_>>(),
         "web": system.web.map(|(state, pid)| json!({ "state": name(&state), "pid": pid })),
         "shards": system.shards.iter().map(shard_json).collect::<Vec<_>>(),
         "logs": system.logs.iter().map(log_json).collect::<Vec<_>>(),

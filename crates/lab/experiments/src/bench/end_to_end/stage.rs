@@ -24,7 +24,7 @@ impl Who {
             NodeId::Gateway(_) => Some(Self::Gateway),
             NodeId::Venue(_) => Some(Self::Venue),
             NodeId::Recorder(_) => Some(Self::Recorder),
-            NodeId::Publisher(_) | NodeId::Replayer(_) | NodeId::Orderer(_) => None,
+            _ => None,
         }
     }
 }
