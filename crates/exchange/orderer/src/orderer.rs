@@ -29,8 +29,6 @@ pub struct OrdererConfig {
     pub pending_max: usize,
     /// The replicated log's unit of time.
     pub tick_ns: u64,
-    /// Entries kept for members that are a little behind.
-    pub kept_entries: u64,
 }
 
 /// A host's orderer over its end of the replicated log.
@@ -169,9 +167,10 @@ impl<L: ClusterLog> Orderer<L> {
         self.due_ns().map_or(tick, |due| due.min(tick))
     }
 
-    /// The owner's copy of what is ordered, taken at that place of the log, is safe: what lies before is needed by others only.
-    pub fn safe(&mut self, index: u64) {
-        self.log.compact(index.saturating_sub(self.state.config.kept_entries));
+    /// The owner has kept what is ordered up to that place of the log, and a member that lacks an entry before it has been away for so long that a copy is
+    /// cheaper.
+    pub fn let_go(&mut self, index: u64) {
+        self.log.compact(index);
     }
 
     /// What is ordered.

@@ -48,8 +48,6 @@ const TICK_NS: u64 = 500_000;
 /// Silence after which a member stands whose own requests do not tell it that nothing is decided, in ticks.
 const ELECTION_TICKS: std::ops::Range<u32> = 200..400;
 const HEARTBEAT_TICKS: u32 = 40;
-/// Entries kept for hosts that are a little behind.
-const KEPT_ENTRIES: u64 = if cfg!(test) { 16 } else { 4_096 };
 /// Requests read from one gateway's log, or messages of peers, before the rest is looked at.
 const BATCH_MAX: usize = 512;
 
@@ -267,7 +265,9 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
             && let Some(beginning) = self.orderer.beginning()
         {
             self.orders.log.put_state(&beginning, self.orderer.ordered(), StateOf::Own)?;
-            self.orderer.safe(beginning.index);
+            if let Some(index) = self.orders.log.outdated() {
+                self.orderer.let_go(index);
+            }
         }
         let Self { orders: Orders { log, slots, .. }, orderer, .. } = self;
         let of_all = |shard| orderer.recorded(shard);
@@ -326,7 +326,6 @@ fn rules(host: HostId, config: &SystemConfig, seed: u64) -> OrdererConfig {
         window: config.window.into(),
         pending_max: config.in_flight_max + BATCH_MAX,
         tick_ns: TICK_NS,
-        kept_entries: KEPT_ENTRIES,
     }
 }
 

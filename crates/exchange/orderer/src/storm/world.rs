@@ -142,7 +142,6 @@ impl World {
             window: WINDOW,
             pending_max: PENDING_MAX,
             tick_ns: MS / 2,
-            kept_entries: 4,
         };
         let mut orderer = Orderer::new(replica, config, (ordered, applied), self.now_ns);
         orderer.defect = self.defect;
@@ -192,7 +191,7 @@ impl World {
         let Some(beginning) = orderer.beginning() else { return };
         let applied = (beginning.index, beginning.term);
         (host.state, host.since) = ((orderer.ordered().clone(), applied), Vec::new());
-        orderer.safe(beginning.index);
+        orderer.let_go(beginning.index.saturating_sub(4));
     }
 
     pub(super) fn slow_gateway(&mut self, index: usize, late_ns: u64) {
