@@ -5,12 +5,12 @@
 //! the bound is what decisions take here, measured: patience is four times their 99.9th percentile, 2 ms at least.
 //!
 //! ```text
-//!   begun anew by        a change of lead, an own decision, an own request where none was pending
+//!   begun again by       a change of lead, an own decision, an own request where none was pending
 //!   then stands          after patience, and an eighth more for each host of a lower number, so that two seldom stand at once
 //!   then stands again    after a quarter to a half of it, as who refused may be impatient by now; less and less often
 //! ```
 //! Standing is asked for first, and who still hears the leader says no: alone an impatient member changes nothing. Where all are
-//! slower than their patience, it is *needless*: the leader is heard of afterwards. Then patience doubles, and is halved
+//! slower than their patience, it is *needless*: the leader speaks afterwards. Then patience doubles, and is halved
 //! after a calm minute.
 //!
 //! Some requests may wait though others are decided: the leader may lack one gateway's log. Sixteen times as long is enough for them.

@@ -12,7 +12,7 @@
 //! It keeps two things: the replicated log's journal, which it must never forget, and the orders log, which has a state now and then, so that a
 //! restart reads the last state and what follows it.
 //!
-//! Whoever connects the hosts gives it [`Peers`]; everything else is the [`World`]'s.
+//! The node that connects the hosts gives it [`Peers`]; everything else is the [`World`]'s.
 //!
 //! Invariants that it asserts:
 //!
@@ -48,8 +48,6 @@ const TICK_NS: u64 = 500_000;
 /// Silence after which a member stands whose own requests do not tell it that nothing is decided, in ticks.
 const ELECTION_TICKS: std::ops::Range<u32> = 200..400;
 const HEARTBEAT_TICKS: u32 = 40;
-/// Entries kept for hosts that are a little behind.
-const KEPT_ENTRIES: u64 = if cfg!(test) { 16 } else { 4_096 };
 /// Requests read from one gateway's log, or messages of peers, before the rest is looked at.
 const BATCH_MAX: usize = 512;
 
@@ -149,7 +147,9 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         let lookout = repair_asked::done(&world, node);
         let venues: Vec<NodeId> =
             NodeId::at(config, Some(host)).into_iter().filter(|at| matches!(at, NodeId::Venue(_))).collect();
+        assert!(usize::from(host.0) < config.hosts.len(), "an orderer is of a host of the system");
         let (log, ordered, behind) = OrdersLog::open(&world, node, config)?;
+        assert!(log.applied().0 > 0 || log.copied().is_none(), "a copy is of what was ordered");
         let mut slots = BTreeMap::new();
         for shard in config.shards()?.into_keys().filter(|_| !venues.is_empty()) {
             slots.insert(shard, Slots::new(epoch::window(&world, shard)?, config.window));
@@ -251,6 +251,7 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         for slots in self.orders.slots.values_mut() {
             decided += slots.flush()?;
         }
+        assert!(self.orders.failed.is_none(), "nothing is put into a window behind a gap in the orders log");
         if decided > 0 {
             self.venues.iter().for_each(|&venue| self.ringer.ring(venue));
         }
@@ -259,11 +260,14 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
 
     /// Writes down a state now and then, and releases what lies before one that nobody needs any more.
     fn keep(&mut self) -> Result<(), NodeError> {
+        assert_eq!(self.orders.appended, 0, "a state is of all that is published");
         if self.orders.log.is_state_due()
             && let Some(beginning) = self.orderer.beginning()
         {
             self.orders.log.put_state(&beginning, self.orderer.ordered(), StateOf::Own)?;
-            self.orderer.safe(beginning.index);
+            if let Some(index) = self.orders.log.outdated() {
+                self.orderer.let_go(index);
+            }
         }
         let Self { orders: Orders { log, slots, .. }, orderer, .. } = self;
         let of_all = |shard| orderer.recorded(shard);
@@ -300,17 +304,17 @@ fn room<J: Journal>(orderer: &Orderer<Replica<J>>, log: NodeId) -> usize {
 
 fn log_config<W: World>(host: HostId, config: &SystemConfig, seed: u64, log: &OrdersLog<W>) -> ReplicaConfig {
     let hosts = u8::try_from(config.hosts.len()).expect("checked: at most 9");
-    let usual = ReplicaConfig::new(host.0, hosts);
-    let copied = log.copied();
-    ReplicaConfig {
+    let config = ReplicaConfig {
         database: "orders".to_owned(),
         election_ticks: ELECTION_TICKS,
         heartbeat_ticks: HEARTBEAT_TICKS,
         seed,
         applied: log.applied().0,
-        anew: copied.is_some(),
-        beginning: copied.cloned().unwrap_or(usual.beginning.clone()),
-        ..usual
+        ..ReplicaConfig::new(host.0, hosts)
+    };
+    match log.copied() {
+        Some(beginning) => config.again_behind(beginning.clone()),
+        None => config,
     }
 }
 
@@ -322,7 +326,6 @@ fn rules(host: HostId, config: &SystemConfig, seed: u64) -> OrdererConfig {
         window: config.window.into(),
         pending_max: config.in_flight_max + BATCH_MAX,
         tick_ns: TICK_NS,
-        kept_entries: KEPT_ENTRIES,
     }
 }
 

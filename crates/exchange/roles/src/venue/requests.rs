@@ -73,7 +73,8 @@ impl<W: World> Requests<W> {
     pub(crate) fn new(world: &W, config: &SystemConfig, epoch: Epoch, logs: Vec<NodeId>) -> Self {
         let inlet = |log| (log, LogCursor::new(world, log, answered_offset(world, log, epoch)));
         let gateways = u16::try_from(config.gateways.len()).expect("checked: at most 16");
-        let inlets = logs.into_iter().map(inlet).collect();
+        let inlets: Vec<_> = logs.into_iter().map(inlet).collect();
+        assert!(!inlets.is_empty(), "requests come from some log");
         Self { world: world.clone(), epoch, gateways, inlets, elsewhere: Vec::new() }
     }
 
