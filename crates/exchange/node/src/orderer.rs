@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use pares_cluster::{Durability, Files};
 use pares_config::{Layout, SystemConfig};
-use pares_os::scheduling;
 use pares_link::{Agreed, Ended, LinkSink, Links, LinksConfig, Peer, SiteIdentity, site_files};
+use pares_os::scheduling;
 use pares_roles::World;
 use pares_roles::duty::Duty;
 use pares_roles::orderer::{OrdererNode, Peers};
