@@ -18,7 +18,6 @@ use pares_roles::duty::Duty;
 use pares_roles::orderer::{OrdererNode, Peers};
 use pares_types::HostId;
 
-use crate::duty::YIELDS;
 use crate::keys::SYSTEM;
 use crate::world::complain;
 use crate::{NodeError, NodeId, process, sockets};
@@ -56,26 +55,22 @@ pub(crate) fn run<W: World>(
     let mut orderer = process::start(node, layout, &world, open)?;
     // The hosts decide as fast as their orderers get a processor. Where it is not allowed, the figures show it.
     let _ = scheduling::real_time();
-    let mut idle = 0;
+    let mut is_busy = true;
     while !stop.load(Ordering::Relaxed) {
-        orderer.peers().poll(Duration::ZERO)?;
-        if orderer.work()? > 0 {
-            orderer.peers().links.flush();
-            idle = 0;
-        } else if idle < YIELDS {
-            idle += 1;
-            std::thread::yield_now();
+        if is_busy {
+            orderer.peers().poll(Duration::ZERO)?;
         } else {
+            // No turns that only yield: those whose requests these are would wait for them.
             bell.prepare();
             orderer.look_everywhere();
             if orderer.work()? + orderer.work()? == 0 {
                 let max = orderer.sleep_max();
                 orderer.peers().poll(max)?;
             }
-            orderer.peers().links.flush();
             bell.drain();
-            idle = 0;
         }
+        is_busy = orderer.work()? > 0;
+        orderer.peers().links.flush();
     }
     orderer.stop()
 }

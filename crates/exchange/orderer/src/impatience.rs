@@ -87,7 +87,7 @@ impl Impatience {
     /// What it waits for a decision.
     #[must_use]
     pub fn patience_ns(&self) -> u64 {
-        let usual = (4 * self.latencies.high_us() * 1_000).max(PATIENCE_MIN_NS);
+        let usual = (4 * self.latencies.at_most_us(999) * 1_000).max(PATIENCE_MIN_NS);
         (usual << self.doublings).min(PATIENCE_MAX_NS)
     }
 
@@ -97,10 +97,10 @@ impl Impatience {
         (self.doublings, self.repeats, self.latencies) = (0, 0, Latencies::default());
     }
 
-    /// The 99.9th percentile of what an own decision took lately, in microseconds.
+    /// So many of a thousand own decisions took this long lately, in microseconds, or less.
     #[must_use]
-    pub fn decision_us(&self) -> u64 {
-        self.latencies.high_us()
+    pub fn decision_us(&self, of_thousand: u32) -> u64 {
+        self.latencies.at_most_us(of_thousand)
     }
 
     /// When to stand, of all own requests pending the oldest having been taken at `oldest_ns`.
@@ -191,12 +191,12 @@ impl Latencies {
         }
     }
 
-    /// At most one in a thousand took longer.
-    fn high_us(&self) -> u64 {
-        let mut above = 0;
-        let high = self.counts.iter().rposition(|count| {
+    /// What so many of a thousand took at most.
+    fn at_most_us(&self, of_thousand: u32) -> u64 {
+        let (mut above, others) = (0, 1_000 - of_thousand);
+        let high = self.counts.iter().rposition(|&count| {
             above += count;
-            above > self.total / 1_000
+            u64::from(above) * 1_000 > u64::from(self.total) * u64::from(others)
         });
         high.map_or(0, upper_us)
     }
