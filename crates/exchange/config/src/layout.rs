@@ -11,6 +11,7 @@
 //! DIR/shut-out/                     notes about venues that are shut out (see `pares_roles::shut_out`)
 //! DIR/left-out/                     notes about recorders without which everything was started
 //! DIR/epoch                         the number of the last start
+//! DIR/lanes                         which venue executes which shards, once one was moved
 //! DIR/run/                          what only lives while the system does: windows, bells, counters
 //! DIR/keys/operator.key             the secret of the first operator
 //! DIR/lock                          held by the supervisor
@@ -74,6 +75,8 @@ paths! {
     left_out() = root, "left-out";
     /// The number of the last start.
     epoch() = root, "epoch";
+    /// Which venue executes which shards.
+    lanes() = root, "lanes";
     /// Where keys lie: the authority's, gateways' certificates, operators' and those of members that were made here.
     keys() = root, "keys";
     /// What only lives while the system does.

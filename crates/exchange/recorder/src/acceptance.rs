@@ -3,7 +3,7 @@
 //! Each position once, in order, from the first that has it. What others say about a position that is taken is compared with
 //! what was taken ([`crate::evidence`]): that is how a venue that computes something else is found.
 
-use pares_types::{Epoch, Position, RequestId, VenueId, VenueSet};
+use pares_types::{Epoch, Position, RequestId, VenueId, Voters};
 
 use crate::evidence::{Dispute, Disputed, Evidence, Finding, Judgement};
 use crate::statement::{NOBODY, Statement};
@@ -118,8 +118,8 @@ impl Acceptance {
     /// # Panics
     /// If there are none.
     #[must_use]
-    pub fn new(epoch: Epoch, venues: VenueSet) -> Self {
-        let evidence = Evidence::new(venues);
+    pub fn new(epoch: Epoch, venues: impl Into<Voters>) -> Self {
+        let evidence = Evidence::new(venues.into());
         Self { epoch, next: Position(0), evidence, finding: None, divergence: None }
     }
 
@@ -150,6 +150,26 @@ impl Acceptance {
     #[must_use]
     pub fn has_vote(&self, venue: VenueId) -> bool {
         self.evidence.has_vote(venue)
+    }
+
+    /// Who has a vote.
+    #[must_use]
+    pub fn voters(&self) -> Voters {
+        self.evidence.voters()
+    }
+
+    /// Others have a vote from now on.
+    pub fn reseat(&mut self, voters: Voters) {
+        self.evidence.reseat(voters, self.next);
+    }
+
+    /// Judges what is in dispute by who has a vote now: there may be a finding, or the shard is halted.
+    pub fn judge_again(&mut self) {
+        match self.evidence.judge_again(self.next) {
+            Judgement::Quiet | Judgement::Open => {}
+            Judgement::Settled(finding) => self.finding = Some(finding),
+            Judgement::Undecidable(dispute) => drop(self.halt(Divergence::from(&dispute))),
+        }
     }
 
     /// Whether the last offer has shown that a venue is wrong: one judged [`Verdict::Found`], or one to be taken beside that.
@@ -259,7 +279,7 @@ impl Acceptance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_types::GatewayId;
+    use pares_types::{GatewayId, VenueSet};
 
     fn id(sequence: u64) -> RequestId {
         RequestId::new(GatewayId(1), sequence)

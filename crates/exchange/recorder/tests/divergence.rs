@@ -318,7 +318,7 @@ fn what_nobody_answers_for_is_corrected_by_the_next_to_speak() {
 
 /// A system of five venues, of which 2, 3 and 4 execute the shard, or only 3 and 4.
 fn in_a_lane(venues: impl IntoIterator<Item = u16>, positions: u64) -> Recorder {
-    let shard = Acceptance::new(EPOCH, venues.into_iter().map(VenueId).collect());
+    let shard = Acceptance::new(EPOCH, venues.into_iter().map(VenueId).collect::<VenueSet>());
     let mut recorder = Recorder { shard, ..Recorder::new(5) };
     (0..positions).for_each(|at| assert_eq!(recorder.hears(&says(3, at, 0)), Verdict::Take));
     recorder
