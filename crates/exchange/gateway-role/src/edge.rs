@@ -25,6 +25,7 @@ pub(crate) struct GatewayIo<W: World, S: Sockets> {
     pub(crate) connections: Connections<S>,
     pub(crate) counters: W::Counters,
     pub(crate) ringer: W::Ringer,
+    /// Which venues execute what.
     placement: Placement,
     /// Who executes what was journalled and is not published yet.
     to_wake: VenueSet,
@@ -46,6 +47,7 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
         counters: W::Counters,
     ) -> Self {
         counters.set(Counter::Epoch, u64::from(life.0));
+        counters.set(Counter::Lanes, placement.number());
         Self {
             writer,
             connections,
@@ -58,6 +60,12 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
             poisoned: None,
             world,
         }
+    }
+
+    /// Wakes others from now on.
+    pub(crate) fn follow(&mut self, placement: Placement) {
+        self.counters.set(Counter::Lanes, placement.number());
+        self.placement = placement;
     }
 
     /// Publishes what was journalled and wakes the venues that execute it. Says whether there was anything.

@@ -29,7 +29,7 @@ use crate::left_out::LeftOut;
 use crate::lost::{self, OnLoss};
 use crate::recorder::Contents;
 use crate::world::World;
-use crate::{NodeError, durable_log, recorder, venue, whole_file};
+use crate::{NodeError, durable_log, lanes, recorder, venue, whole_file};
 
 /// Creates every shard's window for the next epoch. Says which that is. Continues without a recorder that cannot be read, as long
 /// as a quorum of them can.
@@ -38,6 +38,7 @@ use crate::{NodeError, durable_log, recorder, venue, whole_file};
 /// If too few recorders can be read, one that cannot may be the only one to have what is known to be recorded, recorded positions are
 /// lost that `on_loss` does not give up, or a window cannot be created.
 pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Result<Epoch, NodeError> {
+    lanes::carry_over(world, config)?;
     let found = Found::by(world, config)?;
     let Contents { next: first, epoch: recorded, .. } = &found.all;
     let before = recorded.max(&windows(world, first)).max(&noted_or_seen(world, config)).0;

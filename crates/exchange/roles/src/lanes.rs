@@ -62,7 +62,8 @@ pub(crate) fn carry_over(world: &impl World, config: &SystemConfig) -> Result<()
 }
 
 fn write(world: &impl World, text: &str) -> Result<(), NodeError> {
-    whole_file::write(world, &file(), text).map_err(NodeError::io("writing which venue executes which shards"))
+    whole_file::write(world, &file(), text)
+        .map_err(NodeError::io("writing which venue executes which shards"))
 }
 
 /// The file as a node looks at it while it runs.
@@ -142,7 +143,9 @@ pub fn advance<W: World>(
     }
     for venue in seats.all().or(to).iter() {
         if shut_out::is_shut_out(world, venue)? {
-            return refused(format!("venue-{venue} is shut out: readmit it first, `pares admin readmit venue-{venue}`"));
+            return refused(format!(
+                "venue-{venue} is shut out: readmit it first, `pares admin readmit venue-{venue}`"
+            ));
         }
     }
     write(world, &placement.with(shard, next, config)?.text(config)?)?;
@@ -171,7 +174,9 @@ fn checked(
     }
     if let Some(other) = placement.moving().find(|&other| other != shard) {
         let seats = placement.seats(other);
-        return refused(format!("shard {other} is being moved ({seats}): finish that first, or take it back"));
+        return refused(format!(
+            "shard {other} is being moved ({seats}): finish that first, or take it back"
+        ));
     }
     placement.with(shard, Seats::Settled(to), config)?;
     let elsewhere = || format!("shard {shard} is being moved ({seats}): finish that first, or take it back");

@@ -10,13 +10,16 @@
 //! everything, so a mark of an earlier life of the windows is no mark: what was answered then need not be in the record any more
 //! (a disk was lost, or power), and requests skipped would never be ordered.
 
-use pares_config::{NodeId, Placement, SystemConfig};
+use pares_config::{NodeId, SystemConfig};
 use pares_log::Offset;
-use pares_types::{Epoch, GatewayId, Request, ShardId, VenueId};
+use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
 use pares_wire::record::{RequestRecord, is_of_fix_session, request_shard};
 
 use crate::inlet::LogCursor;
 use crate::world::World;
+
+/// What a venue knows of a shard that others execute and it does not: all that it needs.
+pub(super) const ELSEWHERE: Position = Position(u64::MAX);
 
 /// The counter of a gateway that says up to where in its log all requests are answered.
 pub const ANSWERED_OFFSET_COUNTER: &str = "answered_offset";
@@ -37,8 +40,6 @@ pub(super) struct Requests<W: World> {
     world: W,
     epoch: Epoch,
     inlets: Vec<(GatewayId, LogCursor<W>)>,
-    /// By shard id: whether others execute the shard and this venue does not.
-    elsewhere: Vec<bool>,
 }
 
 impl<W: World> Requests<W> {
@@ -47,31 +48,26 @@ impl<W: World> Requests<W> {
         self.inlets.iter_mut().for_each(|(_, inlet)| inlet.tail.look());
     }
 
-    pub(super) fn new(
-        world: &W,
-        config: &SystemConfig,
-        epoch: Epoch,
-        placement: &Placement,
-        id: VenueId,
-    ) -> Self {
+    pub(super) fn new(world: &W, config: &SystemConfig, epoch: Epoch) -> Self {
         let inlet = |gateway| {
             let from = answered_offset(world, gateway, epoch);
             (gateway, LogCursor::new(world, NodeId::Gateway(gateway), from))
         };
-        let mut elsewhere = Vec::new();
-        for shard in placement.shards_without(id) {
-            elsewhere.resize(usize::from(shard.0) + 1, false);
-            elsewhere[usize::from(shard.0)] = true;
-        }
         let inlets = config.gateway_ids().map(inlet).collect();
-        Self { world: world.clone(), epoch, inlets, elsewhere }
+        Self { world: world.clone(), epoch, inlets }
     }
 
-    /// Hands at most `max` requests of each gateway to `take`, which says whether it knows the shard. Says how many records
-    /// were read.
-    pub(super) fn poll(&mut self, max: usize, mut take: impl FnMut(&Request) -> bool) -> usize {
-        let Self { inlets, elsewhere, .. } = self;
-        inlets.iter_mut().map(|(gateway, inlet)| poll(*gateway, inlet, (max, elsewhere), &mut take)).sum()
+    /// Hands at most `max` requests of each gateway to `take`, which says whether it knows the shard, but for those of shards that are [`ELSEWHERE`]
+    /// by what is `known`. Says how many records were read.
+    pub(super) fn poll(
+        &mut self,
+        max: usize,
+        known: &[Position],
+        mut take: impl FnMut(&Request) -> bool,
+    ) -> usize {
+        let elsewhere = if known.contains(&ELSEWHERE) { known } else { &[] };
+        let inlets = self.inlets.iter_mut();
+        inlets.map(|(gateway, inlet)| poll(*gateway, inlet, (max, elsewhere), &mut take)).sum()
     }
 
     /// Records, or stretches of a log, that were skipped because nobody can read them.
@@ -110,10 +106,10 @@ impl<W: World> Requests<W> {
 fn poll<W: World>(
     gateway: GatewayId,
     inlet: &mut LogCursor<W>,
-    (max, elsewhere): (usize, &[bool]),
+    (max, elsewhere): (usize, &[Position]),
     take: &mut impl FnMut(&Request) -> bool,
 ) -> usize {
-    let is_elsewhere = |shard: ShardId| elsewhere.get(usize::from(shard.0)).is_some_and(|&is| is);
+    let is_elsewhere = |shard: ShardId| elsewhere.get(usize::from(shard.0)) == Some(&ELSEWHERE);
     for read in 0..max {
         if !elsewhere.is_empty()
             && inlet.tail.pass_if(|payload| request_shard(payload).is_some_and(is_elsewhere))

@@ -442,7 +442,7 @@ fn a_venue_opens_and_executes_the_shards_of_its_lane_only() {
     let venue = rig.run();
     assert_eq!(venue.seated().map(Shard::id).collect::<Vec<_>>(), [SHARD]);
     assert_eq!((rig.handed_out(), rig.counter("damaged")), (vec![1, 2, 5], 1));
-    assert_eq!(rig.world.counter("venue-0", "position-1"), None);
+    assert_eq!(rig.world.counter("venue-0", "position-1"), Some(0));
 }
 
 #[test]
