@@ -5,8 +5,8 @@
 //! in steps, each with a number, and the next is written only once those have followed for whom it matters (`pares_roles::lanes`):
 //!
 //! ```text
-//!  settled(old) --> begun: old and new execute, old votes --> joined: both execute and vote --> settled(new)
-//!        ^-------------- taken back ---------'                    '-- taken back: old and new exchanged
+//!  settled(old) --> begun: new restore it --> joined: old and new execute it, and vote --> settled(new)
+//!        ^----- taken back -----'                  '-- taken back: old and new exchanged
 //! ```
 //! The steps are a text, the file `lanes` in the system's directory; here is what it means. Who writes it is another matter.
 
@@ -46,7 +46,7 @@ pub enum Step {
 impl Seats {
     const NONE: Self = Self::Settled(VenueSet::NONE);
 
-    /// All that execute the shard.
+    /// All that execute the shard, or restore it.
     #[must_use]
     #[inline]
     pub fn all(self) -> VenueSet {
@@ -72,6 +72,13 @@ impl Seats {
             Self::Settled(_) => VenueSet::NONE,
             Self::Moving { before, after, .. } => after.without(before),
         }
+    }
+
+    /// Whether the venue restores the shard, and does not execute it yet: all that it would execute could be what only it vouches for, and a
+    /// move that is taken back would leave that nowhere.
+    #[must_use]
+    pub fn is_restored_by(self, venue: VenueId) -> bool {
+        matches!(self, Self::Moving { step: Step::Begun, .. }) && self.coming().contains(venue)
     }
 
     /// The next step of its way to those venues, which may be back; the same if it is there. `None` if it is on its way to others.

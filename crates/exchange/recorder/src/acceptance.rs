@@ -3,7 +3,7 @@
 //! Each position once, in order, from the first that has it. What others say about a position that is taken is compared with
 //! what was taken ([`crate::evidence`]): that is how a venue that computes something else is found.
 
-use pares_types::{Epoch, Position, RequestId, VenueId, Voters};
+use pares_types::{Epoch, Position, RequestId, VenueId, VenueSet, Voters};
 
 use crate::evidence::{Dispute, Disputed, Evidence, Finding, Judgement};
 use crate::statement::{NOBODY, Statement};
@@ -108,6 +108,8 @@ pub struct Acceptance {
     epoch: Epoch,
     next: Position,
     evidence: Evidence,
+    /// Who has or had a vote: what they hand out is taken.
+    had_vote: VenueSet,
     finding: Option<Finding>,
     divergence: Option<Divergence>,
 }
@@ -119,8 +121,9 @@ impl Acceptance {
     /// If there are none.
     #[must_use]
     pub fn new(epoch: Epoch, venues: impl Into<Voters>) -> Self {
-        let evidence = Evidence::new(venues.into());
-        Self { epoch, next: Position(0), evidence, finding: None, divergence: None }
+        let voters = venues.into();
+        let evidence = Evidence::new(voters);
+        Self { epoch, next: Position(0), evidence, had_vote: voters.all(), finding: None, divergence: None }
     }
 
     /// Whether nothing was ever taken.
@@ -158,8 +161,16 @@ impl Acceptance {
         self.evidence.voters()
     }
 
-    /// Others have a vote from now on.
+    /// Whether the venue executes the shard, or did since this was made.
+    #[must_use]
+    pub fn had_vote(&self, venue: VenueId) -> bool {
+        self.had_vote.contains(venue)
+    }
+
+    /// Others have a vote from now on. Results of those who have none any more are still taken: they may have vouched for one that the
+    /// others fail at.
     pub fn reseat(&mut self, voters: Voters) {
+        self.had_vote = self.had_vote.or(voters.all());
         self.evidence.reseat(voters, self.next);
     }
 
@@ -219,7 +230,7 @@ impl Acceptance {
         }
         let shut_out = self.evidence.shut_out().contains(offer.venue);
         // A venue that was wrong at this position, and is readmitted, hands out results like any other: only its vote is gone.
-        let elsewhere = offer.venue != NOBODY && !self.has_vote(offer.venue);
+        let elsewhere = offer.venue != NOBODY && !self.had_vote(offer.venue);
         if offer.source == Source::Venue && (offer.epoch != self.epoch || shut_out || elsewhere) {
             return Verdict::Void;
         }
@@ -279,7 +290,7 @@ impl Acceptance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_types::{GatewayId, VenueSet};
+    use pares_types::GatewayId;
 
     fn id(sequence: u64) -> RequestId {
         RequestId::new(GatewayId(1), sequence)

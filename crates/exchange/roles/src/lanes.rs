@@ -10,7 +10,7 @@
 //! |---|---|
 //! | all recorders that run | two could judge by sets of venues that have no majority in common |
 //! | all gateways that run | a venue would sleep over what they journal |
-//! | the venues that the shard comes to | it would be nowhere while they restore it |
+//! | the venues that the shard comes to, and one of those that are left | it would be nowhere while they restore it |
 //!
 //! A node opens its log, which one process can, makes its counters again, and only then reads the file. So who has no log open reads what is
 //! written before it opens it, and a word of its last life does not count. Where no recorder runs nothing is written: one may be about to.
@@ -19,7 +19,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use pares_config::{Layout, NodeId, Placement, Seats, SystemConfig};
-use pares_types::{ShardId, VenueSet};
+use pares_types::{ShardId, VenueId, VenueSet};
 
 use crate::world::World;
 use crate::{NodeError, shut_out, whole_file};
@@ -135,7 +135,7 @@ pub fn advance<W: World>(
     let placement = placement(world, config)?;
     let seats = placement.seats(shard);
     let next = checked(config, &placement, (shard, to))?;
-    if let Some(why) = not_followed(world, config, (&placement, seats), runs)? {
+    if let Some(why) = not_followed(world, config, (&placement, seats, next), runs)? {
         return Ok(Progress::Waits(why));
     }
     if next == seats {
@@ -187,30 +187,37 @@ fn checked(
 fn not_followed<W: World>(
     world: &W,
     config: &SystemConfig,
-    (placement, seats): (&Placement, Seats),
+    (placement, seats, next): (&Placement, Seats, Seats),
     runs: impl Fn(NodeId) -> Result<bool, NodeError>,
 ) -> Result<Option<String>, NodeError> {
     let says = |node: NodeId| world.counter(&node.to_string(), NUMBER_COUNTER) == Some(placement.number());
-    let mut recorders = 0;
+    let mut runs_a_recorder = false;
     for id in config.recorder_ids().map(NodeId::Recorder) {
-        let is_up = runs(id)?;
-        recorders += u32::from(is_up);
-        if is_up && !says(id) {
-            return Ok(Some(format!("{id} to follow, and to settle what venues say of the shard")));
+        match (says(id), runs(id)?) {
+            (false, true) => {
+                return Ok(Some(format!("{id} to follow, and to settle what venues say of the shard")));
+            }
+            (_, is_up) => runs_a_recorder |= is_up,
         }
     }
-    if recorders == 0 {
+    if !runs_a_recorder {
         return Ok(Some("a recorder to run".into()));
     }
     for id in config.gateway_ids().map(NodeId::Gateway) {
-        if runs(id)? && !says(id) {
+        if !says(id) && runs(id)? {
             return Ok(Some(format!("{id} to follow")));
         }
     }
-    for id in seats.coming().iter().map(NodeId::Venue) {
-        if !(runs(id)? && says(id)) {
-            return Ok(Some(format!("{id} to have the shard")));
+    let has_it = |id: VenueId| Ok::<_, NodeError>(says(NodeId::Venue(id)) && runs(NodeId::Venue(id))?);
+    for id in seats.coming().and(next.all()).iter() {
+        if !has_it(id)? {
+            return Ok(Some(format!("venue-{id} to have the shard")));
         }
     }
-    Ok(None)
+    for id in next.all().without(next.coming()).iter() {
+        if has_it(id)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some("a venue that stays to have the shard".into()))
 }

@@ -122,7 +122,7 @@ pub struct VenueNode<W: World> {
     placement: Placement,
     lanes: LanesWatch,
     /// The number of the placement that others know it to follow.
-    said: u64,
+    said: Option<u64>,
     /// The number of the thread that takes the turns.
     turns: u64,
     watch: Arc<Watch<W>>,
@@ -192,7 +192,7 @@ impl<W: World> VenueNode<W> {
             known: known_elsewhere(&placement, id),
             placement,
             lanes,
-            said: 0,
+            said: None,
             checkpointing,
             release: VecDeque::new(),
             started_ns,
@@ -241,6 +241,7 @@ impl<W: World> VenueNode<W> {
         let failed_at = Some(failed_at);
         seat.rebuild = Some(Rebuild::new(Plan { world, config, shard, instruments, failed_at, beyond }));
         self.out.counters.add(Counter::EngineFailures, 1);
+        self.unsay_placement(shard);
         self.show_away();
         Ok(())
     }

@@ -336,9 +336,11 @@ impl<'a> World<'a> {
         self.venue(venue)?.seated().find(|one| one.id() == shard_id(shard))
     }
 
-    /// The venues that execute a shard.
+    /// The venues that execute a shard, without those that restore it for a move.
     fn venues_of(&self, shard: usize) -> impl Iterator<Item = usize> + use<> {
-        self.placement.venues_of(shard_id(shard)).iter().map(|venue| usize::from(venue.0))
+        let seats = self.placement.seats(shard_id(shard));
+        let venues = seats.all().iter().filter(move |&venue| !seats.is_restored_by(venue));
+        venues.map(|venue| usize::from(venue.0))
     }
 
     fn venue(&self, venue: usize) -> Option<&VenueNode<Host>> {

@@ -31,7 +31,7 @@ impl<W: World> RecorderNode<W> {
             }
             coming = coming.or(new.all().without(old.all()));
             old.all().without(new.all()).iter().for_each(|venue| self.intake.forget((venue, shard)));
-            record.seat(new);
+            record.acceptance.reseat(new);
         }
         coming.iter().for_each(|venue| self.hear_again(venue));
         self.placement = placement;

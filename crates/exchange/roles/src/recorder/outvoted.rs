@@ -67,7 +67,7 @@ impl<W: World> RecorderNode<W> {
     fn may_be_spoilt_by(&self, venue: VenueId) -> Vec<ShardId> {
         let noted = shut_out::shards_of(&self.world, venue);
         let all = self.shards.iter();
-        let its = all.filter(|(shard, record)| record.had_vote.contains(venue) || noted.contains(&shard.0));
+        let its = all.filter(|(shard, record)| record.acceptance.had_vote(venue) || noted.contains(&shard.0));
         let its: Vec<ShardId> = its.map(|(&shard, _)| shard).collect();
         assert!(!its.is_empty(), "a venue executes a shard");
         its

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use pares_config::{NodeId, SystemConfig};
 use pares_log::{LogReader, LogSalvage, Offset, ReadError};
 use pares_recorder::{Acceptance, Offer, Source, Statement};
-use pares_types::{BusinessDay, Epoch, GatewayId, Position, RecorderId, ShardId, VenueSet, Voters};
+use pares_types::{BusinessDay, Epoch, GatewayId, Position, RecorderId, ShardId, Voters};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
 use super::gate::{Gate, content};
@@ -20,8 +20,6 @@ const INDEX_MAX: usize = 4_096;
 
 pub(super) struct ShardRecord {
     pub(super) acceptance: Acceptance,
-    /// Who had a vote in this life of the recorder: their checkpoints may be here.
-    pub(super) had_vote: VenueSet,
     /// Some recent positions and where their records lie, oldest first.
     index: VecDeque<(Position, Offset)>,
     /// Where the newest checkpoint was taken.
@@ -39,7 +37,6 @@ impl ShardRecord {
     pub(super) fn new(epoch: Epoch, voters: Voters) -> Self {
         Self {
             acceptance: Acceptance::new(epoch, voters),
-            had_vote: voters.all(),
             index: VecDeque::with_capacity(INDEX_MAX),
             checkpoint: Position(0),
             ended: BusinessDay::NONE,
@@ -47,12 +44,6 @@ impl ShardRecord {
             recorded_before: Position(0),
             is_held: false,
         }
-    }
-
-    /// Others have a vote from now on.
-    pub(super) fn seat(&mut self, voters: Voters) {
-        self.acceptance.reseat(voters);
-        self.had_vote = self.had_vote.or(voters.all());
     }
 
     /// Whether all is here that was recorded when this recorder started.

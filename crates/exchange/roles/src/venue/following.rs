@@ -1,16 +1,18 @@
 //! A venue follows the placement: shards come to it and leave it while the others trade.
 //!
-//! One that comes is restored beside the turns, as after a failure of the engine (`rebuild`), from the newest checkpoint and the record. One
+//! One that comes is restored beside the turns, as after a failure of the engine (`rebuild`), from the newest checkpoint and the record, and takes
+//! its seat once it has joined. One
 //! that leaves goes with all that stands at its seat; what was handed out of it stays in the log.
 
 use std::collections::BTreeMap;
 
 use pares_config::{Placement, SystemConfig};
+use pares_recorder::Quorum;
 use pares_types::{Position, ShardId, VenueId};
 
 use super::requests::ELSEWHERE;
 use super::restore::away;
-use super::{COUNTERS, Counter, VenueNode};
+use super::{COUNTERS, Counter, VenueNode, seat_of};
 use crate::NodeError;
 use crate::world::{Counters, World};
 
@@ -58,14 +60,31 @@ impl<W: World> VenueNode<W> {
     /// Says which placement it follows, once it has all that it is to have by it.
     pub(super) fn say_placement(&mut self) {
         let number = self.placement.number();
-        if self.said == number {
+        if self.said == Some(number) {
             return;
         }
-        let is_coming = |shard| self.placement.seats(shard).coming().contains(self.id);
-        let mut coming = self.seats.iter().filter(|seat| is_coming(seat.id));
-        if coming.all(|seat| seat.bench.is_some() && seat.reached >= seat.resynced_at) {
-            self.said = number;
+        let has_come = |shard| {
+            let index = seat_of(&self.seats, shard)?;
+            let seat = &self.seats[index];
+            Some(match &seat.rebuild {
+                Some(rebuild) => {
+                    let is_reached = |quorum: &Quorum| self.committed.is_reached_by(shard, quorum);
+                    self.placement.seats(shard).is_restored_by(self.id) && rebuild.is_at(is_reached)
+                }
+                None => seat.reached >= seat.resynced_at,
+            })
+        };
+        if self.placement.moving().all(|shard| has_come(shard).unwrap_or(true)) {
+            self.said = Some(number);
             self.out.counters.set(Counter::Lanes, number);
+        }
+    }
+
+    /// What was said of a shard that moves is true no more: it is restored.
+    pub(super) fn unsay_placement(&mut self, shard: ShardId) {
+        if self.placement.moving().any(|moving| moving == shard) {
+            self.said = None;
+            self.out.counters.set(Counter::Lanes, 0);
         }
     }
 }

@@ -101,6 +101,10 @@ pub(super) fn restore<W: World>(
             continue;
         }
         let order = OrderSource::open(world, config, shard)?;
+        if placement.seats(shard).is_restored_by(venue) {
+            seats.push(away(world, config, (rank, shard, instruments), (order.recorded(), false)));
+            continue;
+        }
         let restored = match restore_shard(world, config, (shard, &instruments)) {
             Err(error @ NodeError::StateLost(_)) => {
                 world.complain(&error);

@@ -227,7 +227,9 @@ impl<W: World> VenueNode<W> {
             rebuild.begin();
             self.out.counters.add(Counter::RestoreFailures, rebuild.take_failures());
             let (committed, id) = (&mut self.committed, seat.id);
-            if !rebuild.is_at(|quorum| committed.is_reached_by(id, quorum)) {
+            if self.placement.seats(id).is_restored_by(self.id)
+                || !rebuild.is_at(|quorum| committed.is_reached_by(id, quorum))
+            {
                 continue;
             }
             // First the gateways' marks: what they say is answered is recorded, and comes with the committed stream.

@@ -292,7 +292,8 @@ impl World<'_> {
             orders += resting.len() as u64;
             let replayed = self.ledger.replay(shard, (&self.instruments[shard], self.config.register()))?;
             self.ledger.tally(shard, &mut self.summary);
-            for venue in 0..self.scenario.venues {
+            // One that is about to leave a shard is woken for it no more.
+            for venue in self.venues_of(shard) {
                 let Some(seated) = self.seated(venue, shard) else { continue };
                 seated.market().audit();
                 let books = seated.market().state_hash();

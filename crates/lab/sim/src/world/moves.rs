@@ -3,7 +3,7 @@
 //! The command that moves a shard may be killed at each of its steps, in the middle of one too; a later one continues the move, or takes it
 //! back. Nothing of it excuses a late answer: a shard has venues at each step. Checked of those who judge:
 //!
-//! - L2: who has a vote in a shard has come to it: restored it, and caught up.
+//! - L2: who has a vote in a shard has come to it: restored it to where the record is.
 //! - L3: of any two recorders that run, what one believes and what the other believes took a majority of the same venues.
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ use crate::scenario::US;
 use crate::{Verdict, must};
 
 /// Of 1,000 steps of the command in so many it is killed.
-const KILLED_PERMILLE: u64 = 120;
+const KILLED_PERMILLE: u64 = 15;
 
 /// The command that moves a shard, and what it has led to.
 pub(super) struct Moves {
@@ -123,9 +123,10 @@ impl World<'_> {
     /// A venue has these shards after a turn.
     pub(super) fn note_came(&mut self, venue: NodeId) {
         let Some(Memory::Venue(node)) = &self.processes[&venue].memory else { return };
-        if node.placement().number() == self.placement.number() {
+        let number = self.machine.counter(&venue.to_string(), lanes::NUMBER_COUNTER);
+        if number == Some(self.placement.number()) && node.placement() == &self.placement {
             let venue = VenueId(index(venue) as u16);
-            self.moves.came.extend(node.seated().map(|shard| (venue, shard.id())));
+            self.moves.came.extend(self.placement.shards_of(venue).map(|shard| (venue, shard)));
         }
     }
 
