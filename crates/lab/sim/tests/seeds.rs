@@ -267,7 +267,7 @@ fn a_lane_that_loses_its_venues_delays_no_other() {
         ("too far behind", |run| run.too_far_behind, 10),
         ("engines restored", |run| run.engines.restored, 20),
         ("requests held to a bound", HELD, 30),
-        ("moved", |run| run.ills.moved, 60),
+        ("moved", |run| run.ills.moved, 40),
     ]);
 }
 
