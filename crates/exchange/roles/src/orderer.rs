@@ -221,6 +221,7 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         let orderer = &mut self.orderer;
         let read = self.requests.poll(
             |log| rooms[&log].min(BATCH_MAX),
+            &[],
             |request, record| {
                 orderer.take(now_ns, request, record);
                 orderer.ordered().next(request.shard).is_some()
