@@ -96,6 +96,11 @@ fn a_recorder_whose_disk_is_wiped_is_filled_by_its_peers() {
 }
 
 #[test]
+fn members_of_other_hosts_go_on_when_the_leading_host_dies() {
+    check(&drill("kill-host --count 2"), &[], &["moved_p50_gap_ms", "back_ms"]);
+}
+
+#[test]
 fn a_slow_disk_under_one_recorder_costs_nobody_anything() {
     check(&unnoticed("slow-disk --count 2 --stop-ms 100"), &[], &["disturbed_p99_us"]);
 }
