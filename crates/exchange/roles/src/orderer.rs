@@ -48,8 +48,6 @@ const TICK_NS: u64 = 500_000;
 /// Silence after which a member stands whose own requests do not tell it that nothing is decided, in ticks.
 const ELECTION_TICKS: std::ops::Range<u32> = 200..400;
 const HEARTBEAT_TICKS: u32 = 40;
-/// Entries kept for hosts that are a little behind.
-const KEPT_ENTRIES: u64 = if cfg!(test) { 16 } else { 4_096 };
 /// Requests read from one gateway's log, or messages of peers, before the rest is looked at.
 const BATCH_MAX: usize = 512;
 
@@ -322,7 +320,8 @@ fn rules(host: HostId, config: &SystemConfig, seed: u64) -> OrdererConfig {
         window: config.window.into(),
         pending_max: config.in_flight_max + BATCH_MAX,
         tick_ns: TICK_NS,
-        kept_entries: KEPT_ENTRIES,
+        // For hosts that are a little behind: each has a request at least.
+        kept_entries: config.checkpoint_every,
     }
 }
 

@@ -20,9 +20,6 @@ use crate::NodeError;
 use crate::venue::log_config;
 use crate::world::World;
 
-/// Bytes of the log between two states.
-const STATE_EVERY: u64 = 1 << 20;
-
 /// A state in the log.
 struct Mark {
     offset: Offset,
@@ -37,6 +34,9 @@ pub(super) struct OrdersLog<W: World> {
     marks: VecDeque<Mark>,
     /// The place in the replicated log of the last state, and whose it is.
     last: Option<(Beginning, StateOf)>,
+    /// Requests behind the last state, and how many there are to be before the next.
+    behind: u64,
+    state_every: u64,
 }
 
 /// Whose state it is: what this host has ordered, or what it took from another because it had missed something. Behind the latter the replicated
@@ -58,7 +58,8 @@ impl<W: World> OrdersLog<W> {
         config: &SystemConfig,
     ) -> Result<(Self, Ordered, Behind), NodeError> {
         let writer = world.write_log(node, log_config(config))?;
-        let mut log = Self { writer, marks: VecDeque::new(), last: None };
+        let (marks, state_every) = (VecDeque::new(), config.checkpoint_every);
+        let mut log = Self { writer, marks, last: None, behind: 0, state_every };
         let (mut ordered, mut behind) = (Ordered::new(config.shards()?.into_keys()), Vec::new());
         let reader = match world.read_log_from_start(node) {
             Err(ReadError::NotYet { .. }) => return Ok((log, ordered, behind)),
@@ -85,6 +86,7 @@ impl<W: World> OrdersLog<W> {
                 continue;
             }
             let request = RequestRecord::read(record.payload)?;
+            self.behind += 1;
             if has_past && let Placed::At(position) = ordered.place(request.id, request.shard) {
                 behind.push((request.shard, position, request.id));
             }
@@ -96,7 +98,7 @@ impl<W: World> OrdersLog<W> {
         assert!(self.marks.back().is_none_or(|last| last.offset < offset), "a state follows the one before");
         let next = ordered.shards().filter_map(|shard| Some((shard, ordered.next(shard)?))).collect();
         self.marks.push_back(Mark { offset, next });
-        self.last = Some(place);
+        (self.last, self.behind) = (Some(place), 0);
     }
 
     /// Place and term in the replicated log up to which everything is in the last state.
@@ -111,6 +113,7 @@ impl<W: World> OrdersLog<W> {
     }
 
     pub(super) fn append(&mut self, body: &[u8]) -> Result<(), AppendError> {
+        self.behind += 1;
         self.writer.append(body).map(drop)
     }
 
@@ -121,8 +124,7 @@ impl<W: World> OrdersLog<W> {
 
     /// Whether it is time to write down a state.
     pub(super) fn is_state_due(&self) -> bool {
-        self.copied().is_some()
-            || self.marks.back().is_none_or(|mark| self.writer.tail().since(mark.offset) >= STATE_EVERY)
+        self.copied().is_some() || self.last.is_none() || self.behind >= self.state_every
     }
 
     /// Writes down what is ordered: by all that is in the log, or by another host.

@@ -1,0 +1,61 @@
+//! Several hosts under seeded faults: the promises hold, and the checkers see when they do not.
+#![allow(clippy::print_stderr)] // what all seeds met
+
+use pares_sim::hosts::{HostsPlan, HostsSummary, run, run_twice};
+use pares_sim::{Bug, Failure};
+
+const ONE: &str = "H1 a position has one request";
+const QUORUM: &str = "H3 what a quorum has stays, and nothing else counts";
+const MIRRORED: &str = "H4 a mirror is the beginning of its source";
+const ASSERTION: &str = "an assertion of the rules";
+
+/// A case, where a run counts it, and how often all runs must have met it.
+type Rare = (&'static str, fn(&HostsSummary) -> u64, u64);
+
+#[test]
+fn every_request_is_executed_once_and_alike_at_all_hosts() {
+    let run = |seed| run(&HostsPlan::of(seed)).unwrap_or_else(|failure| panic!("\n{failure}"));
+    let sum = (0..60).map(run).fold(HostsSummary::default(), |sum, run| sum.and(&run));
+    eprintln!("{sum:?}");
+    let rare: [Rare; 6] = [
+        ("requests", |sum| sum.requests, 30_000),
+        ("killed", |sum| sum.killed, 300),
+        ("restarts", |sum| sum.restarts, 100),
+        ("terms", |sum| sum.terms, 300),
+        ("copies", |sum| sum.copies, 5),
+        ("checkpoints", |sum| sum.checkpoints, 500),
+    ];
+    for (what, count, least) in rare {
+        assert!(count(&sum) >= least, "{what}: {}", count(&sum));
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_history() {
+    for seed in 3..6 {
+        run_twice(&HostsPlan::of(seed)).unwrap_or_else(|failure| panic!("\n{failure}"));
+    }
+}
+
+/// The first failure among some seeds with that defect.
+fn first_failure(bug: Bug) -> Box<Failure> {
+    let failure = (0..60).find_map(|seed| run(&HostsPlan { bug: Some(bug), ..HostsPlan::of(seed) }).err());
+    failure.unwrap_or_else(|| panic!("{bug:?} went unnoticed"))
+}
+
+#[test]
+fn defects_of_hosts_are_found() {
+    let cases: [(Bug, &[&str]); 5] = [
+        // Or the log itself meets an entry in the place of one that it takes for committed.
+        (Bug::PlaceProposed, &[ONE, ASSERTION]),
+        (Bug::ForgetSequences, &[ONE]),
+        (Bug::MirrorsAreDurable, &[MIRRORED]),
+        (Bug::MirrorsHaveGaps, &[MIRRORED]),
+        (Bug::CountOwnTwice, &[QUORUM]),
+    ];
+    for (bug, invariants) in cases {
+        let failure = first_failure(bug);
+        eprintln!("{bug:?}: seed {}, {}", failure.seed, failure.invariant);
+        assert!(invariants.contains(&failure.invariant), "{bug:?}: {failure}");
+    }
+}
