@@ -83,7 +83,8 @@ impl HostsPlan {
             checkpoint_every: [16, 128][(seed / 4 % 2) as usize],
             disk: seed / 5 % 2 == 1,
             loss_percent: [0, 2, 15][(seed / 7 % 3) as usize],
-            faulty_ns: 200 * MS,
+            // Now and then so long that logs are released.
+            faulty_ns: [2_000 * MS, 200 * MS][usize::from(seed % 20 < 19)],
             fault_every_ns: [3 * MS, 8 * MS][(seed / 9 % 2) as usize],
             bug: None,
         }

@@ -82,7 +82,11 @@ impl LogMirror for Mirror {
         log.check_poison().map_err(MirrorError::Append)?;
         let follows = if log.lies.mirror_has_gaps { from } else { next };
         let (scan, closes) = check_stretch(follows, log.segment_bytes, from, stretch)?;
-        if from.0 != log.tail && from == next {
+        if from != next {
+            // A defect: nothing lies in between.
+            log.bytes.resize(from.0 as usize, 0);
+            log.tail = from.0;
+        } else if from.0 != log.tail {
             log.roll();
         }
         log.bytes.extend_from_slice(&stretch[..scan.position]);
