@@ -1,5 +1,4 @@
 //! Several hosts under seeded faults: the promises hold, and the checkers see when they do not.
-#![allow(clippy::print_stderr)] // what all seeds met
 
 use pares_sim::hosts::{HostsPlan, HostsSummary, run, run_twice};
 use pares_sim::{Bug, Failure};
@@ -7,6 +6,7 @@ use pares_sim::{Bug, Failure};
 const ONE: &str = "H1 a position has one request";
 const QUORUM: &str = "H3 what a quorum has stays, and nothing else counts";
 const MIRRORED: &str = "H4 a mirror is the beginning of its source";
+const EVERYWHERE: &str = "H6 every request is ordered, executed and recorded everywhere";
 const ASSERTION: &str = "an assertion of the rules";
 
 /// A case, where a run counts it, and how often all runs must have met it.
@@ -23,14 +23,13 @@ fn seeds() -> u64 {
 fn every_request_is_executed_once_and_alike_at_all_hosts() {
     let run = |seed| run(&HostsPlan::of(seed)).unwrap_or_else(|failure| panic!("\n{failure}"));
     let sum = (0..seeds()).map(run).fold(HostsSummary::default(), |sum, run| sum.and(&run));
-    eprintln!("{sum:?}");
     let rare: [Rare; 6] = [
-        ("requests", |sum| sum.requests, 30_000),
-        ("killed", |sum| sum.killed, 300),
-        ("restarts", |sum| sum.restarts, 100),
-        ("terms", |sum| sum.terms, 300),
-        ("copies", |sum| sum.copies, 5),
-        ("checkpoints", |sum| sum.checkpoints, 100),
+        ("requests", |sum| sum.requests, 50_000),
+        ("killed", |sum| sum.killed, 500),
+        ("restarts", |sum| sum.restarts, 150),
+        ("terms", |sum| sum.terms, 500),
+        ("copies", |sum| sum.copies, 30),
+        ("checkpoints", |sum| sum.checkpoints, 150),
     ];
     for (what, count, least) in rare {
         assert!(count(&sum) >= least, "{what}: {}", count(&sum));
@@ -53,31 +52,15 @@ fn first_failure(bug: Bug) -> Box<Failure> {
 #[test]
 fn defects_of_hosts_are_found() {
     let cases: [(Bug, &[&str]); 5] = [
-        // Or the log itself meets an entry in the place of one that it takes for committed.
-        (Bug::PlaceProposed, &[ONE, ASSERTION]),
+        // Or the log meets an entry in the place of one that it takes for committed; or who has copied such a state never orders what was lost.
+        (Bug::PlaceProposed, &[ONE, ASSERTION, EVERYWHERE]),
         (Bug::ForgetSequences, &[ONE]),
         (Bug::MirrorsAreDurable, &[MIRRORED]),
         (Bug::MirrorsHaveGaps, &[MIRRORED]),
         (Bug::CountOwnTwice, &[QUORUM]),
     ];
-    if std::env::var("ALLBUGS").is_ok() {
-        for (bug, _) in cases {
-            let mut by = std::collections::BTreeMap::<&str, Vec<(u64, String)>>::new();
-            for seed in 0..seeds() {
-                match run(&HostsPlan { bug: Some(bug), ..HostsPlan::of(seed) }) {
-                    Ok(_) => by.entry("nothing").or_default().push((seed, String::new())),
-                    Err(f) => by.entry(f.invariant).or_default().push((seed, f.what)),
-                }
-            }
-            for (invariant, found) in by {
-                eprintln!("{bug:?} {invariant}: {} e.g. {:?}", found.len(), &found[..3.min(found.len())]);
-            }
-        }
-        return;
-    }
     for (bug, invariants) in cases {
         let failure = first_failure(bug);
-        eprintln!("{bug:?}: seed {}, {}", failure.seed, failure.invariant);
         assert!(invariants.contains(&failure.invariant), "{bug:?}: {failure}");
     }
 }
