@@ -17,7 +17,7 @@
 //!
 //! **Checked** after each step: H1 a position has one request at all hosts, and a request one position; H2 each recorder has each position once and in order, and the
 //! same result; H3 what a quorum has stays, and nobody calls recorded, or answers, what no quorum has; H4 a mirror is the beginning of its source, and no more
-//! durable; H5 a process ends by itself only for what befell it. In the end, when faults have stopped: H6 every request in a gateway's log is ordered, executed and
+//! durable; H5 a process ends by itself only for what happened to it. In the end, when faults have stopped: H6 every request in a gateway's log is ordered, executed and
 //! recorded everywhere, and no shard is halted. The checkers are checked by defects ([`Bug`]).
 
 mod check;
@@ -36,7 +36,7 @@ const ONE: &str = "H1 a position has one request";
 const RECORDED: &str = "H2 recorders have each position once and alike";
 const QUORUM: &str = "H3 what a quorum has stays, and nothing else counts";
 const MIRRORED: &str = "H4 a mirror is the beginning of its source";
-const ENDED: &str = "H5 a process ends only for what befell it";
+const ENDED: &str = "H5 a process ends only for what happened to it";
 const EVERYWHERE: &str = "H6 every request is ordered, executed and recorded everywhere";
 
 /// A run's size and faults.
