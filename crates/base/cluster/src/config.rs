@@ -67,6 +67,12 @@ impl ReplicaConfig {
         }
     }
 
+    /// The same for a log that begins again behind that place, where its owner has taken a copy of the state.
+    #[must_use]
+    pub fn again_behind(self, beginning: Beginning) -> ReplicaConfig {
+        ReplicaConfig { anew: true, beginning, ..self }
+    }
+
     pub(crate) fn check(&self) -> Result<(), ReplicaError> {
         let refuse = |what| Err(ReplicaError::Config { what });
         let is_legal = |id: MemberId| id.number <= 8 && id.incarnation.0 < Incarnation::END;

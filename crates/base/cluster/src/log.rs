@@ -41,7 +41,7 @@ pub trait ClusterLog {
     /// The connection to a member has ended at its end: most likely it is dead, and if it was the delegate, its place is to be taken. If it lives, nothing comes of it.
     fn lost(&mut self, member: u8);
 
-    /// The owner's own work stands still: this member stands for election now, and gives others its vote as if it had waited for long. Who hears the delegate
+    /// The owner's own work stalls: this member stands for election now, and gives others its vote as if it had waited for long. Who hears the delegate
     /// still says no, so alone it changes nothing; call it again until there is a delegate. Nothing comes of it at a delegate, which the owner
     /// that has just seen one change gives time first.
     fn impatient(&mut self);

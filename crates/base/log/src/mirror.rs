@@ -66,6 +66,7 @@ impl Mirror {
         let (scan, closes) = check_stretch(self.next(), segment_bytes, from, stretch)?;
         if from != self.writer.tail() {
             self.writer.begin_next_segment()?;
+            self.is_closed = false;
         }
         self.writer.append_records(&stretch[..scan.position], scan)?;
         self.is_closed = closes;

@@ -19,6 +19,7 @@ use rustix::process::{Resource, getpriority_process, getrlimit};
 /// Slices a node asks for.
 const SLICE_NS: u64 = 200_000;
 const NORMAL: u32 = 0;
+const ROUND_ROBIN: u32 = 2;
 const IDLE: u32 = 5;
 /// Which of a thread's clocks: the lowest three bits of `clockid_t`, the rest is the complement of its id.
 const CLOCK_OF_THREAD: libc::clockid_t = 6;
@@ -44,6 +45,7 @@ fn set(thread: i32, policy: u32, slice_ns: u64) -> bool {
     let attr = SchedAttr {
         size: size_of::<SchedAttr>() as u32,
         sched_policy: policy,
+        sched_priority: u32::from(policy == ROUND_ROBIN),
         sched_nice: getpriority_process(None).unwrap_or(0),
         sched_runtime: slice_ns,
         ..SchedAttr::default()
@@ -62,6 +64,12 @@ pub fn short_slices() -> bool {
 /// kernel took it.
 pub fn ordinary() -> bool {
     set(0, NORMAL, 0)
+}
+
+/// Has the calling thread run before all ordinary ones whenever it has work: for one that does microseconds of work and sleeps, and for which
+/// many wait. Takes a privilege (`CAP_SYS_NICE`). Says whether the kernel took it.
+pub fn real_time() -> bool {
+    set(0, ROUND_ROBIN, 0)
 }
 
 /// How long a thread of this process has had the processor. The kernel counts what the thread is at just now too; what it says in

@@ -1,4 +1,4 @@
-//! Which venue executes which shards.
+//! Which venue executes which shards, as the settings say.
 //!
 //! A venue matches on one thread. So a system that wants more than one thread's worth of matching divides its shards into *lanes*, each with
 //! venues that execute its shards and no others. A venue may be in several lanes; a shard is in exactly one.
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use pares_types::{ShardId, VenueId, VenueSet};
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigError, SystemConfig};
+use crate::{ConfigError, Placement, SystemConfig};
 
 /// One lane: shards, and the venues that execute them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,90 +20,45 @@ pub struct LaneConfig {
     pub venues: Vec<u16>,
 }
 
-/// Which venue executes which shards. A node reads it once, as it starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placement {
-    /// By shard id; nobody executes what is no shard.
-    venues: Vec<VenueSet>,
-}
-
-impl Placement {
-    /// The venues that execute a shard; none if the system has no such shard.
-    #[must_use]
-    #[inline]
-    pub fn venues_of(&self, shard: ShardId) -> VenueSet {
-        self.venues.get(usize::from(shard.0)).copied().unwrap_or(VenueSet::NONE)
+/// Has these venues execute the shards of a lane of the file.
+fn add(
+    placement: &mut Placement,
+    lane: &LaneConfig,
+    number: usize,
+    (shards, venues): (&BTreeSet<ShardId>, VenueSet),
+) -> Result<(), ConfigError> {
+    if lane.shards.is_empty() {
+        return wrong(number, format_args!("it has no shard"));
     }
-
-    /// Whether the venue executes the shard.
-    #[must_use]
-    pub fn executes(&self, venue: VenueId, shard: ShardId) -> bool {
-        self.venues_of(shard).contains(venue)
-    }
-
-    /// The shards that a venue executes, in order.
-    pub fn shards_of(&self, venue: VenueId) -> impl Iterator<Item = ShardId> {
-        self.shards().filter(move |&shard| self.executes(venue, shard))
-    }
-
-    /// The shards that other venues execute and this one does not, in order.
-    pub fn shards_without(&self, venue: VenueId) -> impl Iterator<Item = ShardId> {
-        self.shards().filter(move |&shard| !self.executes(venue, shard))
-    }
-
-    /// Those that execute a shard of this venue, the venue itself among them.
-    #[must_use]
-    pub fn peers_of(&self, venue: VenueId) -> VenueSet {
-        self.shards_of(venue).fold(VenueSet::NONE, |all, shard| all.or(self.venues_of(shard)))
-    }
-
-    /// Has these venues execute the shards of a lane of the file.
-    fn add(
-        &mut self,
-        lane: &LaneConfig,
-        number: usize,
-        (shards, venues): (&BTreeSet<ShardId>, VenueSet),
-    ) -> Result<(), ConfigError> {
-        if lane.shards.is_empty() {
-            return wrong(number, format_args!("it has no shard"));
+    for shard in lane.shards.iter().copied().map(ShardId) {
+        if !shards.contains(&shard) {
+            return wrong(number, format_args!("no instrument is in shard {shard}"));
         }
-        for &shard in &lane.shards {
-            if !shards.contains(&ShardId(shard)) {
-                return wrong(number, format_args!("no instrument is in shard {shard}"));
-            }
-            let at = &mut self.venues[usize::from(shard)];
-            if !at.is_empty() {
-                return wrong(number, format_args!("shard {shard} is in a lane already"));
-            }
-            *at = venues;
+        if !placement.venues_of(shard).is_empty() {
+            return wrong(number, format_args!("shard {shard} is in a lane already"));
         }
-        Ok(())
+        placement.settle(shard, venues);
     }
-
-    fn shards(&self) -> impl Iterator<Item = ShardId> {
-        let all = self.venues.iter().zip(0..=u16::MAX);
-        all.filter(|(venues, _)| !venues.is_empty()).map(|(_, shard)| ShardId(shard))
-    }
+    Ok(())
 }
 
 impl SystemConfig {
-    /// Which venue executes which shards: as the lanes say, or all venues all shards.
+    /// Which venue executes which shards, before any was moved: as the lanes say, or all venues all shards.
     ///
     /// # Errors
     /// If a lane names a shard or venue that there is not, or the same twice, or none; or a shard is in no lane or in two, or a
     /// venue in none.
     pub fn placement(&self) -> Result<Placement, ConfigError> {
         let shards: BTreeSet<ShardId> = self.shards()?.into_keys().collect();
-        let highest = shards.last().map_or(0, |shard| usize::from(shard.0));
-        let mut placement = Placement { venues: vec![VenueSet::NONE; highest + 1] };
+        let mut placement = Placement::first(shards.last().copied().unwrap_or(ShardId(0)));
         if self.lanes.is_empty() {
             let all = VenueSet::first(self.venues);
-            shards.iter().for_each(|shard| placement.venues[usize::from(shard.0)] = all);
+            shards.iter().for_each(|&shard| placement.settle(shard, all));
             return Ok(placement);
         }
         for (lane, number) in self.lanes.iter().zip(1..) {
             let venues = self.venues_of_lane(lane, number)?;
-            placement.add(lane, number, (&shards, venues))?;
+            add(&mut placement, lane, number, (&shards, venues))?;
         }
         let is_placed = |shard: &ShardId| !placement.venues_of(*shard).is_empty();
         if let Some(shard) = shards.into_iter().find(|shard| !is_placed(shard)) {

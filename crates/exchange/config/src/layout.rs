@@ -13,6 +13,7 @@
 //! DIR/left-out/                     notes about recorders without which everything was started
 //! DIR/epoch                         the number of the last start
 //! DIR/host                          which host of several this is
+//! DIR/lanes                         which venue executes which shards, once one was moved
 //! DIR/run/                          what only lives while the system does: windows, bells, counters
 //! DIR/keys/operator.key             the secret of the first operator
 //! DIR/lock                          held by the supervisor
@@ -78,6 +79,8 @@ paths! {
     epoch() = root, "epoch";
     /// Which host of several this directory belongs to.
     host() = root, "host";
+    /// Which venue executes which shards.
+    lanes() = root, "lanes";
     /// Where keys lie: the authority's, gateways' certificates, operators' and those of members that were made here.
     keys() = root, "keys";
     /// What only lives while the system does.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `settings`, `instrument`, `feed`, `day` | the settings; `comments` is what a new file says of them |
 //! | `durability`, `sign_on`, `exposure` | settings of one word, and which of them do not go together |
-//! | `lanes` | which venue executes which shards |
+//! | `lanes`, `placement` | which venue executes which shards: as the settings say, and as they were moved |
 //! | `hosts` | which node runs at which host |
 //! | `shards`, `ids`, `budget` | what follows from them |
 //! | `node_id` | the nodes by name |
@@ -26,6 +26,7 @@ mod instrument;
 mod lanes;
 mod layout;
 mod node_id;
+mod placement;
 mod settings;
 mod shards;
 mod sign_on;
@@ -37,8 +38,9 @@ pub use exposure::{ClientCertificates, TlsSetting};
 pub use feed::{FEED_ROLE_MAX, FeedConfig};
 pub use hosts::HostConfig;
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
-pub use lanes::{LaneConfig, Placement};
+pub use lanes::LaneConfig;
 pub use layout::{Layout, bells};
 pub use node_id::NodeId;
+pub use placement::{Placement, Seats, Step};
 pub use settings::{ROLE_MAX, SystemConfig};
 pub use sign_on::SignOnSetting;

@@ -31,5 +31,6 @@ counters! {
     TapLostBytes "tap_lost_bytes" "Bytes in them."
     TapUntoldEntries "tap_untold_entries" "Lost entries, also of earlier processes, not yet noted in the tap."
     TapUntoldBytes "tap_untold_bytes" "Bytes in them."
+    Lanes "lanes" "The number of the placement by which venues are woken."
     Damaged "damaged" "Records of other gateways skipped because they could not be read."
 }

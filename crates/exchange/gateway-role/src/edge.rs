@@ -25,6 +25,7 @@ pub(crate) struct GatewayIo<W: World, S: Sockets> {
     pub(crate) connections: Connections<S>,
     pub(crate) counters: W::Counters,
     pub(crate) ringer: W::Ringer,
+    /// Which venues execute what.
     placement: Placement,
     /// Who orders what this host's gateways journal, in a system of several hosts.
     orderer: Option<NodeId>,
@@ -48,6 +49,7 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
         counters: W::Counters,
     ) -> Self {
         counters.set(Counter::Epoch, u64::from(life.0));
+        counters.set(Counter::Lanes, placement.number());
         Self {
             writer,
             connections,
@@ -61,6 +63,12 @@ impl<W: World, S: Sockets> GatewayIo<W, S> {
             poisoned: None,
             world,
         }
+    }
+
+    /// Wakes others from now on.
+    pub(crate) fn follow(&mut self, placement: Placement) {
+        self.counters.set(Counter::Lanes, placement.number());
+        self.placement = placement;
     }
 
     /// Publishes what was journalled and wakes the venues that execute it, or who orders it for them. Says whether there was anything.

@@ -58,6 +58,7 @@ use pares_roles::committed::{Committed, CommittedStream};
 use pares_roles::duty::{Duty, SLEEP_MAX};
 use pares_roles::index::{Search, Starts};
 use pares_roles::inlet::LogCursor;
+use pares_roles::lanes::LanesWatch;
 use pares_roles::repair_asked::RepairWatch;
 use pares_roles::world::{Sockets, World};
 use pares_roles::{NodeError, epoch, repair_asked};
@@ -101,6 +102,7 @@ pub struct GatewayNode<W: World, S: Sockets> {
     events: Vec<Event>,
     syncer: Option<SyncTask>,
     lookout: RepairWatch,
+    lanes: LanesWatch,
     /// The time is due, and the log does not take it.
     untold: bool,
 }
@@ -129,7 +131,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let syncer = SyncTask::start(&world, &writer, config)?;
         let tap = Tap::open(id, config, &world, (untold, Arc::clone(&doors)));
         let connections = connections((id, config), &world, sockets, (doors, tap))?;
-        let to_ring = (config.placement()?, config.host_of(node).map(NodeId::Orderer));
+        let (lanes, placement) = LanesWatch::open(&world, config)?;
+        let to_ring = (placement, config.host_of(node).map(NodeId::Orderer));
         let edge = GatewayIo::new(to_ring, life, world, writer, connections, counters);
         Ok(Self {
             rules,
@@ -148,6 +151,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             events: Vec::new(),
             syncer,
             lookout,
+            lanes,
             untold: false,
             edge,
         })
@@ -249,7 +253,12 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         if let Some(error) = self.edge.poisoned.take() {
             return Err(error.into());
         }
-        self.lookout.is_due(&self.edge.world).map(|_| ())
+        if self.lookout.is_due(&self.edge.world)?
+            && let Some(placement) = self.lanes.look(&self.edge.world)
+        {
+            self.edge.follow(placement);
+        }
+        Ok(())
     }
 
     fn tell_time(&mut self) {

@@ -13,7 +13,7 @@ pub enum Class {
 #[must_use]
 pub fn class_of(path: &str) -> Option<Class> {
     match path.split('/').collect::<Vec<_>>()[..] {
-        ["pares.toml" | "epoch"] => Some(Class::Note),
+        ["pares.toml" | "epoch" | "lanes"] => Some(Class::Note),
         // A log that was set aside there is no note.
         ["shut-out" | "left-out", name] if is_name(name) && !name.contains(".log-") => Some(Class::Note),
         [recorder, "checkpoints", name] if is_name(name) && is_recorder(recorder) => Some(Class::Checkpoint),
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn only_what_a_start_needs_is_named() {
-        for note in ["pares.toml", "epoch", "shut-out/venue-1", "left-out/recorder-0"] {
+        for note in ["pares.toml", "epoch", "lanes", "shut-out/venue-1", "left-out/recorder-0"] {
             assert_eq!(class_of(note), Some(Class::Note), "{note}");
         }
         assert_eq!(class_of("recorder-12/checkpoints/0-17.checkpoint"), Some(Class::Checkpoint));

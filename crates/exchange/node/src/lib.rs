@@ -17,6 +17,7 @@
 //! | [`sockets`] | a gateway's sockets |
 //! | [`operators`] | the socket of a gateway that only operators on its machine can connect to |
 //! | `handshakes` | TLS handshakes of those who connect, on a thread of their own |
+//! | [`lanes`] | a shard moved to other venues |
 //! | [`keys`] | the certificates of a system |
 //! | [`config`] | the system's configuration file, and where everything lies |
 //! | `days` | a recorder's closed days, beside its duty cycle |
@@ -32,6 +33,7 @@ mod first_operator;
 mod handshakes;
 pub mod hosts;
 pub mod keys;
+pub mod lanes;
 pub mod leftovers;
 pub mod mirrors;
 pub mod operators;

@@ -12,12 +12,12 @@ use std::time::Duration;
 use pares_cluster::{Durability, Files};
 use pares_config::{Layout, SystemConfig};
 use pares_link::{Agreed, Ended, LinkSink, Links, LinksConfig, Peer, SiteIdentity, site_files};
+use pares_os::scheduling;
 use pares_roles::World;
 use pares_roles::duty::Duty;
 use pares_roles::orderer::{OrdererNode, Peers};
 use pares_types::HostId;
 
-use crate::duty::YIELDS;
 use crate::keys::SYSTEM;
 use crate::world::complain;
 use crate::{NodeError, NodeId, process, sockets};
@@ -53,26 +53,24 @@ pub(crate) fn run<W: World>(
         OrdererNode::open(host, config, world.clone(), peers, journal.map_err(refused)?)
     };
     let mut orderer = process::start(node, layout, &world, open)?;
-    let mut idle = 0;
+    // The hosts decide as fast as their orderers get a processor. Where it is not allowed, the figures show it.
+    let _ = scheduling::real_time();
+    let mut is_busy = true;
     while !stop.load(Ordering::Relaxed) {
-        orderer.peers().poll(Duration::ZERO)?;
-        if orderer.work()? > 0 {
-            orderer.peers().links.flush();
-            idle = 0;
-        } else if idle < YIELDS {
-            idle += 1;
-            std::thread::yield_now();
+        if is_busy {
+            orderer.peers().poll(Duration::ZERO)?;
         } else {
+            // No turns that only yield: those whose requests these are would wait for them.
             bell.prepare();
             orderer.look_everywhere();
             if orderer.work()? + orderer.work()? == 0 {
                 let max = orderer.sleep_max();
                 orderer.peers().poll(max)?;
             }
-            orderer.peers().links.flush();
             bell.drain();
-            idle = 0;
         }
+        is_busy = orderer.work()? > 0;
+        orderer.peers().links.flush();
     }
     orderer.stop()
 }

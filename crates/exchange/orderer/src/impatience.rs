@@ -5,12 +5,12 @@
 //! the bound is what decisions take here, measured: patience is four times their 99.9th percentile, 2 ms at least.
 //!
 //! ```text
-//!   begun anew by        a change of lead, an own decision, an own request where none was pending
+//!   begun again by       a change of lead, an own decision, an own request where none was pending
 //!   then stands          after patience, and an eighth more for each host of a lower number, so that two seldom stand at once
 //!   then stands again    after a quarter to a half of it, as who refused may be impatient by now; less and less often
 //! ```
 //! Standing is asked for first, and who still hears the leader says no: alone an impatient member changes nothing. Where all are
-//! slower than their patience, it is *needless*: the leader is heard of afterwards. Then patience doubles, and is halved
+//! slower than their patience, it is *needless*: the leader speaks afterwards. Then patience doubles, and is halved
 //! after a calm minute.
 //!
 //! Some requests may wait though others are decided: the leader may lack one gateway's log. Sixteen times as long is enough for them.
@@ -87,7 +87,7 @@ impl Impatience {
     /// What it waits for a decision.
     #[must_use]
     pub fn patience_ns(&self) -> u64 {
-        let usual = (4 * self.latencies.high_us() * 1_000).max(PATIENCE_MIN_NS);
+        let usual = (4 * self.latencies.at_most_us(999) * 1_000).max(PATIENCE_MIN_NS);
         (usual << self.doublings).min(PATIENCE_MAX_NS)
     }
 
@@ -97,10 +97,10 @@ impl Impatience {
         (self.doublings, self.repeats, self.latencies) = (0, 0, Latencies::default());
     }
 
-    /// The 99.9th percentile of what an own decision took lately, in microseconds.
+    /// So many of a thousand own decisions took this long lately, in microseconds, or less.
     #[must_use]
-    pub fn decision_us(&self) -> u64 {
-        self.latencies.high_us()
+    pub fn decision_us(&self, of_thousand: u32) -> u64 {
+        self.latencies.at_most_us(of_thousand)
     }
 
     /// When to stand, of all own requests pending the oldest having been taken at `oldest_ns`.
@@ -191,12 +191,12 @@ impl Latencies {
         }
     }
 
-    /// At most one in a thousand took longer.
-    fn high_us(&self) -> u64 {
-        let mut above = 0;
-        let high = self.counts.iter().rposition(|count| {
+    /// What so many of a thousand took at most.
+    fn at_most_us(&self, of_thousand: u32) -> u64 {
+        let (mut above, others) = (0, 1_000 - of_thousand);
+        let high = self.counts.iter().rposition(|&count| {
             above += count;
-            above > self.total / 1_000
+            u64::from(above) * 1_000 > u64::from(self.total) * u64::from(others)
         });
         high.map_or(0, upper_us)
     }

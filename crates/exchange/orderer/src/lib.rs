@@ -13,7 +13,7 @@
 //! Every member applies the committed entries alike: a request above the highest sequence ordered of its gateway and shard gets the next
 //! position of its shard, every other is skipped. So a request may be proposed by any number of leaders and is ordered once.
 //!
-//! Nobody watches anybody. Who sees its own pending requests undecided for longer than its [patience](impatience) stands for the lead.
+//! No host watches another. Who sees its own pending requests undecided for longer than its [patience](impatience) stands for the lead.
 //!
 //! | module | what |
 //! |---|---|
@@ -22,10 +22,12 @@
 //! | [`pending`] | what waits to be ordered |
 //! | [`impatience`] | when to stand for the lead |
 //! | [`message`] | what orderers say to each other |
+//! | `effects` | what becomes of what is committed |
 //! | [`orderer`] | all of it, over a replicated log |
 //!
 //! Nothing here reads a clock: times are the caller's, in nanoseconds since some moment of its own. In bytes: `docs/protocols/orders.md`.
 
+mod effects;
 pub mod entry;
 pub mod impatience;
 pub mod message;
@@ -35,6 +37,7 @@ pub mod pending;
 #[cfg(test)]
 mod storm;
 
+pub use effects::{OrderSink, OrdererCounts};
 pub use message::OrdererMessage;
 pub use ordered::{Ordered, Placed};
-pub use orderer::{OrderSink, Orderer, OrdererConfig, OrdererCounts};
+pub use orderer::{Orderer, OrdererConfig};

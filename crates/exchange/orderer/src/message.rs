@@ -8,7 +8,7 @@
 //! ```
 //! What is recorded is recorded for all, so who leads believes the host that knows most: its own venues may be down.
 //!
-//! A member whom the others have let go of what it lacks takes a copy of what is ordered from one of them, and begins its log anew behind it.
+//! A member whom the others have let go of what it lacks takes a copy of what is ordered from one of them, and begins its log again behind it.
 
 use pares_cluster::{Beginning, Members};
 use pares_types::{Position, ShardId};
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_read_as_they_were_written_and_nothing_else_is_read() {
+    fn messages_are_read_as_they_were_written_and_nothing_else() {
         let beginning = Beginning { index: 7, term: 2, members: Members::first(3) };
         let state = OrdererMessage::State { beginning, ordered: Ordered::new([ShardId(1)]) };
         let recorded = OrdererMessage::Recorded(vec![(ShardId(1), Position(7))]);

@@ -1,20 +1,16 @@
 //! An orderer: what waits, proposed while it leads; what is committed, placed; and the wish to lead while nothing is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use pares_cluster::{Beginning, ClusterLog, LogError, MemberRole};
+use pares_types::{GatewayId, HostId, Position, Request, ShardId};
 
-use pares_cluster::{Beginning, ClusterLog, LogError, MemberRole, Sink};
-use pares_types::{GatewayId, HostId, Position, Request, RequestId, ShardId};
-
-use crate::entry::{self, Body, EntryDraft};
+use crate::effects::{Effects, OrderSink, OrdererCounts, State};
+use crate::entry::{Body, EntryDraft};
 use crate::impatience::Impatience;
 use crate::message::OrdererMessage;
-use crate::ordered::{Ordered, Placed};
-use crate::pending::Pending;
+use crate::ordered::Ordered;
 
-/// Ticks made up for at once: who slept for long has not waited for anybody.
+/// Ticks made up for at once: who slept for long has not waited for the others.
 const TICKS_MAX: u64 = 8;
-/// Between two words to others about what is recorded, or what this one lacks.
-const WORD_NS: u64 = 5_000_000;
 /// Cycles of the log in one of this.
 const CYCLES_MAX: usize = 8;
 
@@ -33,49 +29,6 @@ pub struct OrdererConfig {
     pub pending_max: usize,
     /// The replicated log's unit of time.
     pub tick_ns: u64,
-    /// Entries kept for members that are a little behind.
-    pub kept_entries: u64,
-}
-
-/// Where a cycle's effects go, in the order in which they happen.
-pub trait OrderSink {
-    /// A message for another host's orderer. May be lost.
-    fn send(&mut self, to: HostId, message: Vec<u8>);
-    /// A request has its position, at all hosts the same.
-    fn ordered(&mut self, shard: ShardId, position: Position, id: RequestId, body: &[u8]);
-}
-
-/// What an orderer counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OrdererCounts {
-    /// Requests ordered.
-    pub ordered: u64,
-    /// Requests committed once more, and skipped.
-    pub repeats: u64,
-    /// Bodies skipped at all members because they are no requests, or of no gateway or shard of this system.
-    pub strange: u64,
-    /// Entries proposed.
-    pub entries: u64,
-    /// Messages that it did not understand.
-    pub ignored: u64,
-}
-
-struct State {
-    config: OrdererConfig,
-    ordered: Ordered,
-    /// Place and term of the last entry that is in `ordered`.
-    applied: (u64, u64),
-    pending: Pending,
-    recorded: BTreeMap<ShardId, Position>,
-    /// What the owner has said of that, and the others do not know yet.
-    untold: BTreeSet<ShardId>,
-    told_ns: u64,
-    /// The replicated log does not have what comes next here any more: a copy of that place or later is needed.
-    lacks: Option<u64>,
-    asked_ns: u64,
-    leader: Option<u8>,
-    impatience: Impatience,
-    counts: OrdererCounts,
 }
 
 /// A host's orderer over its end of the replicated log.
@@ -107,24 +60,7 @@ impl<L: ClusterLog> Orderer<L> {
         (ordered, applied): (Ordered, (u64, u64)),
         now_ns: u64,
     ) -> Self {
-        let impatience = Impatience::new(config.host.0, config.seed);
-        let (pending, recorded, untold) = (Pending::default(), BTreeMap::new(), BTreeSet::new());
-        let (lacks, counts) = (None, OrdererCounts::default());
-        let (told_ns, asked_ns) = (now_ns, 0);
-        let state = State {
-            config,
-            ordered,
-            applied,
-            pending,
-            recorded,
-            untold,
-            told_ns,
-            lacks,
-            asked_ns,
-            leader: None,
-            impatience,
-            counts,
-        };
+        let state = State::new(config, ordered, applied, now_ns);
         Self {
             log,
             state,
@@ -169,7 +105,7 @@ impl<L: ClusterLog> Orderer<L> {
     }
 
     /// A message of another host's orderer. If it is a copy of what is ordered that was asked for because this one lacks something, gives it: nothing
-    /// more is ordered here, and another is to be opened behind it, over a log that begins anew there.
+    /// more is ordered here, and another is to be opened behind it, over a log that begins again there.
     pub fn receive(
         &mut self,
         now_ns: u64,
@@ -209,7 +145,8 @@ impl<L: ClusterLog> Orderer<L> {
             self.state.impatience.on_standing(now_ns);
             self.log.impatient();
         }
-        self.tell(now_ns, out);
+        let others = self.log.members().all().map(|member| HostId(member.number));
+        self.state.tell(now_ns, others, out);
         for _ in 0..CYCLES_MAX {
             self.propose();
             #[cfg(test)]
@@ -230,9 +167,10 @@ impl<L: ClusterLog> Orderer<L> {
         self.due_ns().map_or(tick, |due| due.min(tick))
     }
 
-    /// The owner's copy of what is ordered, taken at that place of the log, is safe: what lies before is needed by others only.
-    pub fn safe(&mut self, index: u64) {
-        self.log.compact(index.saturating_sub(self.state.config.kept_entries));
+    /// The owner has kept what is ordered up to that place of the log, and a member that lacks an entry before it has been away for so long that a copy is
+    /// cheaper.
+    pub fn let_go(&mut self, index: u64) {
+        self.log.compact(index);
     }
 
     /// What is ordered.
@@ -297,19 +235,6 @@ impl<L: ClusterLog> Orderer<L> {
         self.ticked_ns += ticks * tick_ns;
     }
 
-    /// Says what is newly recorded.
-    fn tell(&mut self, now_ns: u64, out: &mut impl OrderSink) {
-        let state = &mut self.state;
-        if state.untold.is_empty() || now_ns < state.told_ns + WORD_NS {
-            return;
-        }
-        state.told_ns = now_ns;
-        let marks = std::mem::take(&mut state.untold).into_iter();
-        let marks = OrdererMessage::Recorded(marks.map(|shard| (shard, state.recorded_of(shard))).collect());
-        let others = self.log.members().all().filter(|other| other.number != state.config.host.0);
-        others.for_each(|other| out.send(HostId(other.number), marks.to_bytes()));
-    }
-
     /// When it stands for the lead.
     fn due_ns(&self) -> Option<u64> {
         if self.log.role().leads {
@@ -349,96 +274,6 @@ impl<L: ClusterLog> Orderer<L> {
                 picked.push((shard, gateway));
                 room -= 1;
             }
-        }
-    }
-}
-
-impl State {
-    fn recorded_of(&self, shard: ShardId) -> Position {
-        self.recorded.get(&shard).copied().unwrap_or_default()
-    }
-
-    fn raise_recorded(&mut self, shard: ShardId, below: Position) -> bool {
-        let is_news = self.ordered.next(shard).is_some() && below > self.recorded_of(shard);
-        if is_news {
-            self.recorded.insert(shard, below);
-        }
-        is_news
-    }
-
-    /// How many more positions of a shard may be ordered before some are recorded.
-    fn room_in(&self, shard: ShardId) -> u64 {
-        let recorded = self.recorded_of(shard);
-        let next = self.ordered.next(shard).unwrap_or_default();
-        let under_way = next.0.saturating_sub(recorded.0) + self.pending.proposed(shard);
-        self.config.window.saturating_sub(under_way)
-    }
-}
-
-/// What the replicated log says, on its way out.
-struct Effects<'a, S> {
-    state: &'a mut State,
-    now_ns: u64,
-    out: &'a mut S,
-}
-
-impl<S: OrderSink> Effects<'_, S> {
-    fn on_entry(&mut self, entry: &[u8]) {
-        for found in entry::requests(entry) {
-            match found {
-                Some((request, body)) => self.on_request(&request, body),
-                None => self.state.counts.strange += 1,
-            }
-        }
-    }
-
-    fn on_request(&mut self, request: &Request, body: &[u8]) {
-        let State { config, ordered, pending, impatience, counts, .. } = &mut *self.state;
-        let (id, shard) = (request.id, request.shard);
-        if id.gateway().0 >= config.gateways {
-            counts.strange += 1;
-            return;
-        }
-        match ordered.place(id, shard) {
-            Placed::At(position) => {
-                counts.ordered += 1;
-                if let Some(taken_ns) = pending.on_ordered(id, shard) {
-                    impatience.on_decided(self.now_ns, taken_ns);
-                }
-                self.out.ordered(shard, position, id, body);
-            }
-            Placed::Repeat => counts.repeats += 1,
-            Placed::Unknown => counts.strange += 1,
-        }
-    }
-}
-
-impl<S: OrderSink> Sink for Effects<'_, S> {
-    fn send(&mut self, to: u8, message: Vec<u8>) {
-        self.out.send(HostId(to), OrdererMessage::Log(&message).to_bytes());
-    }
-
-    fn committed(&mut self, index: u64, term: u64, payload: &[u8]) {
-        assert!(index > self.state.applied.0, "entries are handed out once, in order");
-        self.on_entry(payload);
-        self.state.applied = (index, term);
-    }
-
-    fn role(&mut self, role: MemberRole) {
-        // Whoever leads from now on, what this member has proposed may be lost.
-        self.state.pending.forget_proposed();
-        self.state.leader = role.delegate;
-        if let Some(host) = role.delegate {
-            self.state.impatience.on_lead(self.now_ns, role.term, host);
-        }
-    }
-
-    fn lacks(&mut self, at_least: u64) {
-        self.state.lacks = Some(at_least);
-        let leader = self.state.leader.filter(|_| self.now_ns >= self.state.asked_ns + WORD_NS);
-        if let Some(leader) = leader {
-            self.state.asked_ns = self.now_ns;
-            self.out.send(HostId(leader), OrdererMessage::StateAsked { at_least }.to_bytes());
         }
     }
 }

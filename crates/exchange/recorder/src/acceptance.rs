@@ -3,7 +3,7 @@
 //! Each position once, in order, from the first that has it. What others say about a position that is taken is compared with
 //! what was taken ([`crate::evidence`]): that is how a venue that computes something else is found.
 
-use pares_types::{Epoch, Position, RequestId, VenueId, VenueSet};
+use pares_types::{Epoch, Position, RequestId, VenueId, VenueSet, Voters};
 
 use crate::evidence::{Dispute, Disputed, Evidence, Finding, Judgement};
 use crate::statement::{NOBODY, Statement};
@@ -108,6 +108,8 @@ pub struct Acceptance {
     epoch: Epoch,
     next: Position,
     evidence: Evidence,
+    /// Who has or had a vote: what they hand out is taken.
+    had_vote: VenueSet,
     finding: Option<Finding>,
     divergence: Option<Divergence>,
 }
@@ -118,9 +120,10 @@ impl Acceptance {
     /// # Panics
     /// If there are none.
     #[must_use]
-    pub fn new(epoch: Epoch, venues: VenueSet) -> Self {
-        let evidence = Evidence::new(venues);
-        Self { epoch, next: Position(0), evidence, finding: None, divergence: None }
+    pub fn new(epoch: Epoch, venues: impl Into<Voters>) -> Self {
+        let voters = venues.into();
+        let evidence = Evidence::new(voters);
+        Self { epoch, next: Position(0), evidence, had_vote: voters.all(), finding: None, divergence: None }
     }
 
     /// Whether nothing was ever taken.
@@ -150,6 +153,34 @@ impl Acceptance {
     #[must_use]
     pub fn has_vote(&self, venue: VenueId) -> bool {
         self.evidence.has_vote(venue)
+    }
+
+    /// Who has a vote.
+    #[must_use]
+    pub fn voters(&self) -> Voters {
+        self.evidence.voters()
+    }
+
+    /// Whether the venue executes the shard, or did since this was made.
+    #[must_use]
+    pub fn had_vote(&self, venue: VenueId) -> bool {
+        self.had_vote.contains(venue)
+    }
+
+    /// Others have a vote from now on. Results of those who have none any more are still taken: they may have vouched for one that the
+    /// others fail at.
+    pub fn reseat(&mut self, voters: Voters) {
+        self.had_vote = self.had_vote.or(voters.all());
+        self.evidence.reseat(voters, self.next);
+    }
+
+    /// Judges what is in dispute by who has a vote now: there may be a finding, or the shard is halted.
+    pub fn judge_again(&mut self) {
+        match self.evidence.judge_again(self.next) {
+            Judgement::Quiet | Judgement::Open => {}
+            Judgement::Settled(finding) => self.finding = Some(finding),
+            Judgement::Undecidable(dispute) => drop(self.halt(Divergence::from(&dispute))),
+        }
     }
 
     /// Whether the last offer has shown that a venue is wrong: one judged [`Verdict::Found`], or one to be taken beside that.
@@ -199,7 +230,7 @@ impl Acceptance {
         }
         let shut_out = self.evidence.shut_out().contains(offer.venue);
         // A venue that was wrong at this position, and is readmitted, hands out results like any other: only its vote is gone.
-        let elsewhere = offer.venue != NOBODY && !self.has_vote(offer.venue);
+        let elsewhere = offer.venue != NOBODY && !self.had_vote(offer.venue);
         if offer.source == Source::Venue && (offer.epoch != self.epoch || shut_out || elsewhere) {
             return Verdict::Void;
         }

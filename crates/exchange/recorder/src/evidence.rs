@@ -15,9 +15,9 @@
 //!   all agree again does not end it at once: a wrong engine need not get every state wrong, and its next error tells.
 //!
 //! With one or two venues nobody is ever believed: every difference is undecidable at once. A venue of another lane has no vote here, whatever
-//! it says.
+//! it says. While a shard moves between venues, a majority is one of those before and one of those after.
 
-use pares_types::{Position, RequestId, VenueId, VenueSet};
+use pares_types::{Position, RequestId, VenueId, VenueSet, Voters};
 
 use crate::statement::Statement;
 
@@ -113,8 +113,7 @@ pub struct Disputed {
 /// What was said about one shard.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// Those who execute the shard.
-    configured: VenueSet,
+    voters: Voters,
     shut_out: VenueSet,
     recent: Vec<Heard>,
     hashes: [Option<Hashed>; HASHES],
@@ -127,10 +126,10 @@ impl Evidence {
     /// # Panics
     /// If they are none.
     #[must_use]
-    pub fn new(configured: VenueSet) -> Self {
-        assert!(!configured.is_empty(), "a shard is executed by a venue");
+    pub fn new(voters: Voters) -> Self {
+        assert!(!voters.all().is_empty(), "a shard is executed by a venue");
         Self {
-            configured,
+            voters,
             shut_out: VenueSet::NONE,
             recent: vec![Heard::NOTHING; RECENT],
             hashes: [None; HASHES],
@@ -181,9 +180,8 @@ impl Evidence {
         let Some(index) = self.disputes.iter().position(is_overdue) else { return Judgement::Quiet };
         let position = self.disputes[index].position;
         let behind = self.hashes.iter().flatten().filter(|hashed| hashed.position > position);
-        let agreed = behind.map(|hashed| hashed.heard.venues).find(|venues| self.is_majority(venues.len()));
-        let among =
-            |side: &&DisputeSide| agreed.is_some_and(|agreed| !side.venues.without(agreed).eq(&side.venues));
+        let agreed = behind.map(|hashed| hashed.heard.venues).find(|&venues| self.is_majority(venues));
+        let among = |side: &&DisputeSide| agreed.is_some_and(|agreed| !side.venues.and(agreed).is_empty());
         let mut believed = self.disputes[index].sides.iter().copied().filter(|side| among(&side));
         match (believed.next(), believed.next()) {
             (Some(believed), None) => self.settle(index, believed, next),
@@ -226,7 +224,31 @@ impl Evidence {
     /// Whether the venue executes the shard.
     #[must_use]
     pub fn has_vote(&self, venue: VenueId) -> bool {
-        self.configured.contains(venue)
+        self.voters.all().contains(venue)
+    }
+
+    /// Who has a vote.
+    #[must_use]
+    pub fn voters(&self) -> Voters {
+        self.voters
+    }
+
+    /// Others have a vote from now on. What those said who have none any more counts for nothing, as of venues that are shut out.
+    pub fn reseat(&mut self, voters: Voters, next: Position) {
+        let gone = self.voters.all().without(voters.all());
+        self.voters = voters;
+        gone.iter().for_each(|venue| self.forget(venue, next));
+    }
+
+    /// The first dispute that is not open as things are, now that others have a vote.
+    pub fn judge_again(&mut self, next: Position) -> Judgement {
+        for index in 0..self.disputes.len() {
+            let judgement = self.judge(index, next);
+            if judgement != Judgement::Open {
+                return judgement;
+            }
+        }
+        Judgement::Quiet
     }
 
     /// A venue's voice. A record may be of a venue that does not execute the shard any more, and has none.
@@ -236,7 +258,7 @@ impl Evidence {
 
     fn judge(&mut self, index: usize, next: Position) -> Judgement {
         let dispute = &self.disputes[index];
-        let believed = dispute.sides.iter().copied().find(|side| self.is_majority(side.venues.len()));
+        let believed = dispute.sides.iter().copied().find(|side| self.is_majority(side.venues));
         if let Some(believed) = believed {
             return self.settle(index, believed, next);
         }
@@ -254,18 +276,18 @@ impl Evidence {
         Judgement::Settled(Finding { dispute, believed, outvoted })
     }
 
-    /// Whether so many are more than half of the shard's venues, where there are enough to believe any.
-    fn is_majority(&self, venues: u32) -> bool {
-        self.configured.len() >= VENUES_MIN && 2 * venues > self.configured.len()
+    /// Whether these are more than half of the shard's venues, where there are enough to believe any.
+    fn is_majority(&self, venues: VenueSet) -> bool {
+        self.voters.all().len() >= VENUES_MIN && self.voters.is_majority(venues)
     }
 
     /// Whether no side would be believed even if all the silent ones took it. Nobody waits while requests differ: the
     /// order itself is forked then, and each further record makes it worse.
     fn is_hopeless(&self, dispute: &Dispute) -> bool {
-        let silent = self.configured.without(dispute.spoken().or(self.shut_out)).len();
-        let most = dispute.sides.iter().map(|side| side.venues.len()).max().unwrap_or(0);
+        let silent = self.voters.all().without(dispute.spoken().or(self.shut_out));
+        let may_be_believed = dispute.sides.iter().any(|side| self.is_majority(side.venues.or(silent)));
         let one_request = dispute.sides.iter().all(|side| side.statement.request == dispute.request());
-        !one_request || !self.is_majority(most + silent)
+        !one_request || !may_be_believed
     }
 
     /// What is remembered of a position: what was said, and by whom.
@@ -299,6 +321,12 @@ impl Evidence {
     pub fn shut_out_venue(&mut self, venue: VenueId, next: Position) -> Disputed {
         let agreed = self.last_agreed(venue);
         self.shut_out.insert(venue);
+        self.forget(venue, next);
+        self.disputed(venue, agreed, next)
+    }
+
+    /// Whatever a venue said counts for nothing.
+    fn forget(&mut self, venue: VenueId, next: Position) {
         let heard = self.hashes.iter_mut().flatten().map(|hashed| &mut hashed.heard);
         heard.chain(&mut self.recent).for_each(|heard| {
             heard.venues.remove(venue);
@@ -311,7 +339,6 @@ impl Evidence {
                 _ => self.disputes.push(dispute),
             }
         }
-        self.disputed(venue, agreed, next)
     }
 
     /// A dispute that shutting a venue out has made undecidable.
@@ -326,9 +353,8 @@ impl Evidence {
     }
 
     fn last_agreed(&self, venue: VenueId) -> Option<Position> {
-        let believed = |hashed: &&Hashed| {
-            hashed.heard.venues.contains(venue) && self.is_majority(hashed.heard.venues.len())
-        };
+        let believed =
+            |hashed: &&Hashed| hashed.heard.venues.contains(venue) && self.is_majority(hashed.heard.venues);
         self.hashes.iter().flatten().filter(believed).map(|hashed| hashed.position).max()
     }
 

@@ -60,6 +60,28 @@ impl Quorum {
         self.committed = self.committed.max(position);
     }
 
+    /// Whether another reader of the same logs has come to all that this one was shown of enough recorders, whatever it was shown before it began
+    /// to read. `moved` says of which recorders the other one may know another log: they count as seen here.
+    #[must_use]
+    pub fn is_reached_by(&self, other: &Self, moved: &[bool]) -> bool {
+        let mut next = self.joined(other, moved);
+        next.sort_unstable();
+        let shown = next[next.len() - self.quorum];
+        other.committed >= shown.max(self.committed)
+    }
+
+    /// Continues from where that other reader is: all below counts as committed.
+    pub fn join(&mut self, other: &Self, moved: &[bool]) {
+        assert!(self.is_reached_by(other, moved), "what a reader was shown lies below where it continues");
+        self.next = self.joined(other, moved);
+        self.committed = other.committed;
+    }
+
+    fn joined(&self, other: &Self, moved: &[bool]) -> Vec<Position> {
+        let both = self.next.iter().zip(&other.next).zip(moved);
+        both.map(|((&own, &other), &moved)| if moved { own } else { own.max(other) }).collect()
+    }
+
     /// The next position to commit.
     #[must_use]
     #[inline]
@@ -110,6 +132,19 @@ mod tests {
         assert!(quorum.on_record(C, Position(1)));
         assert!(!quorum.on_record(B, Position(0)));
         assert_eq!((quorum.committed(), quorum.everywhere()), (Position(2), Position(1)));
+    }
+
+    #[test]
+    fn a_reader_that_began_midway_continues_from_one_that_read_all() {
+        let (mut midway, mut whole) = (Quorum::new(3, 2), Quorum::new(3, 2));
+        (0..7).for_each(|position| _ = whole.on_record(A, Position(position)));
+        (0..5).for_each(|position| _ = whole.on_record(B, Position(position)));
+        assert!(!midway.on_record(A, Position(6)) && !midway.on_record(C, Position(5)));
+        assert!(!midway.is_reached_by(&whole, &[false; 3]), "5 is committed, by A and C");
+        assert!(whole.on_record(B, Position(5)) && midway.is_reached_by(&whole, &[false; 3]));
+        midway.join(&whole, &[false; 3]);
+        assert_eq!((midway.committed(), midway.everywhere()), (Position(6), Position(6)));
+        assert!(midway.on_record(B, Position(6)), "A has shown it to one of them");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use pares_recorder::evidence::RECENT;
 use pares_recorder::{Acceptance, Disputed, Divergence, NOBODY, Offer, Source, Statement, Verdict};
-use pares_types::{Epoch, GatewayId, Position, RequestId, VenueId, VenueSet};
+use pares_types::{Epoch, GatewayId, Position, RequestId, VenueId, VenueSet, Voters};
 use proptest::prelude::*;
 
 const EPOCH: Epoch = Epoch(3);
@@ -318,7 +318,7 @@ fn what_nobody_answers_for_is_corrected_by_the_next_to_speak() {
 
 /// A system of five venues, of which 2, 3 and 4 execute the shard, or only 3 and 4.
 fn in_a_lane(venues: impl IntoIterator<Item = u16>, positions: u64) -> Recorder {
-    let shard = Acceptance::new(EPOCH, venues.into_iter().map(VenueId).collect());
+    let shard = Acceptance::new(EPOCH, venues.into_iter().map(VenueId).collect::<VenueSet>());
     let mut recorder = Recorder { shard, ..Recorder::new(5) };
     (0..positions).for_each(|at| assert_eq!(recorder.hears(&says(3, at, 0)), Verdict::Take));
     recorder
@@ -374,4 +374,37 @@ fn a_venue_alone_in_its_lane_is_outvoted_by_nobody() {
     }
     assert_eq!(recorder.hears(&says(3, 9, 0)), Verdict::Take);
     assert!(recorder.found.is_empty() && !recorder.shard.is_in_dispute());
+}
+
+/// The shard of venues 2, 3 and 4 moves to 0, 1 and 3.
+fn moving() -> Recorder {
+    let set = |venues: [u16; 3]| venues.into_iter().map(VenueId).collect();
+    let mut recorder = in_a_lane([2, 3, 4], 9);
+    recorder.shard.reseat(Voters { before: set([2, 3, 4]), after: set([0, 1, 3]) });
+    recorder
+}
+
+#[test]
+fn while_a_shard_moves_a_majority_of_both_sets_is_believed() {
+    let mut recorder = moving();
+    assert_eq!(recorder.hears(&says(4, 8, 7)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(2, 8, 0)), Verdict::Known, "of those who come it is one of three");
+    assert_eq!(recorder.hears(&says(0, 8, 0)), Verdict::Found);
+    assert_eq!(recorder.found, [(Position(8), VenueSet::one(VenueId(4)))]);
+}
+
+#[test]
+fn a_dispute_is_judged_again_by_those_who_have_a_vote() {
+    let [mut back, mut on] = [moving(), moving()];
+    for recorder in [&mut back, &mut on] {
+        assert_eq!(recorder.hears(&says(4, 8, 7)), Verdict::Known);
+        assert_eq!(recorder.hears(&says(2, 8, 0)), Verdict::Known);
+    }
+    back.shard.reseat([2, 3, 4].into_iter().map(VenueId).collect::<VenueSet>().into());
+    back.shard.judge_again();
+    assert_eq!(back.shard.take_finding().map(|finding| finding.outvoted), Some(VenueSet::one(VenueId(4))));
+    on.shard.reseat([0, 1, 3].into_iter().map(VenueId).collect::<VenueSet>().into());
+    on.shard.judge_again();
+    assert!(!on.shard.is_in_dispute() && !on.shard.has_finding(), "who said otherwise has no vote any more");
+    assert_eq!(on.hears(&says(2, 9, 0)), Verdict::Take, "what those hand out who have left is taken");
 }

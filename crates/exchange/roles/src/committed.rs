@@ -146,6 +146,22 @@ impl<W: World> CommittedStream<W> {
         self.quorums.get(usize::from(shard.0)).is_some_and(|quorum| position < quorum.committed())
     }
 
+    /// How far the shard was read, for another reader that has it on the way.
+    pub(crate) fn quorum(&self, shard: ShardId) -> &Quorum {
+        &self.quorums[usize::from(shard.0)]
+    }
+
+    /// Whether another reader, which has read the shard from a checkpoint on, is where this one can continue with it. This one may have begun
+    /// behind records of the shard, or have met some that it had no use for.
+    pub(crate) fn is_reached_by(&self, shard: ShardId, other: &Quorum) -> bool {
+        self.quorum(shard).is_reached_by(other, &self.replaced)
+    }
+
+    /// Continues with a shard from where that reader is.
+    pub(crate) fn join(&mut self, shard: ShardId, other: &Quorum) {
+        self.quorums[usize::from(shard.0)].join(other, &self.replaced);
+    }
+
     /// What all recorders have of the shard.
     #[must_use]
     pub fn everywhere(&self, shard: ShardId) -> Position {

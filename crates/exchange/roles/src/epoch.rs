@@ -33,7 +33,7 @@ use crate::left_out::LeftOut;
 use crate::lost::{self, OnLoss};
 use crate::recorder::Contents;
 use crate::world::World;
-use crate::{NodeError, durable_log, recorder, venue, whole_file};
+use crate::{NodeError, durable_log, lanes, recorder, venue, whole_file};
 
 /// The epoch of records in a system of several hosts.
 const OF_HOSTS: Epoch = Epoch(1);
@@ -50,6 +50,7 @@ pub fn begin<W: World>(
     host: Option<HostId>,
     on_loss: OnLoss,
 ) -> Result<Epoch, NodeError> {
+    lanes::carry_over(world, config)?;
     let found = match host {
         None => Found::by(world, config)?,
         Some(host) => host::found(world, config, host)?,

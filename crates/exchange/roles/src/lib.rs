@@ -27,6 +27,7 @@
 //! | [`mirror`] | a host's logs at another host: both ends |
 //! | [`lost`] | positions that are known to be lost |
 //! | [`recorder`] | the recorder |
+//! | [`lanes`] | which venue executes which shards, and the steps of a move |
 //! | [`left_out`] | recorders that a start left out: notes |
 //! | [`shut_out`] | venues that were found wrong: notes, and how they come back |
 
@@ -38,6 +39,7 @@ pub mod epoch;
 mod error;
 pub mod index;
 pub mod inlet;
+pub mod lanes;
 pub mod left_out;
 pub mod lost;
 pub mod mirror;

@@ -20,6 +20,7 @@
 
 mod checkpoint_writer;
 mod counters;
+mod following;
 mod gate;
 mod intake;
 mod outvoted;
@@ -31,7 +32,7 @@ mod storing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pares_config::{DurabilitySetting, NodeId, SystemConfig};
+use pares_config::{DurabilitySetting, NodeId, Placement, SystemConfig};
 use pares_log::{AppendError, LogWriter, Offset};
 use pares_recorder::{Source, Verdict};
 use pares_types::{BusinessDay, Epoch, RecorderId, ShardId, VenueId};
@@ -41,6 +42,7 @@ use pares_wire::record::{self, CheckpointChunk, ResultRecord};
 use crate::duty::Duty;
 use crate::index::Indexer;
 use crate::inlet::LogCursor;
+use crate::lanes::LanesWatch;
 use crate::repair_asked::RepairWatch;
 use crate::world::{Counters, Ring, World};
 use crate::{NodeError, durable_log, repair_asked};
@@ -67,6 +69,10 @@ pub struct RecorderNode<W: World> {
     writer: W::Writer,
     shards: BTreeMap<ShardId, ShardRecord>,
     venues: Vec<LogCursor<W>>,
+    /// By venue: before that place of its log its checkpoints were met.
+    heard: Vec<Offset>,
+    lanes: LanesWatch,
+    placement: Placement,
     peers: Vec<LogCursor<W>>,
     intake: CheckpointIntake,
     gate: Gate<W>,
@@ -102,19 +108,21 @@ impl<W: World> RecorderNode<W> {
     /// If the log is beyond repair or shared memory is missing.
     pub fn open(id: RecorderId, config: &SystemConfig, world: W, epoch: Epoch) -> Result<Self, NodeError> {
         let log = NodeId::Recorder(id);
-        let (gate, placement) = (Gate::new(id, config, &world)?, config.placement()?);
-        let (writer, shards) = repair::whole(&world, id, config, || {
+        let gate = Gate::new(id, config, &world)?;
+        let (writer, shards, counters, (lanes, placement)) = repair::whole(&world, id, config, || {
             let writer = world.write_log(log, durable_log(config))?;
-            let new = |shard| (shard, ShardRecord::new(epoch, placement.venues_of(shard)));
+            let counters = world.create_counters(&log.to_string(), COUNTERS);
+            let counters = counters.map_err(NodeError::io("making the recorder's counters"))?;
+            let (lanes, placement) = LanesWatch::open(&world, config)?;
+            let new = |shard| (shard, ShardRecord::new(epoch, placement.seats(shard).voters()));
             let mut shards: BTreeMap<_, _> = config.shards()?.into_keys().map(new).collect();
             recover::<W>(&mut world.read_log_from_start(log)?, &mut shards, &gate)?;
             shards.iter_mut().for_each(|(&shard, record)| storing::recall(&world, (id, shard), record));
-            Ok((writer, shards))
+            Ok((writer, shards, counters, (lanes, placement)))
         })?;
         let lookout = repair_asked::done(&world, log);
         let peers = config.recorder_ids().filter(|&peer| peer != id).map(NodeId::Recorder);
         let sync = config.durability == DurabilitySetting::Disk;
-        let counters = world.create_counters(&log.to_string(), COUNTERS);
         let runs = (config.index_rows as usize, sync);
         let indexed = Indexer::start(&world, (id, shards.keys().copied().collect()), runs, writer.tail())?;
         let mut recorder = Self {
@@ -124,12 +132,15 @@ impl<W: World> RecorderNode<W> {
                 .venue_ids()
                 .map(|venue| LogCursor::new(&world, NodeId::Venue(venue), Offset::START))
                 .collect(),
+            heard: vec![Offset::START; usize::from(config.venues)],
+            lanes,
+            placement,
             peers: peers.map(|peer| LogCursor::new(&world, peer, Offset::START)).collect(),
             intake: CheckpointIntake::start(&world, config, (id, sync))?,
             gate,
             _indexed: indexed,
             lookout,
-            counters: counters.map_err(NodeError::io("making the recorder's counters"))?,
+            counters,
             ringer: world.ringer(),
             readers: readers(config),
             durability: config.durability,
@@ -201,7 +212,8 @@ impl<W: World> RecorderNode<W> {
                 let (chunk, piece) = CheckpointChunk::read(record.payload)?;
                 let shard = self.shards.get(&ShardId(chunk.shard.get())).ok_or(NO_SHARD)?;
                 let venue = VenueId(u16::try_from(index).expect("at most 16 venues"));
-                let is_heard = self.gate.is_in(venue) && shard.acceptance.has_vote(venue);
+                let is_new = record.offset >= self.heard[index];
+                let is_heard = is_new && self.gate.is_in(venue) && shard.acceptance.has_vote(venue);
                 if chunk.epoch.get() == self.epoch.0 && is_heard {
                     let end = self.writer.tail();
                     self.intake.on_chunk(venue, chunk, piece, |_, position| shard.replay_from(position, end));
@@ -240,6 +252,7 @@ impl<W: World> Duty for RecorderNode<W> {
         let mut waiting = false;
         if self.lookout.is_due(&self.world)? {
             self.look_for_notes();
+            self.follow_lanes();
             self.intake.try_removals_again();
             self.fetch_missing();
             self.drop_archived();

@@ -19,6 +19,7 @@
 //! | `observed` | a window in which the venue only learns |
 //! | `restore` | how a shard begins: checkpoint and committed stream |
 //! | `rebuild` | restoring one shard while the others trade |
+//! | `following` | shards that come and leave |
 //! | `watch` | what is being executed, for the thread that looks on and for the next process |
 //! | `leaving` | when a venue ends that has a thread which does not come back |
 //! | `own_log`, `out` | what is handed out, and into which log |
@@ -36,6 +37,7 @@
 //! - Only a venue whose turns were taken over leaves.
 
 mod checkpointing;
+mod following;
 mod leaving;
 mod observed;
 mod out;
@@ -64,11 +66,13 @@ pub(crate) use rebuild::Silence;
 
 use crate::committed::CommittedStream;
 use crate::counters::counters;
+use crate::lanes::LanesWatch;
 use crate::repair_asked::{self, RepairWatch};
 use crate::shut_out;
 use crate::world::{Counters, World};
 use crate::{NodeError, epoch};
 use checkpointing::Checkpointing;
+use following::{counter_names, known_elsewhere};
 use leaving::Leaving;
 use out::{Draft, Out};
 use rebuild::{Plan, Rebuild};
@@ -109,6 +113,7 @@ counters! {
     UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
     Damaged "damaged" "Records of gateways skipped because they could not be read."
     RestoreFailures "restore_failures" "Failed attempts to restore a shard."
+    Lanes "lanes" "The number of the placement of which this venue has every shard that comes to it."
 }
 
 /// A venue's state.
@@ -117,6 +122,9 @@ pub struct VenueNode<W: World> {
     id: VenueId,
     config: SystemConfig,
     placement: Placement,
+    lanes: LanesWatch,
+    /// The number of the placement that others know it to follow.
+    said: Option<u64>,
     /// The number of the thread that takes the turns.
     turns: u64,
     watch: Arc<Watch<W>>,
@@ -157,10 +165,11 @@ impl<W: World> VenueNode<W> {
     ) -> Result<Self, NodeError> {
         shut_out::check(&world, id)?;
         let started_ns = world.mono_ns();
-        // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
-        let placement = config.placement()?;
-        let requests = Requests::of_venue(&world, config, epoch::current(&world, config)?, &placement, id);
         let writer = own_log::open(&world, id, &log_config(config))?;
+        let counters = counters(&world, id, config)?;
+        let (lanes, placement) = LanesWatch::open(&world, config)?;
+        // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
+        let requests = Requests::of_venue(&world, config, epoch::current(&world, config)?, id);
         let lookout = repair_asked::done(&world, NodeId::Venue(id));
         let (mut seats, committed) =
             restore::restore(&world, config, (&placement, id), || Draft::new(&world, id, watch))?;
@@ -169,7 +178,7 @@ impl<W: World> VenueNode<W> {
             bench.into_iter().for_each(|bench| bench.shard.suspect(position));
         }
         let checkpointing = Checkpointing::new(&world, id, (config, &placement), &seats);
-        let out: Out<W> = Out::new(&world, config, writer, counters(&world, id, &seats)?);
+        let out: Out<W> = Out::new(&world, config, writer, counters);
         out.counters.set(Counter::OpenUs, (world.mono_ns() - started_ns) / 1_000);
         let venue = Self {
             world,
@@ -184,6 +193,8 @@ impl<W: World> VenueNode<W> {
             committed,
             known: known_elsewhere(&placement, id),
             placement,
+            lanes,
+            said: None,
             checkpointing,
             release: VecDeque::new(),
             started_ns,
@@ -232,6 +243,7 @@ impl<W: World> VenueNode<W> {
         let failed_at = Some(failed_at);
         seat.rebuild = Some(Rebuild::new(Plan { world, config, shard, instruments, failed_at, beyond }));
         self.out.counters.add(Counter::EngineFailures, 1);
+        self.unsay_placement(shard);
         self.show_away();
         Ok(())
     }
@@ -259,16 +271,6 @@ impl<W: World> VenueNode<W> {
     }
 }
 
-/// By shard id: of what others execute this venue has all that it needs.
-fn known_elsewhere(placement: &Placement, id: VenueId) -> Vec<Position> {
-    let mut known = Vec::new();
-    for shard in placement.shards_without(id) {
-        known.resize(usize::from(shard.0) + 1, Position(0));
-        known[usize::from(shard.0)] = Position(u64::MAX);
-    }
-    known
-}
-
 /// How a venue's log is kept: what is in it the recorders have, or it is executed again.
 pub(crate) fn log_config(config: &SystemConfig) -> Config {
     Config::default().segment_bytes(config.segment_mib << 20)
@@ -284,9 +286,9 @@ fn seat_of<W: World>(seats: &[ShardSeat<W>], shard: ShardId) -> Option<usize> {
     }
 }
 
-fn counters<W: World>(world: &W, id: VenueId, seats: &[ShardSeat<W>]) -> Result<W::Counters, NodeError> {
-    let positions: Vec<String> = seats.iter().map(|seat| format!("position-{}", seat.id)).collect();
-    let names: Vec<&str> = COUNTERS.iter().copied().chain(positions.iter().map(String::as_str)).collect();
+fn counters<W: World>(world: &W, id: VenueId, config: &SystemConfig) -> Result<W::Counters, NodeError> {
+    let names = counter_names(config)?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let made = world.create_counters(&NodeId::Venue(id).to_string(), &names);
     made.map_err(NodeError::io("making a venue's counters"))
 }

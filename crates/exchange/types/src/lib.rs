@@ -48,6 +48,6 @@ pub use session::{
 pub use symbol::{Symbol, SymbolError};
 pub use terms::{OrderKind, Peg, SelfTrade, Side, TimeInForce};
 pub use units::{HASH_EVERY, Price, Quantity, Timestamp};
-pub use venues::VenueSet;
+pub use venues::{VenueSet, Voters};
 pub use view::{NetPositions, OpenOrder, ShardView};
 pub use words::{Words, read_all, write_all};

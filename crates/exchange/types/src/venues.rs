@@ -59,6 +59,12 @@ impl VenueSet {
         Self(self.0 & !others.0)
     }
 
+    /// Those that are among the others too.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self(self.0 & others.0)
+    }
+
     /// How many.
     #[must_use]
     pub fn len(self) -> u32 {
@@ -83,9 +89,52 @@ impl FromIterator<VenueId> for VenueSet {
     }
 }
 
+/// Who has a vote about a shard. While it moves, two sets of venues have: those before and those after. What takes a majority then
+/// takes one of each, so that two who judge by neighbouring steps of a move never believe different things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Voters {
+    /// Those before.
+    pub before: VenueSet,
+    /// Those after; the same where nothing moves.
+    pub after: VenueSet,
+}
+
+impl From<VenueSet> for Voters {
+    fn from(venues: VenueSet) -> Self {
+        Self { before: venues, after: venues }
+    }
+}
+
+impl Voters {
+    /// Those of either set.
+    #[must_use]
+    pub fn all(self) -> VenueSet {
+        self.before.or(self.after)
+    }
+
+    /// Whether these are more than half of each set.
+    #[must_use]
+    pub fn is_majority(self, venues: VenueSet) -> bool {
+        let most = |set: VenueSet| 2 * set.and(venues).len() > set.len();
+        most(self.before) && most(self.after)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_majority_while_a_shard_moves_is_one_of_each_set() {
+        let set = |venues: &[u16]| venues.iter().copied().map(VenueId).collect::<VenueSet>();
+        let voters = Voters { before: set(&[0, 1, 2]), after: set(&[2, 3, 4]) };
+        for (venues, is_majority) in
+            [(&[0, 1, 2][..], false), (&[0, 1, 3, 4], true), (&[1, 2, 3], true), (&[2, 3, 4], false)]
+        {
+            assert_eq!(voters.is_majority(set(venues)), is_majority, "{venues:?}");
+        }
+        assert_eq!(voters.all(), VenueSet::first(5));
+    }
 
     #[test]
     fn venues_are_a_set() {

@@ -85,6 +85,23 @@ impl Pacing {
         self.newest = self.newest.max(count);
     }
 
+    /// The shards are others from now on: by index the place that each had, or none. One that comes is covered up to `reach`. The count was
+    /// `old` and is `new` now, and what was counted since stays so.
+    pub fn follow(
+        &mut self,
+        (turn, venues): (u64, u64),
+        places: impl Iterator<Item = Option<usize>>,
+        (reach, old, new): (u64, u64, u64),
+    ) {
+        let moved = |count: u64| new.saturating_sub(old.saturating_sub(count));
+        let covered = |place: Option<usize>| match place.map(|place| self.shards[place]) {
+            Some(Covered { reach, count }) => Covered { reach, count: moved(count) },
+            None => Covered { reach, count: new },
+        };
+        self.shards = places.map(covered).collect();
+        (self.turn, self.venues, self.newest) = (turn, venues, moved(self.newest));
+    }
+
     /// A checkpoint begun here at `began_ns` was handed out, or given up, at `ended_ns`.
     pub fn on_handed_out(&mut self, began_ns: u64, ended_ns: u64) {
         self.last_ns = Some((began_ns, ended_ns));

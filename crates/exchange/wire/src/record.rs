@@ -3,7 +3,7 @@
 //! ```text
 //! gateway log    [Request]   [MarkHead | MarkedShard * shards | MarkedLogon?]   [SpentLogonRecord]
 //! venue log      [ResultHead | Request | EventRecord * events]   [CheckpointChunk | bytes]
-//! orders log     [Request]   [ORDERS_STATE | VERSION | what is ordered, see docs/protocols/orders.md]
+//! orders log     [Request]   [a state: docs/protocols/orders.md]
 //! recorder log   the venue's records as they came                [CheckpointStored]
 //!
 //! Request        RequestRecord, and for those that say more, TermsRecord, OperandsRecord or BustRecord

@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod end_to_end;
 pub mod entry;
 pub mod feed;
+pub mod hosts;
 pub mod kill_switch;
 pub mod mirror;
 pub mod peer;
@@ -37,6 +38,8 @@ enum Bench {
     Entry(entry::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
     KillSwitch(kill_switch::Args),
+    /// An exchange over several hosts: decisions, answers, the highest rate
+    Hosts(hosts::Args),
     /// A log at another host, over TCP on loopback: records per second, and the delay until one is there
     Mirror(mirror::Args),
     /// Members' latency while a venue takes a checkpoint of a large state, and while a venue joins from it
@@ -64,6 +67,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::Entry(args) => entry::run(args),
         Bench::Feed(args) => feed::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
+        Bench::Hosts(args) => hosts::run(args),
         Bench::Mirror(args) => mirror::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Start(args) => start::run(args),

@@ -110,6 +110,10 @@ pub enum Bug {
     KeepLife,
     /// What a member's stream is called never changes, whatever of it is lost.
     KeepStream,
+    /// Recorders read that venues have come to a shard which they are about to restore.
+    VoteBeforeComing,
+    /// Who moves a shard reads of every node that it follows.
+    MoveUnfollowed,
     /// Traders submit everything once only.
     SayOnce,
     /// Who is sent entries of the hosts' order takes them for committed.

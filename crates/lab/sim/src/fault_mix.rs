@@ -79,6 +79,8 @@ pub enum Fault {
     RestartSubscriber,
     /// A stranger sends a subscriber and a replayer what no process should.
     Forge,
+    /// An operator moves a shard to other venues, or continues a move that was left, or takes it back.
+    MoveShard,
 }
 
 /// What goes wrong, and how often.

@@ -52,7 +52,7 @@ pub struct HostsPlan {
     pub shards: u16,
     /// Positions of a window.
     pub window: u32,
-    /// Positions between checkpoints, and requests between states of an orders log.
+    /// Positions between checkpoints; states of an orders log are four times as far apart.
     pub checkpoint_every: u64,
     /// Whether what is recorded survives the loss of power: it is synced, which takes time.
     pub disk: bool,
@@ -80,7 +80,7 @@ impl HostsPlan {
             has_witness: seed % 3 == 1,
             shards: 1 + (seed / 3 % 2) as u16,
             window: [64, 1_024][(seed / 2 % 2) as usize],
-            checkpoint_every: [16, 128][(seed / 4 % 2) as usize],
+            checkpoint_every: [1, 32][(seed / 4 % 2) as usize],
             disk: seed / 5 % 2 == 1,
             loss_percent: [0, 2, 15][(seed / 7 % 3) as usize],
             // Now and then so long that logs are released.

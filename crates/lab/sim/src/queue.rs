@@ -36,6 +36,8 @@ pub(crate) enum Action {
     Relief { node: NodeId },
     /// The operator stops everything to put something right.
     Repair,
+    /// The command that moves a shard continues.
+    MoveOn,
     /// What was cut off is seen again.
     Heal { reader: NodeId, source: NodeId },
     /// Something happens to market data.

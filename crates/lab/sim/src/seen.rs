@@ -68,6 +68,8 @@ counters! {
 
     /// What hit disks and clocks in a run.
     FaultCounts {
+        /// Moves of shards that came to their end.
+        moved,
         /// Disks that were full for a while.
         full,
         /// Requests refused because a gateway's disk was.

@@ -10,6 +10,7 @@ pub(crate) mod feed;
 mod guards;
 mod guests;
 mod life;
+mod moves;
 mod order_queries;
 pub(crate) mod revocations;
 mod settings;
@@ -106,6 +107,7 @@ pub(crate) struct World<'a> {
     pub(crate) trace: Trace<'a>,
     config: SystemConfig,
     placement: Placement,
+    moves: moves::Moves,
     instruments: Vec<Vec<Instrument>>,
     machine: Machine,
     epoch: Epoch,
@@ -169,6 +171,7 @@ impl<'a> World<'a> {
             scenario.bug == Some(crate::Bug::ExecuteWrongly) || scenario.faults.every_ns(Fault::Upgrade) > 0;
         let feed = feed::Feed::new(scenario, &instruments, &mut random);
         let guests = guests::guests(scenario, &mut random);
+        let placement = config.placement().expect("the simulator's lanes are legal");
         let processes = NodeId::all(&config).into_iter().map(|node| (node, Process::default()));
         Self {
             now_ns: 0,
@@ -203,7 +206,8 @@ impl<'a> World<'a> {
             restarting: true,
             summary: Summary::default(),
             random,
-            placement: config.placement().expect("the simulator's lanes are legal"),
+            moves: moves::Moves::new(&config, &placement),
+            placement,
             config,
             instruments,
             scenario: scenario.clone(),
@@ -277,6 +281,7 @@ impl<'a> World<'a> {
             Action::Broken { connection } => self.on_broken(connection),
             Action::Relief { node } => self.relieve(node),
             Action::Repair => return self.repair(),
+            Action::MoveOn => return self.move_on(),
             Action::Heal { reader, source } => self.heal_cut(reader, source),
             Action::Fault(fault) => return self.on_fault(fault),
             Action::Feed(action) => return self.on_feed(action),
@@ -331,9 +336,11 @@ impl<'a> World<'a> {
         self.venue(venue)?.seated().find(|one| one.id() == shard_id(shard))
     }
 
-    /// The venues that execute a shard.
+    /// The venues that execute a shard, without those that restore it for a move.
     fn venues_of(&self, shard: usize) -> impl Iterator<Item = usize> + use<> {
-        self.placement.venues_of(shard_id(shard)).iter().map(|venue| usize::from(venue.0))
+        let seats = self.placement.seats(shard_id(shard));
+        let venues = seats.all().iter().filter(move |&venue| !seats.is_restored_by(venue));
+        venues.map(|venue| usize::from(venue.0))
     }
 
     fn venue(&self, venue: usize) -> Option<&VenueNode<Host>> {

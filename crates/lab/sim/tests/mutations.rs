@@ -193,6 +193,14 @@ fn recorders_that_take_a_wrong_quantity_are_found() {
 }
 
 #[test]
+fn steps_of_a_move_that_come_too_early_are_found() {
+    Under("lanes").finds(&[
+        (Bug::VoteBeforeComing, &["L2 who votes has come"], "", 20),
+        (Bug::MoveUnfollowed, &["L2 who votes has come", "L3 recorders judge alike"], "", 60),
+    ]);
+}
+
+#[test]
 fn wrong_results_and_streams_are_found() {
     Under("quick").finds(&[
         // All venues agree and every share is accounted for: only the replay knows better.

@@ -259,7 +259,7 @@ fn a_wrong_venue_of_three_in_its_lane_is_shut_out() {
     assert!(!runs_all() || shut_out < found, "of two nobody knows which one is wrong");
 }
 
-/// Where a lane has no venue left, the other's answers are held to their bound (invariant I4).
+/// Where a lane has no venue left, the other's answers are held to their bound (invariant I4), and so are those of a shard that moves.
 #[test]
 fn a_lane_that_loses_its_venues_delays_no_other() {
     hold("lanes", some(60)).met(&[
@@ -267,6 +267,7 @@ fn a_lane_that_loses_its_venues_delays_no_other() {
         ("too far behind", |run| run.too_far_behind, 10),
         ("engines restored", |run| run.engines.restored, 20),
         ("requests held to a bound", HELD, 30),
+        ("moved", |run| run.ills.moved, 40),
     ]);
 }
 

@@ -1,13 +1,14 @@
-//! `pares admin`: the exchange's own requests: phases, rules, instruments, blocks, busts; and venues readmitted.
+//! `pares admin`: the exchange's own requests: phases, rules, instruments, blocks, busts; and venues readmitted, shards moved.
 //!
 //! They go the way of all requests: signed on as member 0, numbered by a gateway, executed at a place in the total
 //! order, and answered from the record. So the record says who was blocked and when trading began. To readmit a venue
-//! is no request: it changes no book, and is about files.
+//! or move a shard is no request: it changes no book, and is about files.
 
 mod answer;
 mod audit;
 mod bust;
 mod key;
+mod lanes;
 mod member;
 mod members;
 mod operator;
@@ -136,6 +137,14 @@ enum What {
         /// The venue: venue-0, venue-1, ...
         venue: NodeId,
     },
+    /// Move a shard to other venues while members trade; repeat it to continue, name the old venues to take it back
+    Lanes {
+        /// The shard, as `pares stat` shows it
+        shard: u16,
+        /// The venues that execute it from then on
+        #[arg(required = true, num_args = 1.., value_parser = lanes::venue)]
+        venues: Vec<u16>,
+    },
 }
 
 #[derive(clap::Subcommand)]
@@ -161,6 +170,9 @@ pub fn run(args: &Args) -> CommandResult {
     let config = configuration(&layout)?;
     if let What::Readmit { venue } = args.what {
         return readmit::run(venue, &config, &layout, args.json);
+    }
+    if let What::Lanes { shard, venues } = &args.what {
+        return lanes::run((*shard, venues), &config, &layout, args.json);
     }
     let operator = || {
         let key = (args.key.as_deref(), args.propose);
@@ -282,7 +294,7 @@ fn request(
         What::Day { what: DayChange::End { day } } => {
             (all, Command::EndDay { day: day.map_or_else(|| day_on(config, layout), Ok)? })
         }
-        What::Readmit { .. } | What::Audit | What::Member(_) | What::FourEyes { .. } => {
+        What::Readmit { .. } | What::Lanes { .. } | What::Audit | What::Member(_) | What::FourEyes { .. } => {
             unreachable!("no request")
         }
     })

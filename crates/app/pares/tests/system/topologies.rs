@@ -4,7 +4,8 @@ use pares_config::{DurabilitySetting, LaneConfig};
 use pares_node::{NodeId, SystemConfig};
 use serde_json::Value;
 
-use crate::common::exchange::{Exchange, gateway, small, venue};
+use crate::common::exchange::{Exchange, PROGRAM, gateway, small, venue};
+use crate::common::trader::Trader;
 use crate::common::{eventually, load, record};
 use crate::kills::{any_of, trade_while_killing};
 
@@ -94,4 +95,49 @@ fn each_lane_loses_a_venue_and_the_next_start_has_others() {
     exchange.kill(venue(3));
     load::trade(&mut exchange, &mut traders, 500);
     load::finish_and_check(&mut exchange, &mut traders);
+}
+
+/// Moves the first shard while the members trade.
+fn move_first_shard(exchange: &mut Exchange, traders: &mut [Trader], venues: &[&str]) {
+    let mut command = std::process::Command::new(PROGRAM);
+    command.args(["admin", "lanes", "0"]).args(venues).arg("--dir").arg(exchange.layout().root());
+    let mut moving = command.spawn().unwrap();
+    let ended = loop {
+        load::trade(exchange, traders, 50);
+        if let Some(ended) = moving.try_wait().unwrap() {
+            break ended;
+        }
+    };
+    assert!(ended.success(), "{}", exchange.complaints());
+}
+
+#[test]
+fn a_shard_moves_while_members_trade_and_the_old_venues_die() {
+    let lane = |shard, venues: &[u16]| LaneConfig { shards: vec![shard], venues: venues.into() };
+    let lanes = vec![lane(0, &[0, 1]), lane(1, &[0, 1, 2])];
+    let mut exchange = Exchange::start(&SystemConfig { venues: 3, lanes, ..small(2) });
+    let mut traders = load::traders(&exchange, 4);
+    load::trade(&mut exchange, &mut traders, 2_000);
+    for (to, executes, doomed) in
+        [(&["2"][..], &["venue-2"][..], &[0, 1][..]), (&["0", "1"], &["venue-0", "venue-1"], &[2])]
+    {
+        move_first_shard(&mut exchange, &mut traders, to);
+        for role in doomed.iter().copied().map(venue) {
+            exchange.supervisor().hold(role, true);
+            exchange.kill(role);
+        }
+        assert_eq!(executing(&exchange)[0], executes);
+        load::trade(&mut exchange, &mut traders, 500);
+        doomed.iter().for_each(|&role| exchange.supervisor().hold(venue(role), false));
+        exchange.wait_until_up();
+    }
+    assert!(traders.iter().all(|trader| trader.reconnects == 0), "the members notice nothing");
+    load::finish_and_check(&mut exchange, &mut traders);
+
+    let file = exchange.layout().config();
+    let config = pares_node::config::load(&file).unwrap();
+    let lanes = vec![lane(0, &[0]), lane(1, &[0, 1, 2])];
+    pares_node::config::save(&SystemConfig { lanes, ..config }, &file).unwrap();
+    let refused = exchange.pares("admin lanes 0 2");
+    assert!(!refused.is_ok() && refused.complaint.contains("put 0, 1 back"), "{refused:?}");
 }

@@ -51,7 +51,7 @@ impl<J: Journal> Replica<J> {
         self.patience_ticks = (elapsed as u64 + 1 + before * APART_TICKS, self.node.raft.term);
     }
 
-    /// The owner's work stands still. Whom others refused stands once more when it is called again: they may be impatient by now.
+    /// The owner's work stalls. Whom others refused stands once more when it is called again: they may be impatient by now.
     pub(super) fn hurry(&mut self) {
         let raft = &mut self.node.raft;
         let elapsed = raft.election_elapsed.max(raft.election_timeout());

@@ -14,7 +14,6 @@ use pares_os::{Bell, BellKind, Bells};
 use pares_roles::mirror::{MirrorEnded, MirrorSource, Scope};
 
 use super::{RECEIVERS, Told, logs_in, refused};
-use crate::duty::YIELDS;
 use crate::keys::SYSTEM;
 use crate::world::complain;
 use crate::{HostWorld, NodeError};
@@ -25,6 +24,8 @@ const NAP: Duration = Duration::from_millis(5);
 const REST: Duration = Duration::from_millis(100);
 /// Frames of so many bytes leave by themselves.
 const LARGE: usize = 64 << 10;
+/// Looks without anything new before it sleeps: each goes through all logs for every receiver.
+const YIELDS: u32 = 10;
 /// How far each receiver is is shown so often.
 const SHOW: Duration = Duration::from_secs(1);
 

@@ -20,6 +20,11 @@ use crate::NodeError;
 use crate::venue::log_config;
 use crate::world::World;
 
+/// Checkpoints' worth of requests between two states.
+const STATE_EVERY: u64 = 4;
+/// What the last so many states do not have yet, the replicated log keeps for hosts that are behind: a minute and a half at 5,000 requests a second.
+const STATES_KEPT: usize = if cfg!(test) { 0 } else { 32 };
+
 /// A state in the log.
 struct Mark {
     offset: Offset,
@@ -37,10 +42,12 @@ pub(super) struct OrdersLog<W: World> {
     /// Requests behind the last state, and how many there are to be before the next.
     behind: u64,
     state_every: u64,
+    /// The places of the last states in the replicated log.
+    places: VecDeque<u64>,
 }
 
 /// Whose state it is: what this host has ordered, or what it took from another because it had missed something. Behind the latter the replicated
-/// log begins anew, *once*: what it has acknowledged since must never be forgotten. So a state of its own follows before it says anything.
+/// log begins again, *once*: what it has acknowledged since must never be forgotten. So a state of its own follows before it says anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StateOf {
     Own = 0,
@@ -58,8 +65,9 @@ impl<W: World> OrdersLog<W> {
         config: &SystemConfig,
     ) -> Result<(Self, Ordered, Behind), NodeError> {
         let writer = world.write_log(node, log_config(config))?;
-        let (marks, state_every) = (VecDeque::new(), config.checkpoint_every);
-        let mut log = Self { writer, marks, last: None, behind: 0, state_every };
+        let (marks, places) = (VecDeque::new(), VecDeque::new());
+        let state_every = STATE_EVERY.saturating_mul(config.checkpoint_every);
+        let mut log = Self { writer, marks, last: None, behind: 0, state_every, places };
         let (mut ordered, mut behind) = (Ordered::new(config.shards()?.into_keys()), Vec::new());
         let reader = match world.read_log_from_start(node) {
             Err(ReadError::NotYet { .. }) => return Ok((log, ordered, behind)),
@@ -98,6 +106,9 @@ impl<W: World> OrdersLog<W> {
         assert!(self.marks.back().is_none_or(|last| last.offset < offset), "a state follows the one before");
         let next = ordered.shards().filter_map(|shard| Some((shard, ordered.next(shard)?))).collect();
         self.marks.push_back(Mark { offset, next });
+        let last = self.last.as_ref().map_or(0, |(beginning, _)| beginning.index);
+        assert!(last <= place.0.index, "what is in a state is in all that follow");
+        self.places.push_back(place.0.index);
         (self.last, self.behind) = (Some(place), 0);
     }
 
@@ -106,10 +117,17 @@ impl<W: World> OrdersLog<W> {
         self.last.as_ref().map_or((0, 0), |(beginning, _)| (beginning.index, beginning.term))
     }
 
-    /// Where the replicated log is to begin anew, if the last state is another host's.
+    /// Where the replicated log is to begin again, if the last state is another host's.
     pub(super) fn copied(&self) -> Option<&Beginning> {
         let last = self.last.as_ref().filter(|(_, of)| *of == StateOf::Other);
         last.map(|(beginning, _)| beginning)
+    }
+
+    /// Up to where nobody will miss the entries of the replicated log.
+    pub(super) fn outdated(&mut self) -> Option<u64> {
+        let count = self.places.len().checked_sub(STATES_KEPT + 1)?;
+        self.places.drain(..count);
+        self.places.pop_front()
     }
 
     pub(super) fn append(&mut self, body: &[u8]) -> Result<(), AppendError> {
@@ -150,7 +168,9 @@ impl<W: World> OrdersLog<W> {
             self.marks.drain(..past - 1);
             self.writer.release_before(self.marks[0].offset);
         }
-        if past > 0 { self.marks[0].offset } else { Offset::START }
+        let answered = if past > 0 { self.marks[0].offset } else { Offset::START };
+        assert!(answered <= self.writer.tail(), "who joins begins within the log");
+        answered
     }
 }
 

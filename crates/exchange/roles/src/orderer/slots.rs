@@ -68,6 +68,10 @@ impl<S: Sequencer> Slots<S> {
             self.next = self.next.next();
         }
         self.reached = self.reached.max(recorded);
+        assert!(
+            self.waiting.is_empty() || self.next >= recorded,
+            "what is recorded does not wait for the window"
+        );
         let mut put = 0;
         while !self.waiting.is_empty() && self.next <= self.reached {
             let batch = &self.waiting.make_contiguous()[..];
@@ -90,6 +94,7 @@ impl<S: Sequencer> Slots<S> {
                 _ => break,
             }
         }
+        assert!(self.waiting.len() <= self.waiting_max, "what waits for the window is bounded");
         Ok(put)
     }
 }

@@ -33,7 +33,6 @@ fn config() -> SystemConfig {
         quorum: 2,
         gateways: (1..4).map(|id| std::net::SocketAddr::from(([127, 0, 0, id], 7100))).collect(),
         hosts: (0..3).map(host).collect(),
-        checkpoint_every: 16,
         ..records::config()
     }
 }

@@ -45,6 +45,8 @@ pub(super) enum WriterCommand {
     },
     /// Remove what a venue has handed out, and each shard's checkpoints above a position.
     Distrust(VenueId, Vec<(ShardId, Position)>),
+    /// Remove what there is of a checkpoint that will not be finished.
+    Forget(Source),
     /// Remove these, which could not be before. Newer ones of other venues stay.
     Remove(VenueId, Vec<PathBuf>),
     /// Copy a peer's checkpoint, unless there is one here.
@@ -160,6 +162,10 @@ impl<W: World> CheckpointWriter<W> {
             WriterCommand::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
             WriterCommand::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
             WriterCommand::Distrust(venue, above) => Ok(Some(self.distrust(venue, above))),
+            WriterCommand::Forget(source) => {
+                self.unfinished.remove(&source);
+                Ok(None)
+            }
             WriterCommand::Remove(venue, files) => Ok(Some(self.remove(venue, files))),
             WriterCommand::Fetch(missing) => Ok(Some(self.fetch(&missing))),
         };

@@ -15,6 +15,7 @@ counters! {
     UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
     Day "day" "The last business day that ended in all shards, days since the Unix epoch."
     Damaged "damaged" "Records of others skipped because they could not be read."
+    Lanes "lanes" "The number of the placement whose venues' statements count, with no dispute open in a shard that moves."
     ShardsIncomplete "shards_incomplete" "Shards of which this recorder lacks records, or a checkpoint in the place of those that are dropped."
 }
 

@@ -44,7 +44,7 @@ pub(super) struct CheckpointIntake {
     to_writer: ToWriter,
     from_writer: Receiver<Done>,
     failed: u64,
-    /// What the writer is still to be told of venues that are not to be believed.
+    /// What the writer still has to learn of venues that are not to be believed, or have left a shard.
     distrusted: Vec<WriterCommand>,
     /// What it could not remove.
     left: Vec<WriterCommand>,
@@ -135,6 +135,13 @@ impl CheckpointIntake {
             let name = WriterCommand::Name { shard, position, replay_from: known.unwrap_or(found) };
             !self.to_writer.send(name)
         });
+    }
+
+    /// What came of a venue's checkpoint of a shard that it does not execute any more is of no use.
+    pub(super) fn forget(&mut self, source: Source) {
+        if self.assemblies.remove(&source).is_some() {
+            self.distrusted.push(WriterCommand::Forget(source));
+        }
     }
 
     /// Has a checkpoint looked for here and copied from a peer, unless that is under way.

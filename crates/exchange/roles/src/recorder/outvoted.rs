@@ -63,11 +63,11 @@ impl<W: World> RecorderNode<W> {
         self.counters.set(Counter::ShutOutVenues, self.gate.shut_out_len());
     }
 
-    /// The shards that a wrong venue executes, and those that it executed when another recorder found it.
+    /// The shards that a wrong venue executes or executed, and those that it executed when another recorder found it.
     fn may_be_spoilt_by(&self, venue: VenueId) -> Vec<ShardId> {
         let noted = shut_out::shards_of(&self.world, venue);
         let all = self.shards.iter();
-        let its = all.filter(|(shard, record)| record.acceptance.has_vote(venue) || noted.contains(&shard.0));
+        let its = all.filter(|(shard, record)| record.acceptance.had_vote(venue) || noted.contains(&shard.0));
         let its: Vec<ShardId> = its.map(|(&shard, _)| shard).collect();
         assert!(!its.is_empty(), "a venue executes a shard");
         its
@@ -77,6 +77,7 @@ impl<W: World> RecorderNode<W> {
     fn readmit(&mut self, venue: VenueId) {
         assert!(self.gate.is_in(venue), "the gate has let a readmitted venue in");
         self.shards.values_mut().for_each(|record| record.acceptance.readmit(venue));
+        self.heard[usize::from(venue.0)] = Offset::START;
         self.venues[usize::from(venue.0)] = LogCursor::new(&self.world, NodeId::Venue(venue), Offset::START);
         self.counters.set(Counter::ShutOutVenues, self.gate.shut_out_len());
     }

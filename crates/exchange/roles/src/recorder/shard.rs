@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use pares_config::{NodeId, SystemConfig};
 use pares_log::{LogReader, LogSalvage, Offset, ReadError};
 use pares_recorder::{Acceptance, Offer, Source, Statement};
-use pares_types::{BusinessDay, Epoch, GatewayId, Position, RecorderId, ShardId, VenueSet};
+use pares_types::{BusinessDay, Epoch, GatewayId, Position, RecorderId, ShardId, Voters};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
 use super::gate::{Gate, content};
@@ -34,10 +34,9 @@ pub(super) struct ShardRecord {
 }
 
 impl ShardRecord {
-    pub(super) fn new(epoch: Epoch, venues: VenueSet) -> Self {
-        let acceptance = Acceptance::new(epoch, venues);
+    pub(super) fn new(epoch: Epoch, voters: Voters) -> Self {
         Self {
-            acceptance,
+            acceptance: Acceptance::new(epoch, voters),
             index: VecDeque::with_capacity(INDEX_MAX),
             checkpoint: Position(0),
             ended: BusinessDay::NONE,

@@ -25,7 +25,7 @@ use std::time::Duration;
 use pares_config::{NodeId, Placement, SystemConfig};
 use pares_log::{AppendError, LogWriter, Offset};
 use pares_sequencer::Sequencer;
-use pares_types::{Epoch, Position, ShardId, VenueId};
+use pares_types::{Epoch, Position, ShardId, VenueId, VenueSet};
 use pares_venue::{Pacing, Piece, PiecePacing};
 use pares_wire::record::{self, CheckpointChunk};
 use zerocopy::IntoBytes;
@@ -52,6 +52,8 @@ pub(super) struct Checkpointing<W: World> {
     /// A buffer for the next one.
     spare: Vec<u8>,
     peers: Vec<Peer>,
+    /// The venue's part of all positions, as of the last look.
+    count: u64,
 }
 
 /// The shards that others execute and this venue does not.
@@ -133,16 +135,12 @@ impl<W: World> Checkpointing<W> {
         (config, placement): (&SystemConfig, &Placement),
         seats: &[ShardSeat<W>],
     ) -> Self {
-        let all = placement.peers_of(id);
-        let turn = all.iter().take_while(|&peer| peer < id).count() as u64;
-        let mut pacing = Pacing::new(config.checkpoint_every, (turn, all.len().into()), seats.len());
+        let mut pacing = Pacing::new(config.checkpoint_every, turn(id, placement), seats.len());
         let elsewhere = Elsewhere::new(world, id, placement);
         let count = elsewhere.count(seats);
         for (shard, seat) in seats.iter().enumerate() {
             pacing.on_checkpoint(shard, seat.restored_reach.0, count);
         }
-        let peers = all.iter().filter(|&peer| peer != id);
-        let peers = peers.map(|peer| Peer { name: NodeId::Venue(peer).to_string(), bytes: 0 });
         Self {
             world: world.clone(),
             pacing,
@@ -150,8 +148,32 @@ impl<W: World> Checkpointing<W> {
             pieces: PiecePacing::default(),
             outgoing: None,
             spare: Vec::new(),
-            peers: peers.collect(),
+            peers: peers(id, placement),
+            count,
         }
+    }
+
+    /// The venue executes other shards than `before`, or with others. A checkpoint under way continues, unless its shard has left. What comes is
+    /// covered by the others' checkpoints up to now.
+    pub(super) fn follow(
+        &mut self,
+        id: VenueId,
+        placement: &Placement,
+        (before, seats): (&[ShardId], &[ShardSeat<W>]),
+        (reach, out): (Offset, &Out<W>),
+    ) {
+        if let Some(outgoing) = &mut self.outgoing {
+            match seats.binary_search_by_key(&outgoing.shard, |seat| seat.id) {
+                Ok(index) => outgoing.seat = index,
+                Err(_) => self.end(out),
+            }
+        }
+        let old = self.count;
+        self.elsewhere = Elsewhere::new(&self.world, id, placement);
+        self.count = self.elsewhere.count(seats);
+        let places = seats.iter().map(|seat| before.binary_search(&seat.id).ok());
+        self.pacing.follow(turn(id, placement), places, (reach.0, old, self.count));
+        self.peers = peers(id, placement);
     }
 
     /// A recorder has stored a checkpoint of the shard at that seat, of a position executed here; `reach` is how far
@@ -169,6 +191,7 @@ impl<W: World> Checkpointing<W> {
         let now = self.world.mono_ns();
         self.elsewhere.look(now);
         let count = self.elsewhere.count(seats);
+        self.count = count;
         let behind = || seats.iter().any(ShardSeat::is_behind);
         let is_here = |shard: usize| seats[shard].bench.is_some();
         let Some(index) = self.pacing.due((now, count), is_here, behind) else { return };
@@ -249,6 +272,17 @@ impl<W: World> Checkpointing<W> {
             None => most,
         }
     }
+}
+
+/// A venue's place among those with which it takes turns.
+fn turn(id: VenueId, placement: &Placement) -> (u64, u64) {
+    let all = placement.peers_of(id);
+    (all.iter().take_while(|&peer| peer < id).count() as u64, all.len().into())
+}
+
+fn peers(id: VenueId, placement: &Placement) -> Vec<Peer> {
+    let others = placement.peers_of(id).without(VenueSet::one(id));
+    others.iter().map(|peer| Peer { name: NodeId::Venue(peer).to_string(), bytes: 0 }).collect()
 }
 
 impl Outgoing {

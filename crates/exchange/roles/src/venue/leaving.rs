@@ -48,10 +48,16 @@ pub(super) struct Leaving {
 
 impl Leaving {
     pub(super) fn new(id: VenueId, placement: &Placement, now_ns: u64) -> Self {
-        let others = |shard| placement.venues_of(shard).without(VenueSet::one(id));
-        let mut peers: Vec<VenueSet> = placement.shards_of(id).map(others).collect();
-        peers.dedup();
-        Self { id, since_ns: now_ns, look_ns: now_ns, peers }
+        let mut leaving = Self { id, since_ns: now_ns, look_ns: now_ns, peers: Vec::new() };
+        leaving.follow(placement);
+        leaving
+    }
+
+    /// Which shards it has, and with whom, may change.
+    pub(super) fn follow(&mut self, placement: &Placement) {
+        let others = |shard| placement.venues_of(shard).without(VenueSet::one(self.id));
+        self.peers = placement.shards_of(self.id).map(others).collect();
+        self.peers.dedup();
     }
 
     /// Whether to end now. `is_whole`: the venue has all its shards.

@@ -11,12 +11,13 @@
 //! tries again, for what failed by chance may succeed.
 
 use std::fmt::Display;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pares_book::{FastBook, Instrument};
 use pares_config::SystemConfig;
+use pares_recorder::Quorum;
 use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId};
 use pares_venue::{Gap, Recorded, ResultAt, Shard, VenueSink};
 
@@ -43,7 +44,8 @@ pub(super) struct Plan<W> {
     pub(super) config: SystemConfig,
     pub(super) shard: ShardId,
     pub(super) instruments: Vec<Instrument>,
-    /// Where the engine failed: not to be executed again, but asked to be void. None if there was no checkpoint to begin with.
+    /// Where the engine failed: not to be executed again, but asked to be void. None if it did not: there was no checkpoint to begin with,
+    /// or the shard is new at this venue.
     pub(super) failed_at: Option<Position>,
     /// Whether only a checkpoint beyond that position will do.
     pub(super) beyond: bool,
@@ -52,15 +54,15 @@ pub(super) struct Plan<W> {
 enum Site {
     /// Nothing restored yet.
     Empty,
-    /// As far as it has come.
-    Built(Box<Shard<FastBook>>),
-    /// The venue has it, or has no use for it any more.
+    /// As far as it has come, and how far the recorders' logs were read for it: once to their ends, or it is not to be taken.
+    Built(Box<Shard<FastBook>>, Option<Quorum>),
+    /// The venue has it.
     Taken,
 }
 
 impl Site {
-    fn has_come_to(&self, position: Position) -> bool {
-        matches!(self, Self::Built(shard) if shard.position() >= position)
+    fn is_at(&self, is_reached: impl Fn(&Quorum) -> bool) -> bool {
+        matches!(self, Self::Built(_, Some(quorum)) if is_reached(quorum))
     }
 }
 
@@ -89,6 +91,8 @@ impl Failures {
 pub(super) struct Rebuild<W> {
     plan: Plan<W>,
     site: Arc<Mutex<Site>>,
+    /// Whether the venue has no use for it any more. No lock says so: the engine may hold that one for as long as it likes.
+    is_over: Arc<AtomicBool>,
     failures: Failures,
     /// How many of them the venue has counted.
     counted: u64,
@@ -100,7 +104,8 @@ pub(super) struct Rebuild<W> {
 impl<W: World> Rebuild<W> {
     pub(super) fn new(plan: Plan<W>) -> Self {
         let (site, failures) = (Arc::new(Mutex::new(Site::Empty)), Failures::default());
-        Self { plan, site, failures, counted: 0, begun: false, due_ns: 0 }
+        let is_over = Arc::default();
+        Self { plan, site, is_over, failures, counted: 0, begun: false, due_ns: 0 }
     }
 
     /// Has the restoring begin, unless it has. Where there is no room for another task now there may be later: the other shards
@@ -110,7 +115,8 @@ impl<W: World> Rebuild<W> {
         if self.begun || now_ns < self.due_ns {
             return;
         }
-        let mut building = Building::new(self.plan.clone(), Arc::clone(&self.site), self.failures.clone());
+        let shared = (Arc::clone(&self.site), Arc::clone(&self.is_over));
+        let mut building = Building::new(self.plan.clone(), shared, self.failures.clone());
         match self.plan.world.spawn("rebuild", Box::new(move || building.go_on())) {
             Ok(_) => self.begun = true,
             Err(error) => {
@@ -127,28 +133,28 @@ impl<W: World> Rebuild<W> {
         all - std::mem::replace(&mut self.counted, all)
     }
 
-    /// Whether the shard has come to `position`. Never waits: while it is being worked on, it has not.
-    pub(super) fn has_come_to(&self, position: Position) -> bool {
-        self.site.try_lock().is_ok_and(|site| site.has_come_to(position))
+    /// Whether the shard is where the venue can continue. Never waits: while it is being worked on, it is not.
+    pub(super) fn is_at(&self, is_reached: impl Fn(&Quorum) -> bool) -> bool {
+        self.site.try_lock().is_ok_and(|site| site.is_at(is_reached))
     }
 
-    /// The shard, if it has come to `position`. Never waits.
-    pub(super) fn take(&self, position: Position) -> Option<Shard<FastBook>> {
+    /// The shard, if it is there. Never waits.
+    pub(super) fn take(&self, is_reached: impl Fn(&Quorum) -> bool) -> Option<(Shard<FastBook>, Quorum)> {
         let mut site = self.site.try_lock().ok()?;
-        if !site.has_come_to(position) {
+        if !site.is_at(is_reached) {
             return None;
         }
         assert!(self.begun, "only a task that has begun puts a shard on its site");
         match std::mem::replace(&mut *site, Site::Taken) {
-            Site::Built(shard) => Some(*shard),
-            Site::Empty | Site::Taken => None,
+            Site::Built(shard, Some(quorum)) => Some((*shard, quorum)),
+            _ => None,
         }
     }
 }
 
 impl<W> Drop for Rebuild<W> {
     fn drop(&mut self) {
-        *lock(&self.site) = Site::Taken;
+        self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -156,6 +162,7 @@ impl<W> Drop for Rebuild<W> {
 struct Building<W: World> {
     plan: Plan<W>,
     site: Arc<Mutex<Site>>,
+    is_over: Arc<AtomicBool>,
     /// Only a checkpoint beyond this position will do.
     beyond: Option<Position>,
     waited: u32,
@@ -165,15 +172,14 @@ struct Building<W: World> {
 }
 
 impl<W: World> Building<W> {
-    fn new(plan: Plan<W>, site: Arc<Mutex<Site>>, failures: Failures) -> Self {
-        assert!(plan.beyond || plan.failed_at.is_some(), "a shard without a past waits for a checkpoint");
+    fn new(plan: Plan<W>, (site, is_over): (Arc<Mutex<Site>>, Arc<AtomicBool>), failures: Failures) -> Self {
         let beyond = plan.beyond.then(|| plan.failed_at.unwrap_or_default());
-        Self { plan, site, beyond, waited: 0, failures, committed: None }
+        Self { plan, site, is_over, beyond, waited: 0, failures, committed: None }
     }
 
     /// Loads the checkpoint, or replays some records onto it.
     fn go_on(&mut self) -> Next {
-        if matches!(*lock(&self.site), Site::Taken) {
+        if self.is_over.load(Ordering::Relaxed) || matches!(*lock(&self.site), Site::Taken) {
             return Next::Done;
         }
         if self.committed.is_some() {
@@ -225,7 +231,7 @@ impl<W: World> Building<W> {
         committed.start_at(*shard, at);
         let mut site = lock(&self.site);
         if !matches!(*site, Site::Taken) {
-            *site = Site::Built(Box::new(restored.state));
+            *site = Site::Built(Box::new(restored.state), None);
             self.committed = Some(committed);
         }
         Ok(true)
@@ -235,10 +241,16 @@ impl<W: World> Building<W> {
         let Self { plan, site, committed, .. } = self;
         let mut site = lock(site);
         assert!(!matches!(*site, Site::Empty), "records are read onto a shard that stands on the site");
-        let (Site::Built(shard), Some(stream)) = (&mut *site, &mut *committed) else { return Next::Done };
+        let (Site::Built(shard, quorum), Some(stream)) = (&mut *site, &mut *committed) else {
+            return Next::Done;
+        };
         match plan.world.attempt(|| replay(plan.shard, shard, stream)) {
             Some(Ok(read)) => {
                 let committed = stream.committed(plan.shard);
+                // Fewer than one batch in all: no recorder had more.
+                if read < BATCH || quorum.is_some() {
+                    *quorum = Some(stream.quorum(plan.shard).clone());
+                }
                 assert_eq!(shard.position(), committed, "a shard on its site has executed what is committed");
                 if read == 0 { Next::After(PAUSE) } else { Next::Again }
             }

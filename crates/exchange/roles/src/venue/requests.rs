@@ -12,13 +12,16 @@
 //! everything, so a mark of an earlier life of the windows is no mark: what was answered then need not be in the record any more
 //! (a disk was lost, or power), and requests skipped would never be ordered.
 
-use pares_config::{NodeId, Placement, SystemConfig};
+use pares_config::{NodeId, SystemConfig};
 use pares_log::Offset;
-use pares_types::{Epoch, GatewayId, Request, ShardId, VenueId};
+use pares_types::{Epoch, GatewayId, Position, Request, ShardId, VenueId};
 use pares_wire::record::{ORDERS_STATE, RequestRecord, is_of_fix_session, request_shard, schema};
 
 use crate::inlet::LogCursor;
 use crate::world::World;
+
+/// What a venue knows of a shard that others execute and it does not: all that it needs.
+pub(super) const ELSEWHERE: Position = Position(u64::MAX);
 
 /// The counter of a gateway that says up to where in its log all requests are answered.
 pub const ANSWERED_OFFSET_COUNTER: &str = "answered_offset";
@@ -40,8 +43,6 @@ pub(crate) struct Requests<W: World> {
     epoch: Epoch,
     gateways: u16,
     inlets: Vec<(NodeId, LogCursor<W>)>,
-    /// By shard id: whether others execute the shard and this venue does not.
-    elsewhere: Vec<bool>,
 }
 
 impl<W: World> Requests<W> {
@@ -51,40 +52,32 @@ impl<W: World> Requests<W> {
     }
 
     /// Those that a venue reads.
-    pub(super) fn of_venue(
-        world: &W,
-        config: &SystemConfig,
-        epoch: Epoch,
-        placement: &Placement,
-        id: VenueId,
-    ) -> Self {
+    pub(super) fn of_venue(world: &W, config: &SystemConfig, epoch: Epoch, id: VenueId) -> Self {
         let logs = match config.host_of(NodeId::Venue(id)) {
             None => config.gateway_ids().map(NodeId::Gateway).collect(),
             Some(host) => vec![NodeId::Orderer(host)],
         };
-        let mut elsewhere = Vec::new();
-        for shard in placement.shards_without(id) {
-            elsewhere.resize(usize::from(shard.0) + 1, false);
-            elsewhere[usize::from(shard.0)] = true;
-        }
-        Self { elsewhere, ..Self::new(world, config, epoch, logs) }
+        Self::new(world, config, epoch, logs)
     }
 
     pub(crate) fn new(world: &W, config: &SystemConfig, epoch: Epoch, logs: Vec<NodeId>) -> Self {
         let inlet = |log| (log, LogCursor::new(world, log, answered_offset(world, log, epoch)));
         let gateways = u16::try_from(config.gateways.len()).expect("checked: at most 16");
-        let inlets = logs.into_iter().map(inlet).collect();
-        Self { world: world.clone(), epoch, gateways, inlets, elsewhere: Vec::new() }
+        let inlets: Vec<_> = logs.into_iter().map(inlet).collect();
+        assert!(!inlets.is_empty(), "requests come from some log");
+        Self { world: world.clone(), epoch, gateways, inlets }
     }
 
-    /// Hands requests of each log, at most as many as `max` says, to `take` with their records; it says whether it knows the shard. Says how many
-    /// records were read.
+    /// Hands requests of each log, at most as many as `max` says, to `take` with their records, but for those of shards that are [`ELSEWHERE`] by what
+    /// is `known`; it says whether it knows the shard. Says how many records were read.
     pub(crate) fn poll(
         &mut self,
         max: impl Fn(NodeId) -> usize,
+        known: &[Position],
         mut take: impl FnMut(&Request, &[u8]) -> bool,
     ) -> usize {
-        let Self { inlets, elsewhere, gateways, .. } = self;
+        let elsewhere = if known.contains(&ELSEWHERE) { known } else { &[] };
+        let Self { inlets, gateways, .. } = self;
         let mut of = |log: NodeId, inlet| poll((log, *gateways), inlet, (max(log), elsewhere), &mut take);
         inlets.iter_mut().map(|(log, inlet)| of(*log, inlet)).sum()
     }
@@ -130,10 +123,10 @@ impl<W: World> Requests<W> {
 fn poll<W: World>(
     (log, gateways): (NodeId, u16),
     inlet: &mut LogCursor<W>,
-    (max, elsewhere): (usize, &[bool]),
+    (max, elsewhere): (usize, &[Position]),
     take: &mut impl FnMut(&Request, &[u8]) -> bool,
 ) -> usize {
-    let is_elsewhere = |shard: ShardId| elsewhere.get(usize::from(shard.0)).is_some_and(|&is| is);
+    let is_elsewhere = |shard: ShardId| elsewhere.get(usize::from(shard.0)) == Some(&ELSEWHERE);
     let may_have = |gateway: GatewayId| match log {
         NodeId::Gateway(own) => own == gateway,
         _ => gateway.0 < gateways,

@@ -12,10 +12,10 @@ use pares_venue::Shard;
 use super::out::Draft;
 use super::rebuild::{Plan, Rebuild};
 use super::seat::{OrderSource, ShardSeat, ShardStep};
-use crate::NodeError;
 use crate::committed::CommittedStream;
 use crate::resume::{Resumed, is_beginning_lost, past, resume, stored};
 use crate::world::World;
+use crate::{NodeError, lanes};
 
 /// Checkpoints of all shards together that load in no time to speak of.
 const USUAL_BYTES: u64 = 16 << 20;
@@ -35,7 +35,7 @@ pub fn time_to_load<W: World>(
         let all = config.recorder_ids().filter_map(|id| stored(world, id, shard).into_iter().next());
         all.map(|checkpoint| checkpoint.bytes()).max().unwrap_or_default()
     };
-    let bytes: u64 = config.placement()?.shards_of(venue).map(newest).sum();
+    let bytes: u64 = lanes::placement(world, config)?.shards_of(venue).map(newest).sum();
     Ok(Duration::from_nanos(bytes.saturating_sub(USUAL_BYTES) * LOAD_NS_PER_BYTE))
 }
 
@@ -96,16 +96,21 @@ pub(super) fn restore<W: World>(
     let mut seats = Vec::new();
     let mut replay_from: BTreeMap<RecorderId, Offset> =
         config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
-    let mut shards = config.shards()?;
-    shards.retain(|&shard, _| placement.executes(venue, shard));
-    for (shard, instruments) in shards {
+    for (rank, (shard, instruments)) in config.shards()?.into_iter().enumerate() {
+        if !placement.executes(venue, shard) {
+            continue;
+        }
         let order = OrderSource::open(world, config, shard)?;
+        if placement.seats(shard).is_restored_by(venue) {
+            seats.push(away(world, config, (rank, shard, instruments), (order.recorded(), false)));
+            continue;
+        }
         let restored = match restore_shard(world, config, (shard, &instruments)) {
             Err(error @ NodeError::StateLost(_)) => {
                 world.complain(&error);
                 // Where its records lie that are yet to be committed nobody says.
                 replay_from.values_mut().for_each(|from| *from = Offset::START);
-                seats.push(away(world, config, (shard, instruments), &order));
+                seats.push(away(world, config, (rank, shard, instruments), (order.recorded(), true)));
                 continue;
             }
             restored => restored?,
@@ -120,7 +125,7 @@ pub(super) fn restore<W: World>(
             *from = (*from).min(restored.replay_from[recorder]);
         }
         world.give_way();
-        seats.push(seated(world, shard, restored, (order, draft())));
+        seats.push(seated(world, (rank, shard), restored, (order, draft())));
     }
     let mut committed = CommittedStream::new(world, config, |recorder| replay_from[&recorder])?;
     // All that is recorded of a shard that is away is committed: it is taken back once it has come that far.
@@ -132,13 +137,14 @@ pub(super) fn restore<W: World>(
 
 fn seated<W: World>(
     world: &W,
-    id: ShardId,
+    (rank, id): (usize, ShardId),
     restored: Resumed<Shard<FastBook>>,
     (order, draft): (OrderSource<W::Window>, Draft<W>),
 ) -> ShardSeat<W> {
     assert_eq!(restored.state.id(), id, "a checkpoint of another shard is refused when it is read");
     ShardSeat {
         id,
+        rank,
         resynced_at: order.recorded(),
         reached: restored.state.position(),
         bench: Some(Box::new(ShardStep { world: world.clone(), shard: restored.state, order, draft })),
@@ -148,18 +154,19 @@ fn seated<W: World>(
     }
 }
 
-/// The seat of a shard that is not there: it is restored as soon as there is a checkpoint.
-fn away<W: World>(
+/// The seat of a shard that is not there: it is restored, with `beyond` as soon as there is a checkpoint.
+pub(super) fn away<W: World>(
     world: &W,
     config: &SystemConfig,
-    (shard, instruments): (ShardId, Vec<Instrument>),
-    order: &OrderSource<W::Window>,
+    (rank, shard, instruments): (usize, ShardId, Vec<Instrument>),
+    (recorded, beyond): (Position, bool),
 ) -> ShardSeat<W> {
     let (world, config) = (world.clone(), config.clone());
-    let plan = Plan { world, config, shard, instruments, failed_at: None, beyond: true };
+    let plan = Plan { world, config, shard, instruments, failed_at: None, beyond };
     ShardSeat {
         id: shard,
-        resynced_at: order.recorded(),
+        rank,
+        resynced_at: recorded,
         reached: Position(0),
         bench: None,
         rebuild: Some(Rebuild::new(plan)),

@@ -103,6 +103,8 @@ impl<W: World> ShardStep<W> {
 /// A shard's place at a venue.
 pub(super) struct ShardSeat<W: World> {
     pub(super) id: ShardId,
+    /// Its place among the shards of the system.
+    pub(super) rank: usize,
     /// Away while a step is taken; gone when the matching engine failed.
     pub(super) bench: Option<Box<ShardStep<W>>>,
     /// While it is gone.

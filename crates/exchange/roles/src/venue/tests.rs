@@ -2,12 +2,15 @@
 
 use super::*;
 use crate::duty::Duty;
-use crate::repair_asked;
 use crate::testing::{TestWorld, records};
+use crate::world::File as _;
+use crate::{lanes, repair_asked};
 use pares_config::LaneConfig;
 use pares_log::Writer;
 use pares_sequencer::Sequencer;
-use pares_types::{Command, Epoch, GatewayId, MemberId, Phase, Position, RecorderId, Request, RequestId};
+use pares_types::{
+    Command, Epoch, GatewayId, MemberId, Phase, Position, RecorderId, Request, RequestId, VenueSet,
+};
 use pares_wire::record::{self, ResultRecord};
 use zerocopy::IntoBytes;
 
@@ -442,7 +445,7 @@ fn a_venue_opens_and_executes_the_shards_of_its_lane_only() {
     let venue = rig.run();
     assert_eq!(venue.seated().map(Shard::id).collect::<Vec<_>>(), [SHARD]);
     assert_eq!((rig.handed_out(), rig.counter("damaged")), (vec![1, 2, 5], 1));
-    assert_eq!(rig.world.counter("venue-0", "position-1"), None);
+    assert_eq!(rig.world.counter("venue-0", "position-1"), Some(0));
 }
 
 #[test]
@@ -491,4 +494,55 @@ fn checkpoints_of_a_quiet_lane_follow_a_busy_one() {
         settle(&mut venue);
         assert_eq!(rig.counter("checkpointing") + rig.counter("checkpoints"), taken);
     }
+}
+
+/// The next step is written by which shard 1 comes to that venue.
+fn write_step(rig: &Rig, to: VenueId) {
+    let placement = lanes::placement(&rig.world, &rig.config).unwrap();
+    let seats = placement.seats(ShardId(1)).next(VenueSet::one(to)).unwrap();
+    let text = placement.with(ShardId(1), seats, &rig.config).unwrap().text(&rig.config).unwrap();
+    rig.world.create_file(std::path::Path::new("lanes")).unwrap().append(text.as_bytes()).unwrap();
+}
+
+/// Lets a venue and its tasks do what there is to do.
+fn follow(rig: &Rig, venue: &mut VenueNode<TestWorld>) {
+    for _ in 0..600 {
+        venue.work().unwrap();
+        rig.world.run_tasks();
+    }
+}
+
+#[test]
+fn a_shard_comes_to_a_venue_that_has_skipped_its_records_and_leaves_again() {
+    let mut rig = of_one_lane();
+    rig.config.recorders = 1;
+    rig.config.quorum = 1;
+    let mut venue = rig.run();
+    let other = ShardId(1);
+    let mut window = rig.world.open_window(other).unwrap().unwrap();
+    let mut record = |rig: &mut Rig, positions: std::ops::Range<u64>| {
+        for position in positions {
+            window.propose(Position(position), &[id(1 + position)], 1, &mut Vec::new()).unwrap();
+            rig.recorder.append(&records::result_of(other, EPOCH.0, position)).unwrap();
+        }
+        rig.recorder.publish();
+    };
+    record(&mut rig, 0..40);
+    settle(&mut venue);
+    let seated = |venue: &VenueNode<TestWorld>| venue.seated().map(Shard::id).collect::<Vec<_>>();
+    for (seats, said) in [(vec![SHARD], 1), (vec![SHARD, other], 2), (vec![SHARD, other], 3)] {
+        write_step(&rig, VENUE);
+        follow(&rig, &mut venue);
+        assert_eq!((seated(&venue), rig.counter("lanes")), (seats, said));
+    }
+    assert_eq!(rig.counter("position-1"), 40);
+    record(&mut rig, 40..50);
+    follow(&rig, &mut venue);
+    assert_eq!((rig.counter("position-1"), venue.committed.committed(other)), (50, Position(50)));
+    for (seats, said) in [(vec![SHARD, other], 4), (vec![SHARD, other], 5), (vec![SHARD], 6)] {
+        write_step(&rig, VenueId(1));
+        follow(&rig, &mut venue);
+        assert_eq!((seated(&venue), rig.counter("lanes")), (seats, said));
+    }
+    assert_eq!(rig.counter("position-1"), 0);
 }

@@ -50,6 +50,7 @@ impl<W: World> VenueNode<W> {
     fn begin(&mut self) -> Result<usize, NodeError> {
         if self.lookout.is_due(&self.world)? {
             self.check_notes()?;
+            self.follow_lanes()?;
         }
         self.take_restored()?;
         Ok(self.poll_gateways())
@@ -141,6 +142,7 @@ impl<W: World> VenueNode<W> {
             self.world.give_way();
         }
         self.note_resync();
+        self.say_placement();
         let is_taken_over = self.turns > 0;
         assert_eq!(self.leaving.is_some(), is_taken_over, "a venue leaves whose turns were taken over");
         let is_whole = self.seats.iter().all(|seat| seat.rebuild.is_none());
@@ -154,9 +156,10 @@ impl<W: World> VenueNode<W> {
         // A venue that slept must not take everything into memory at once. What is in flight bounds what can
         // be pending; with less than that, the request that is decided next might never be read.
         let batch = BATCH_MAX.min(self.pending_max.saturating_sub(self.pending_len()));
-        let Self { seats, requests, out, .. } = self;
+        let Self { seats, requests, out, known, .. } = self;
         let read = requests.poll(
             |_| batch,
+            known,
             |request, _| {
                 let seat = seat_of(seats, request.shard);
                 seat.map(|index| seats[index].on_request(request)).is_some()
@@ -227,16 +230,22 @@ impl<W: World> VenueNode<W> {
             let Some(rebuild) = &mut seat.rebuild else { continue };
             rebuild.begin();
             self.out.counters.add(Counter::RestoreFailures, rebuild.take_failures());
-            let committed = self.committed.committed(seat.id);
-            if !rebuild.has_come_to(committed) {
+            let (committed, id) = (&mut self.committed, seat.id);
+            if self.placement.seats(id).is_restored_by(self.id)
+                || !rebuild.is_at(|quorum| committed.is_reached_by(id, quorum))
+            {
                 continue;
             }
             // First the gateways' marks: what they say is answered is recorded, and comes with the committed stream.
             let answered = self.requests.answered();
-            let Some(shard) = rebuild.take(committed) else { continue };
-            assert!(shard.position() >= committed, "a restored shard has come to the committed stream");
+            let taken = rebuild.take(|quorum| committed.is_reached_by(id, quorum));
+            let Some((shard, quorum)) = taken else { continue };
+            committed.join(id, &quorum);
+            let committed = committed.committed(id);
+            assert_eq!(shard.position(), committed, "a restored shard has come to the committed stream");
             assert_eq!(shard.id(), seat.id, "a shard is restored for its own seat");
             let order = OrderSource::open(&self.world, &self.config, seat.id)?;
+            seat.resynced_at = seat.resynced_at.min(order.recorded());
             let draft = Draft::new(&self.world, self.id, &self.watch);
             seat.reached = shard.position();
             let bench = ShardStep { world: self.world.clone(), shard, order, draft };
@@ -281,10 +290,10 @@ impl<W: World> VenueNode<W> {
 
     /// Shows where every shard stands, whether its results were handed out or only followed.
     fn show_positions(&self) {
-        for (index, seat) in self.seats.iter().enumerate() {
+        for seat in &self.seats {
             let is_behind = seat.bench.is_some() && seat.reached < self.committed.committed(seat.id);
             assert!(!is_behind, "a shard that is here has executed all that is committed");
-            self.out.counters.set(COUNTERS.len() + index, seat.reached.0);
+            self.out.counters.set(COUNTERS.len() + seat.rank, seat.reached.0);
         }
     }
 

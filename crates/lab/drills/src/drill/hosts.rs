@@ -60,15 +60,19 @@ const WINDOW: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, Serialize)]
 struct Outcome {
     drill: &'static str,
-    hosts: u8,
+    hosts: usize,
     /// Hosts killed.
     count: usize,
     /// Requests never answered.
     lost: u64,
-    /// Answers beyond the first, and requests executed at two positions.
+    /// Answers beyond the first.
     duplicated: u64,
+    /// Requests executed at two positions.
+    executed_twice: u64,
     /// Requests that members sent again.
     sent_again: u64,
+    /// Requests that a gateway did not take in.
+    rejected: u64,
     /// Requests answered that are missing in a recorder's log at the end.
     acknowledged_lost: u64,
     /// Positions that are not the same in every recorder's log at the end.
@@ -87,7 +91,8 @@ struct Outcome {
     /// Times an orderer stood for the lead, and those of them that nobody's death called for.
     elections: u64,
     needless_elections: u64,
-    /// 99th percentile of latencies, microseconds: in quiet, and while a host is dead or comes back.
+    /// Latencies, microseconds: in quiet, and while a host is dead or comes back.
+    quiet_p50_us: f64,
     quiet_p99_us: f64,
     disturbed_p99_us: f64,
     others_p99_ratio: f64,
@@ -114,7 +119,8 @@ impl Outcome {
     fn verdict(&self) -> LabResult {
         none_of([
             (self.lost, "lost"),
-            (self.duplicated, "answered or executed twice"),
+            (self.duplicated, "answered twice"),
+            (self.executed_twice, "executed twice"),
             (self.acknowledged_lost, "answered and not recorded"),
             (self.records_differing, "positions recorded differently"),
         ])

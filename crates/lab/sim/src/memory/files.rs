@@ -21,6 +21,12 @@ pub(super) struct Bytes {
 }
 
 impl Content {
+    /// The same with something else in the place of some text.
+    pub(super) fn replaced(&self, from: &str, to: &str) -> Self {
+        let now = String::from_utf8_lossy(&self.lock().now).replace(from, to).into_bytes();
+        Self(Arc::new(Mutex::new(Bytes { now, synced: Vec::new() })))
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Bytes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -46,7 +46,7 @@ impl Host {
         self.life
     }
 
-    pub(super) fn node(&self) -> NodeId {
+    pub(crate) fn node(&self) -> NodeId {
         self.node
     }
 

@@ -9,8 +9,10 @@ use std::path::Path;
 
 use pares_config::NodeId;
 use pares_random::mix;
+use pares_roles::lanes;
 use pares_types::{Position, Request, ShardId, VenueId};
 
+use super::files::Content;
 use super::log::Lies;
 use crate::bug::Bug;
 use crate::engine::{Harm, Poison};
@@ -125,6 +127,21 @@ impl Seam {
         let &(venue, at) = self.failed.get(&shard)?;
         self.dice = mix(self.dice);
         (venue != node && self.dice & 1 == 0).then_some(at)
+    }
+}
+
+impl Seam {
+    /// Which venue executes which shards, as a recorder reads it.
+    pub(super) fn read_lanes(&self, reader: NodeId, path: &Path, content: &Content) -> Option<Content> {
+        let is_it = matches!(reader, NodeId::Recorder(_)) && path == Path::new("lanes");
+        (self.has(Bug::VoteBeforeComing) && is_it).then(|| content.replaced("begun", "joined"))
+    }
+
+    /// Which placement every node follows, as who moves a shard reads it.
+    pub(super) fn follows(&self, counter: &str, lanes: impl FnOnce() -> Option<Vec<u8>>) -> Option<u64> {
+        let is_it = self.has(Bug::MoveUnfollowed) && counter == lanes::NUMBER_COUNTER;
+        let text = String::from_utf8(is_it.then(lanes)??).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("number = ")?.parse().ok())
     }
 }
 

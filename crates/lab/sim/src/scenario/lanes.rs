@@ -1,9 +1,11 @@
 //! Runs in which not every venue executes every shard.
 
-use super::Scenario;
+use super::{MS, Scenario};
+use crate::Fault;
 
 impl Scenario {
-    /// Shards in two lanes of two venues or more, some of which are in both, under all that befalls venues and recorders elsewhere.
+    /// Shards in two lanes of two venues or more, some of which are in both, under all that befalls venues and recorders elsewhere, and moved
+    /// to others meanwhile.
     pub(super) fn lanes(seed: u64) -> Self {
         let worlds = [Self::quick, Self::crashes, Self::power, Self::partition, Self::poison, Self::wipes];
         let base = worlds[(seed % 6) as usize](seed / 6);
@@ -13,6 +15,7 @@ impl Scenario {
             shards: 2 + (seed / 4 % 2) as usize,
             lanes: 2,
             in_both_permille: [0, 300][(seed / 3 % 2) as usize],
+            faults: base.faults.clone().with([(Fault::MoveShard, 3 * MS)]),
             ..base
         }
     }

@@ -5,7 +5,7 @@ use pares_config::NodeId;
 use pares_gateway::Answer;
 use pares_random::mix;
 use pares_sequencer::Sequencer;
-use pares_types::{Position, Reason, RequestId};
+use pares_types::{Position, Reason, RequestId, VenueId};
 use pares_wire::record::{self, ResultRecord};
 
 use crate::memory::log::Log;
@@ -15,7 +15,7 @@ use crate::scenario::{Durability, MS, US};
 use crate::{Broken, Verdict, broken, must};
 
 use super::settings::{SESSION_IN_FLIGHT_MAX, names_max};
-use super::{World, gateway_id, index, recorder_id};
+use super::{World, gateway_id, index, recorder_id, shard_id};
 
 /// Requests of a run that no log has any more and that nobody asked again.
 const LOST_MAX: u64 = 8;
@@ -172,8 +172,14 @@ impl World<'_> {
                 }
                 broken("I6 bounded", format!("{node} has {in_flight} in flight"))
             }
-            NodeId::Venue(_) => self.check_venue(index(node)),
-            NodeId::Recorder(_) => self.check_halted(index(node)),
+            NodeId::Venue(_) => {
+                self.note_came(node);
+                self.check_venue(index(node))
+            }
+            NodeId::Recorder(_) => {
+                self.check_voters(node)?;
+                self.check_halted(index(node))
+            }
             NodeId::Publisher(_) => self.check_publisher(node),
             NodeId::Replayer(_) | NodeId::Orderer(_) | NodeId::Mirror(_) => Ok(()),
         }
@@ -195,9 +201,11 @@ impl World<'_> {
         // A venue that was away reads a batch of each gateway at once.
         let most = self.scenario.gateways * (self.in_flight_max() + 512);
         must(pending <= most, "I6 bounded", || format!("venue {venue} has {pending} pending"))?;
-        let is_its = |&(shard, ..): &(usize, _, _)| self.venues_of(shard).any(|its| its == venue);
+        let placement = node.placement().clone();
+        let own = VenueId(u16::try_from(venue).expect("few venues"));
+        let is_its = |&(shard, ..): &(usize, _, _)| placement.executes(own, shard_id(shard));
         must(states.iter().all(is_its), "L1 a venue executes its lanes", || {
-            format!("venue {venue} has {states:?} of {:?}", self.placement)
+            format!("venue {venue} has {states:?} of {placement:?}")
         })?;
         states.into_iter().try_for_each(|(shard, next, hash)| self.ledger.on_state(shard, next, hash))
     }
@@ -284,7 +292,8 @@ impl World<'_> {
             orders += resting.len() as u64;
             let replayed = self.ledger.replay(shard, (&self.instruments[shard], self.config.register()))?;
             self.ledger.tally(shard, &mut self.summary);
-            for venue in 0..self.scenario.venues {
+            // One that is about to leave a shard is woken for it no more.
+            for venue in self.venues_of(shard) {
                 let Some(seated) = self.seated(venue, shard) else { continue };
                 seated.market().audit();
                 let books = seated.market().state_hash();

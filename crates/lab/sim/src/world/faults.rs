@@ -67,6 +67,7 @@ impl World<'_> {
                 self.exhaust(node);
             }
             Fault::Upgrade => self.upgrade(venue),
+            Fault::MoveShard => self.begin_move(),
             _ => return self.on_feed_fault(fault),
         }
         Ok(())

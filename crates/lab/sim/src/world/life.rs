@@ -255,6 +255,7 @@ impl World<'_> {
             }
         };
         must(epoch > self.epoch, "an epoch is used once", || format!("{epoch} begins after {}", self.epoch))?;
+        self.note_placement();
         (self.epoch, self.restarting) = (epoch, false);
         self.summary.epochs += 1;
         for shard in 0..self.scenario.shards {

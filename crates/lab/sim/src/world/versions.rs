@@ -10,6 +10,7 @@
 
 use pares_config::NodeId;
 use pares_gateway::ClientRequest;
+use pares_types::VenueId;
 
 use crate::client::EVERYWHERE;
 use crate::engine::Poison;
@@ -17,7 +18,7 @@ use crate::scenario::MS;
 use crate::{Broken, Verdict, broken};
 
 use super::faults::GRACE_NS;
-use super::{World, index, recorder_id, venue_id};
+use super::{World, index, recorder_id, shard_id, venue_id};
 
 const INVARIANT: &str = "a divergence is found within 1,024 positions";
 /// After a shard is back it catches up for this long.
@@ -117,7 +118,8 @@ impl World<'_> {
     /// By shard: whether it is away at that venue.
     fn away(&self, venue: usize) -> Vec<bool> {
         let Some(node) = self.venue(venue) else { return vec![false; self.scenario.shards] };
-        let is_its = |shard| self.venues_of(shard).any(|its| its == venue);
+        let own = VenueId(u16::try_from(venue).expect("few venues"));
+        let is_its = |shard| node.placement().executes(own, shard_id(shard));
         let mut away: Vec<bool> = (0..self.scenario.shards).map(is_its).collect();
         node.seated().for_each(|shard| away[usize::from(shard.id().0)] = false);
         away

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use pares_book::{Book, Instrument};
 use pares_log::{LogStats, MarksReader, ReadError};
-use pares_node::{Layout, NodeId, SystemConfig, lost};
+use pares_node::{Layout, NodeId, SystemConfig, lanes, lost};
 use pares_os::CountersReader;
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, Position, ShardId, VenueId, VenueSet};
@@ -190,7 +190,7 @@ pub fn collect(
     standing: Option<&Standing>,
 ) -> Result<System, CommandError> {
     let nodes: Vec<Node> = NodeId::all(config).into_iter().map(|role| node(role, layout)).collect();
-    let (mut epoch, mut shards, placement) = (None, Vec::new(), config.placement()?);
+    let (mut epoch, mut shards, placement) = (None, Vec::new(), lanes::placement(config, layout)?);
     for (id, instruments) in config.shards()? {
         // No window, or one being replaced: the system is down or just starting.
         let window = SharedWindow::open(&layout.window(id)).ok();

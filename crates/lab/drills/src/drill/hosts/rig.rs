@@ -1,16 +1,12 @@
-//! Hosts on this machine, the load on them, and one kill.
+//! Hosts with a load on them, and one kill.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use pares_config::{HostConfig, InstrumentConfig};
-use pares_load::{LabError, Load, LoadPlan, Observed, Rate, Records, Spread, Stretch, own_program, setup};
-use pares_node::{Layout, NodeId, Supervisor, SystemConfig, hosts};
+use pares_load::{LabError, Load, LoadPlan, Observed, Rate, Records, ScratchHosts, Spread, Stretch, setup};
+use pares_node::{NodeId, SystemConfig};
 use pares_os::CountersReader;
 use pares_types::{HostId, VenueId};
-use rustix::process::Signal;
 
 use super::{Args, Outcome, WINDOW, not_in_time, percentile_ms};
 use crate::drill::diverge::Trace;
@@ -21,18 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_micros(500);
 /// How long the load runs before anything counts.
 const WARM_UP: Duration = Duration::from_millis(1_000);
+/// Positions that a venue in step may be behind the furthest.
+const BEHIND_MAX: u64 = 1_000;
 
 /// Hosts with a load on them.
 pub(super) struct HostRig {
-    config: SystemConfig,
-    layouts: Vec<Layout>,
-    /// By host; none while it is dead.
-    hosts: Vec<Option<Supervisor>>,
+    hosts: ScratchHosts,
     load: Load,
     records: Records<LoadNotes>,
     found: Found,
-    /// Removed in the end, unless the operator named it.
-    dir: Option<PathBuf>,
 }
 
 /// What the rounds gave, nanoseconds.
@@ -48,20 +41,18 @@ struct Found {
 
 impl HostRig {
     pub(super) fn start(args: &Args) -> Result<Self, LabError> {
-        let config = config(args)?;
-        let name = format!("pares-hosts-{}", std::process::id());
-        let root = args.dir.clone().unwrap_or_else(|| std::env::temp_dir().join(name));
-        let layouts: Vec<Layout> =
-            config.hosts.iter().map(|host| Layout::new(root.join(&host.name))).collect();
-        hosts::make(&layouts, &config)?;
-        let start = |layout: &Layout| start(layout, &config).map(Some);
-        let hosts = layouts.iter().map(start).collect::<Result<Vec<_>, _>>()?;
-        let plan = LoadPlan::new(&config, config.gateways.clone(), Rate::PerSecond(args.rate));
+        let settings = SystemConfig {
+            durability: args.durability,
+            instruments: (1..=args.symbols).map(setup::instrument).collect(),
+            ..SystemConfig::default()
+        };
+        let hosts = ScratchHosts::start(args.hosts, settings, args.dir.clone())?;
+        let config = &hosts.config;
+        let plan = LoadPlan::new(config, config.gateways.clone(), Rate::PerSecond(args.rate));
         let plan = LoadPlan { seed: args.seed, resume: true, members: 2 * plan.members, ..plan };
-        let records = Records::new(&layouts[0], &config, LoadNotes::of(&plan));
+        let records = Records::new(hosts.layout(HostId(0)), config, LoadNotes::of(&plan));
         let load = Load::start(plan)?;
-        let dir = args.dir.is_none().then_some(root);
-        let mut rig = Self { config, layouts, hosts, load, records, found: Found::default(), dir };
+        let mut rig = Self { hosts, load, records, found: Found::default() };
         rig.until("the first answer", |rig| Ok(rig.observed().completed.load(Ordering::Relaxed) > 0))?;
         rig.pause(WARM_UP)?;
         rig.observed().forget_latencies();
@@ -72,42 +63,34 @@ impl HostRig {
     pub(super) fn round(&mut self, round: u64) -> Result<(), LabError> {
         // Not in step with anything: a multiplicative hash of the round number.
         self.pause(Duration::from_micros(round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48))?;
-        let victim = self.leader()?;
-        self.forget_gaps();
-        self.pause(WINDOW)?;
-        let quiet = self.gap_of_others(victim);
+        let mut leader = None;
+        self.until("a leader", |rig| {
+            leader = rig.hosts.leader();
+            Ok(leader.is_some())
+        })?;
+        let victim = leader.ok_or_else(|| not_in_time("a leader"))?;
+        let quiet = self.gap_of_others(victim)?;
         self.found.quiet.push(quiet);
         self.observed().enter(Stretch::Disturbed);
+        self.count_elections(victim);
         self.forget_gaps();
-        self.kill(victim)?;
-        self.pause(WINDOW)?;
-        let gap = self.gap_of_others(victim);
+        self.hosts.kill(victim)?;
+        let gap = self.gap_of_others(victim)?;
         self.found.gaps.push(gap);
         self.bring_back(victim)?;
         self.observed().enter(Stretch::Quiet);
         Ok(())
     }
 
-    fn kill(&mut self, victim: HostId) -> Result<(), LabError> {
-        self.count_elections(victim);
-        let mut supervisor = self.hosts[usize::from(victim.0)].take().expect("only living hosts are killed");
-        let nodes = supervisor.nodes();
-        nodes.iter().for_each(|&node| supervisor.hold(node, true));
-        nodes.iter().try_for_each(|&node| supervisor.signal(node, Signal::KILL))?;
-        // Its file of addresses must not look like that of a host that is up.
-        drop(supervisor);
-        Ok(())
-    }
-
     fn bring_back(&mut self, victim: HostId) -> Result<(), LabError> {
-        let (begun, place) = (Instant::now(), usize::from(victim.0));
-        self.hosts[place] = Some(start(&self.layouts[place], &self.config)?);
+        let begun = Instant::now();
+        self.hosts.bring_back(victim)?;
         self.until("a host that was killed", |rig| Ok(rig.is_in_step(victim)))?;
         self.found.back.push(begun.elapsed().as_nanos() as u64);
         self.observed().recall(true);
         self.until("a member", |rig| Ok(rig.observed().away.load(Ordering::Relaxed) == 0))?;
         self.observed().recall(false);
-        let moved = self.observed().take_gap_max_ns_of(place);
+        let moved = self.observed().take_gap_max_ns_of(victim.0.into());
         self.found.moved.push(moved);
         Ok(())
     }
@@ -116,35 +99,20 @@ impl HostRig {
     fn is_in_step(&self, host: HostId) -> bool {
         let executed = |host: HostId| {
             let name = NodeId::Venue(VenueId(host.0.into())).to_string();
-            let counters = CountersReader::open(&self.layouts[usize::from(host.0)].counters(&name)).ok()?;
+            let counters = CountersReader::open(&self.hosts.layout(host).counters(&name)).ok()?;
             let positions = counters.iter().filter(|(name, _)| name.starts_with("position-"));
             Some((counters.get("resynced")?, positions.map(|(_, position)| position).sum::<u64>()))
         };
-        let furthest = self.config.host_ids().filter_map(executed).map(|(_, at)| at).max();
-        executed(host).is_some_and(|(resynced, at)| resynced == 1 && at + 1_000 >= furthest.unwrap_or(0))
-    }
-
-    /// The host whose orderer leads.
-    fn leader(&mut self) -> Result<HostId, LabError> {
-        let mut leader = None;
-        self.until("a leader", |rig| {
-            let leads = |host: &HostId| rig.counter_of(*host, "leads") == 1;
-            leader = rig.config.host_ids().find(leads);
-            Ok(leader.is_some())
-        })?;
-        leader.ok_or_else(|| not_in_time("a leader"))
-    }
-
-    fn counter_of(&self, host: HostId, counter: &str) -> u64 {
-        let name = NodeId::Orderer(host).to_string();
-        let counters = CountersReader::open(&self.layouts[usize::from(host.0)].counters(&name));
-        counters.ok().and_then(|counters| counters.get(counter)).unwrap_or_default()
+        let furthest = self.hosts.config.host_ids().filter_map(executed).map(|(_, at)| at).max();
+        executed(host).is_some_and(|(resynced, at)| resynced == 1 && at + BEHIND_MAX >= furthest.unwrap_or(0))
     }
 
     /// Counters do not survive their host.
     fn count_elections(&mut self, host: HostId) {
-        self.found.elections += self.counter_of(host, "elections");
-        self.found.needless += self.counter_of(host, "needless");
+        let counter = |name| self.hosts.counter(NodeId::Orderer(host), name);
+        let (elections, needless) = (counter("elections"), counter("needless"));
+        self.found.elections += elections;
+        self.found.needless += needless;
     }
 
     fn observed(&self) -> &Observed {
@@ -152,29 +120,28 @@ impl HostRig {
     }
 
     fn forget_gaps(&self) {
-        (0..self.hosts.len()).for_each(|gateway| _ = self.observed().take_gap_max_ns_of(gateway));
+        (0..self.hosts.config.hosts.len()).for_each(|at| _ = self.observed().take_gap_max_ns_of(at));
     }
 
-    fn gap_of_others(&self, victim: HostId) -> u64 {
-        let others = (0..self.hosts.len()).filter(|&gateway| gateway != usize::from(victim.0));
-        others.map(|gateway| self.observed().take_gap_max_ns_of(gateway)).max().unwrap_or(0)
+    /// The longest gap in the next stretch, of the members of all hosts but one.
+    fn gap_of_others(&mut self, victim: HostId) -> Result<u64, LabError> {
+        self.pause(WINDOW)?;
+        let others = self.hosts.config.host_ids().filter(|&host| host != victim);
+        let gap = others.map(|host| self.observed().take_gap_max_ns_of(host.0.into())).max();
+        Ok(gap.unwrap_or(0))
     }
 
     fn pause(&mut self, stretch: Duration) -> Result<(), LabError> {
         let begun = Instant::now();
         while begun.elapsed() < stretch {
-            self.look_after()?;
+            for death in self.hosts.tick() {
+                let complaint = death.complaint.unwrap_or_default();
+                pares_text::aside!("{} ended ({}): {complaint}", death.node, death.how);
+            }
+            self.load.goes_on()?;
             std::thread::sleep(LOOK.min(stretch.saturating_sub(begun.elapsed())));
         }
         Ok(())
-    }
-
-    fn look_after(&mut self) -> Result<(), LabError> {
-        for death in self.hosts.iter_mut().flatten().flat_map(Supervisor::tick) {
-            let complaint = death.complaint.unwrap_or_default();
-            pares_text::aside!("{} ended ({}): {complaint}", death.node, death.how);
-        }
-        self.load.goes_on()
     }
 
     fn until(
@@ -194,25 +161,23 @@ impl HostRig {
 
     /// Ends the load, and holds the recorders' logs, as one host has them, against each other and what was answered.
     pub(super) fn finish(mut self) -> Result<Outcome, LabError> {
-        self.config.host_ids().for_each(|host| self.count_elections(host));
-        let Self { mut hosts, mut records, load, found, dir, .. } = self;
+        self.hosts.config.host_ids().for_each(|host| self.count_elections(host));
+        let Self { mut hosts, mut records, load, found, .. } = self;
         let observed = load.finish()?;
-        let first = hosts[0].as_mut().expect("all hosts are back");
-        let agreed = agreement(&mut records, first, &observed, &Trace::default())?;
-        drop(hosts);
-        let removed = dir.map_or(Ok(()), std::fs::remove_dir_all);
-        removed.map_err(LabError::io("removing the hosts' directory"))?;
-        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let p99 = |stretch| observed.latencies(stretch).value_at_quantile(0.99) as f64 / 1e3;
-        let (quiet_p99_us, disturbed_p99_us) = (p99(Stretch::Quiet), p99(Stretch::Disturbed));
+        let agreed = agreement(&mut records, hosts.supervisor(HostId(0)), &observed, &Trace::default())?;
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let us = |stretch, part| observed.latencies(stretch).value_at_quantile(part) as f64 / 1e3;
+        let (quiet_p99_us, disturbed_p99_us) = (us(Stretch::Quiet, 0.99), us(Stretch::Disturbed, 0.99));
         let Found { mut gaps, mut quiet, mut moved, back, elections, needless } = found;
         Ok(Outcome {
             drill: "kill-host",
-            hosts: u8::try_from(self.layouts.len()).expect("at most nine"),
+            hosts: hosts.config.hosts.len(),
             count: gaps.len(),
             lost: observed.in_flight(),
-            duplicated: load(&observed.duplicated) + agreed.executed_twice,
+            duplicated: load(&observed.duplicated),
+            executed_twice: agreed.executed_twice,
             sent_again: load(&observed.retried),
+            rejected: load(&observed.rejected),
             acknowledged_lost: agreed.acknowledged_lost,
             records_differing: agreed.differing,
             records: agreed.records,
@@ -225,6 +190,7 @@ impl HostRig {
             moved_max_gap_ms: percentile_ms(&mut moved, 100),
             elections,
             needless_elections: needless,
+            quiet_p50_us: us(Stretch::Quiet, 0.5),
             quiet_p99_us,
             disturbed_p99_us,
             others_p99_ratio: disturbed_p99_us / quiet_p99_us,
@@ -232,46 +198,4 @@ impl HostRig {
             completed: load(&observed.completed),
         })
     }
-}
-
-fn start(layout: &Layout, config: &SystemConfig) -> Result<Supervisor, LabError> {
-    Ok(Supervisor::start_armed(&own_program()?, layout.clone(), config, &[])?)
-}
-
-/// A system over that many hosts, at free ports.
-fn config(args: &Args) -> Result<SystemConfig, LabError> {
-    let count = u16::from(args.hosts);
-    let mut config = SystemConfig {
-        durability: args.durability,
-        venues: count,
-        recorders: count,
-        quorum: count / 2 + 1,
-        gateways: Vec::new(),
-        instruments: (1..=args.symbols).map(setup::instrument).collect::<Vec<InstrumentConfig>>(),
-        ..SystemConfig::default()
-    };
-    for id in 0..args.hosts {
-        let [gateway, orders, mirror] = free_ports(Ipv4Addr::new(127, 0, 0, id + 1).into())?;
-        config.gateways.push(gateway);
-        config.hosts.push(HostConfig {
-            name: char::from(b'a' + id).to_string(),
-            orders,
-            mirror,
-            gateways: vec![id.into()],
-            venues: vec![id.into()],
-            recorder: id.into(),
-            publishers: Vec::new(),
-            replayers: Vec::new(),
-        });
-    }
-    Ok(config)
-}
-
-/// Three ports that nobody listens at.
-fn free_ports(address: IpAddr) -> Result<[SocketAddr; 3], LabError> {
-    let listen = || TcpListener::bind((address, 0)).map_err(LabError::io("looking for free ports"));
-    let all = [listen()?, listen()?, listen()?];
-    let [first, second, third] = all.each_ref().map(TcpListener::local_addr);
-    let failed = LabError::io("asking for a port");
-    (|| Ok([first?, second?, third?]))().map_err(failed)
 }

@@ -1,0 +1,182 @@
+//! What an orderer knows, and what the replicated log makes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pares_cluster::{MemberRole, Sink};
+use pares_types::{HostId, Position, Request, RequestId, ShardId};
+
+use crate::entry;
+use crate::impatience::Impatience;
+use crate::message::OrdererMessage;
+use crate::ordered::{Ordered, Placed};
+use crate::orderer::OrdererConfig;
+use crate::pending::Pending;
+
+/// Between two words to others about what is recorded, or what this one lacks.
+const WORD_NS: u64 = 5_000_000;
+
+/// Where a cycle's effects go, in the order in which they happen.
+pub trait OrderSink {
+    /// A message for another host's orderer. May be lost.
+    fn send(&mut self, to: HostId, message: Vec<u8>);
+    /// A request has its position, at all hosts the same.
+    fn ordered(&mut self, shard: ShardId, position: Position, id: RequestId, body: &[u8]);
+}
+
+/// What an orderer counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrdererCounts {
+    /// Requests ordered.
+    pub ordered: u64,
+    /// Requests committed once more, and skipped.
+    pub repeats: u64,
+    /// Bodies skipped at all members because they are no requests, or of no gateway or shard of this system.
+    pub strange: u64,
+    /// Entries proposed.
+    pub entries: u64,
+    /// Messages that it did not understand.
+    pub ignored: u64,
+}
+
+pub(crate) struct State {
+    pub(crate) config: OrdererConfig,
+    pub(crate) ordered: Ordered,
+    /// Place and term of the last entry that is in `ordered`.
+    pub(crate) applied: (u64, u64),
+    pub(crate) pending: Pending,
+    pub(crate) recorded: BTreeMap<ShardId, Position>,
+    /// What the owner has said of that, and the others do not know yet.
+    pub(crate) untold: BTreeSet<ShardId>,
+    pub(crate) told_ns: u64,
+    /// The replicated log does not have what comes next here any more: a copy of that place or later is needed.
+    pub(crate) lacks: Option<u64>,
+    pub(crate) asked_ns: u64,
+    pub(crate) leader: Option<u8>,
+    pub(crate) impatience: Impatience,
+    pub(crate) counts: OrdererCounts,
+}
+
+impl State {
+    pub(crate) fn new(config: OrdererConfig, ordered: Ordered, applied: (u64, u64), now_ns: u64) -> Self {
+        let impatience = Impatience::new(config.host.0, config.seed);
+        Self {
+            config,
+            ordered,
+            applied,
+            pending: Pending::default(),
+            recorded: BTreeMap::new(),
+            untold: BTreeSet::new(),
+            told_ns: now_ns,
+            lacks: None,
+            asked_ns: 0,
+            leader: None,
+            impatience,
+            counts: OrdererCounts::default(),
+        }
+    }
+
+    /// Says what is newly recorded.
+    pub(crate) fn tell(
+        &mut self,
+        now_ns: u64,
+        hosts: impl Iterator<Item = HostId>,
+        out: &mut impl OrderSink,
+    ) {
+        if self.untold.is_empty() || now_ns < self.told_ns + WORD_NS {
+            return;
+        }
+        self.told_ns = now_ns;
+        let marks = std::mem::take(&mut self.untold).into_iter();
+        let marks = OrdererMessage::Recorded(marks.map(|shard| (shard, self.recorded_of(shard))).collect());
+        let own = self.config.host;
+        hosts.filter(|host| *host != own).for_each(|host| out.send(host, marks.to_bytes()));
+    }
+
+    pub(crate) fn recorded_of(&self, shard: ShardId) -> Position {
+        self.recorded.get(&shard).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn raise_recorded(&mut self, shard: ShardId, below: Position) -> bool {
+        let is_news = self.ordered.next(shard).is_some() && below > self.recorded_of(shard);
+        if is_news {
+            self.recorded.insert(shard, below);
+        }
+        is_news
+    }
+
+    /// How many more positions of a shard may be ordered before some are recorded.
+    pub(crate) fn room_in(&self, shard: ShardId) -> u64 {
+        let recorded = self.recorded_of(shard);
+        let next = self.ordered.next(shard).unwrap_or_default();
+        let under_way = next.0.saturating_sub(recorded.0) + self.pending.proposed(shard);
+        self.config.window.saturating_sub(under_way)
+    }
+}
+
+/// What the replicated log says, on its way out.
+pub(crate) struct Effects<'a, S> {
+    pub(crate) state: &'a mut State,
+    pub(crate) now_ns: u64,
+    pub(crate) out: &'a mut S,
+}
+
+impl<S: OrderSink> Effects<'_, S> {
+    pub(crate) fn on_entry(&mut self, entry: &[u8]) {
+        for found in entry::requests(entry) {
+            match found {
+                Some((request, body)) => self.on_request(&request, body),
+                None => self.state.counts.strange += 1,
+            }
+        }
+    }
+
+    fn on_request(&mut self, request: &Request, body: &[u8]) {
+        let State { config, ordered, pending, impatience, counts, .. } = &mut *self.state;
+        let (id, shard) = (request.id, request.shard);
+        if id.gateway().0 >= config.gateways {
+            counts.strange += 1;
+            return;
+        }
+        match ordered.place(id, shard) {
+            Placed::At(position) => {
+                counts.ordered += 1;
+                if let Some(taken_ns) = pending.on_ordered(id, shard) {
+                    impatience.on_decided(self.now_ns, taken_ns);
+                }
+                self.out.ordered(shard, position, id, body);
+            }
+            Placed::Repeat => counts.repeats += 1,
+            Placed::Unknown => counts.strange += 1,
+        }
+    }
+}
+
+impl<S: OrderSink> Sink for Effects<'_, S> {
+    fn send(&mut self, to: u8, message: Vec<u8>) {
+        self.out.send(HostId(to), OrdererMessage::Log(&message).to_bytes());
+    }
+
+    fn committed(&mut self, index: u64, term: u64, payload: &[u8]) {
+        assert!(index > self.state.applied.0, "entries are handed out once, in order");
+        self.on_entry(payload);
+        self.state.applied = (index, term);
+    }
+
+    fn role(&mut self, role: MemberRole) {
+        // Whoever leads from now on, what this member has proposed may be lost.
+        self.state.pending.forget_proposed();
+        self.state.leader = role.delegate;
+        if let Some(host) = role.delegate {
+            self.state.impatience.on_lead(self.now_ns, role.term, host);
+        }
+    }
+
+    fn lacks(&mut self, at_least: u64) {
+        self.state.lacks = Some(at_least);
+        let leader = self.state.leader.filter(|_| self.now_ns >= self.state.asked_ns + WORD_NS);
+        if let Some(leader) = leader {
+            self.state.asked_ns = self.now_ns;
+            self.out.send(HostId(leader), OrdererMessage::StateAsked { at_least }.to_bytes());
+        }
+    }
+}
