@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::builder::PossibleValuesParser;
 use indicatif::ProgressBar;
 use pares_load::{LabError, LabResult, print_figures};
-use pares_sim::{Failure, Scenario, Summary, member, run_traced, run_twice, wice};
+use pares_sim::{Failure, Scenario, Summary, hosts, member, run_traced, run_twice, wice};
 use pares_text::progress;
 use serde::Serialize;
 
@@ -171,7 +171,8 @@ fn plan(args: &Args) -> Result<(Seeds, Option<Duration>), LabError> {
 
 fn names(scenario: &str) -> Vec<&'static str> {
     let sites = wice::Plan::ALL.map(|plan| plan.name);
-    let all = Scenario::names().into_iter().chain([member::MemberPlan::NAME]).chain(sites);
+    let others = [hosts::HostsPlan::NAME, member::MemberPlan::NAME];
+    let all = Scenario::names().into_iter().chain(others).chain(sites);
     let wanted = |name: &str| match scenario {
         "all" => true,
         "sites" => sites.contains(&name),
@@ -186,6 +187,9 @@ fn run_one(name: &str, seed: u64, trace: bool) -> Result<Summary, Box<Failure>> 
     }
     if name == member::MemberPlan::NAME {
         return run_member(&member::MemberPlan::of(seed), trace);
+    }
+    if name == hosts::HostsPlan::NAME {
+        return run_hosts(&hosts::HostsPlan::of(seed), trace);
     }
     let scenario = Scenario::named(name, seed).expect("the name was checked");
     match trace {
@@ -208,6 +212,17 @@ fn run_member(plan: &member::MemberPlan, trace: bool) -> Result<Summary, Box<Fai
         epochs: done.epochs,
         ..Summary::default()
     })
+}
+
+/// Several hosts, in the terms of the simulation of one: starts of hosts in place of epochs.
+fn run_hosts(plan: &hosts::HostsPlan, trace: bool) -> Result<Summary, Box<Failure>> {
+    let done = match trace {
+        true => hosts::run_traced(plan, &mut |line| pares_text::say!("{line}"))?,
+        false => hosts::run_twice(plan)?,
+    };
+    let hosts::HostsSummary { took_ns, requests, faults, .. } = done;
+    let epochs = done.restarts + u64::from(plan.hosts);
+    Ok(Summary { took_ns, requests, positions: requests, faults, epochs, ..Summary::default() })
 }
 
 /// Replication between clusters, in the terms of the exchange's simulation.
@@ -278,6 +293,6 @@ mod tests {
     fn a_scenario_is_one_that_exists_or_all_of_them() {
         assert!(names("all").starts_with(&Scenario::names()));
         assert_eq!(names("sites").len(), wice::Plan::ALL.len());
-        assert_eq!((names("power"), names("member")), (vec!["power"], vec!["member"]));
+        assert_eq!((names("power"), names("hosts")), (vec!["power"], vec!["hosts"]));
     }
 }

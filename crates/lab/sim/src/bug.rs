@@ -116,4 +116,14 @@ pub enum Bug {
     MoveUnfollowed,
     /// Traders submit everything once only.
     SayOnce,
+    /// Who is sent entries of the hosts' order takes them for committed.
+    PlaceProposed,
+    /// States in orders logs say of no gateway what of it is ordered.
+    ForgetSequences,
+    /// Mirrors are as durable as they are written.
+    MirrorsAreDurable,
+    /// Mirrors take what comes, whether it follows or not.
+    MirrorsHaveGaps,
+    /// Readers find the log of their own host's recorder in the place of each other one.
+    CountOwnTwice,
 }

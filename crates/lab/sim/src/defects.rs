@@ -7,6 +7,8 @@ use pares_fix::framing::{Cut, cut};
 use pares_fix::writer::FixWriter;
 
 use pares_feed::mold::{END_OF_SESSION, Header};
+use pares_orderer::Ordered;
+use pares_orderer::message::{put_state, take_state};
 use pares_publisher::logged::Logged;
 use pares_types::{
     CancelCause, ClientOrderId, ClientRequest, Command, Entry, Event, Price, Quantity, Registration, Request,
@@ -283,4 +285,20 @@ pub(crate) fn rename_orders(frames: &[u8]) -> Vec<u8> {
         rest = behind;
     }
     out
+}
+/// A state in an orders log, with what is ordered of no gateway.
+pub(crate) fn forget_sequences(record: &mut Vec<u8>) {
+    // Behind number, version and whose it is.
+    let (head, state) = record.split_at(3);
+    let (beginning, ordered) = take_state(state).expect("an orderer writes states that can be read");
+    let mut bytes = vec![1, 0];
+    bytes.extend((ordered.shards().count() as u16).to_le_bytes());
+    for shard in ordered.shards() {
+        bytes.extend(shard.0.to_le_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(ordered.next(shard).expect("one of its shards").0.to_le_bytes());
+    }
+    let mut changed = head.to_vec();
+    put_state(&mut changed, &beginning, &Ordered::from_bytes(&bytes).expect("of no gateway"));
+    *record = changed;
 }

@@ -23,7 +23,7 @@
 //! Some members come by FIX (`fix`), OUCH (`ouch`) or HTTP (`web`), by programs of the simulator's own that keep all they were ever told; strangers call in their names. Publishers
 //! and replayers tell market data over lines and connections that lose, double and delay (`world/feed`): none of that excuses anything of trading.
 //!
-//! A member's servers and traders ([`member`]) and replication between clusters ([`wice`]) have simulations of their own. **Not simulated**: proofs of FIX Logons and of OUCH logins; an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is lost;
+//! Several hosts ([`hosts`]), a member's servers and traders ([`member`]) and replication between clusters ([`wice`]) have simulations of their own. **Not simulated**: proofs of FIX Logons and of OUCH logins; an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is lost;
 //! engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory model under the window (`loom`) and interleavings inside one proposal (`stateright`); a loss of power that takes back what publishers have sent.
 //!
 //! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is
@@ -43,6 +43,7 @@ mod engine;
 mod fault_mix;
 mod fix;
 mod guest;
+pub mod hosts;
 mod ledger;
 pub mod member;
 mod memory;

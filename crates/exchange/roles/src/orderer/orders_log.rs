@@ -20,8 +20,8 @@ use crate::NodeError;
 use crate::venue::log_config;
 use crate::world::World;
 
-/// Bytes of the log between two states.
-const STATE_EVERY: u64 = 1 << 20;
+/// Checkpoints' worth of requests between two states.
+const STATE_EVERY: u64 = 4;
 /// What the last so many states do not have yet, the replicated log keeps for hosts that are behind: a minute and a half at 5,000 requests a second.
 const STATES_KEPT: usize = if cfg!(test) { 0 } else { 32 };
 
@@ -39,6 +39,9 @@ pub(super) struct OrdersLog<W: World> {
     marks: VecDeque<Mark>,
     /// The place in the replicated log of the last state, and whose it is.
     last: Option<(Beginning, StateOf)>,
+    /// Requests behind the last state, and how many there are to be before the next.
+    behind: u64,
+    state_every: u64,
     /// The places of the last states in the replicated log.
     places: VecDeque<u64>,
 }
@@ -62,7 +65,9 @@ impl<W: World> OrdersLog<W> {
         config: &SystemConfig,
     ) -> Result<(Self, Ordered, Behind), NodeError> {
         let writer = world.write_log(node, log_config(config))?;
-        let mut log = Self { writer, marks: VecDeque::new(), last: None, places: VecDeque::new() };
+        let (marks, places) = (VecDeque::new(), VecDeque::new());
+        let state_every = STATE_EVERY.saturating_mul(config.checkpoint_every);
+        let mut log = Self { writer, marks, last: None, behind: 0, state_every, places };
         let (mut ordered, mut behind) = (Ordered::new(config.shards()?.into_keys()), Vec::new());
         let reader = match world.read_log_from_start(node) {
             Err(ReadError::NotYet { .. }) => return Ok((log, ordered, behind)),
@@ -89,6 +94,7 @@ impl<W: World> OrdersLog<W> {
                 continue;
             }
             let request = RequestRecord::read(record.payload)?;
+            self.behind += 1;
             if has_past && let Placed::At(position) = ordered.place(request.id, request.shard) {
                 behind.push((request.shard, position, request.id));
             }
@@ -103,7 +109,7 @@ impl<W: World> OrdersLog<W> {
         let last = self.last.as_ref().map_or(0, |(beginning, _)| beginning.index);
         assert!(last <= place.0.index, "what is in a state is in all that follow");
         self.places.push_back(place.0.index);
-        self.last = Some(place);
+        (self.last, self.behind) = (Some(place), 0);
     }
 
     /// Place and term in the replicated log up to which everything is in the last state.
@@ -125,6 +131,7 @@ impl<W: World> OrdersLog<W> {
     }
 
     pub(super) fn append(&mut self, body: &[u8]) -> Result<(), AppendError> {
+        self.behind += 1;
         self.writer.append(body).map(drop)
     }
 
@@ -135,8 +142,7 @@ impl<W: World> OrdersLog<W> {
 
     /// Whether it is time to write down a state.
     pub(super) fn is_state_due(&self) -> bool {
-        self.copied().is_some()
-            || self.marks.back().is_none_or(|mark| self.writer.tail().since(mark.offset) >= STATE_EVERY)
+        self.copied().is_some() || self.last.is_none() || self.behind >= self.state_every
     }
 
     /// Writes down what is ordered: by all that is in the log, or by another host.

@@ -16,6 +16,7 @@ use super::log::Log;
 use super::machine::{Effect, Machine};
 use super::net::Net;
 use super::seam::Seam;
+use crate::bug::Bug;
 
 /// The process was killed in the middle of a call.
 #[derive(Debug)]
@@ -128,8 +129,16 @@ impl Host {
     }
 
     pub(super) fn find(&self, log: NodeId) -> Result<Log, ReadError> {
-        let hidden = self.machine.lock().seam.hides(self.node, log);
+        let (hidden, own) = {
+            let state = self.machine.lock();
+            (
+                state.seam.hides(self.node, log),
+                state.seam.has(Bug::CountOwnTwice).then(|| state.own_recorder()),
+            )
+        };
         let found = self.machine.log(log).filter(|_| !hidden);
+        let is_another = |found: &Log| matches!(log, NodeId::Recorder(_)) && found.lock().is_mirror;
+        let found = found.map(|found| own.flatten().filter(|_| is_another(&found)).unwrap_or(found));
         found.ok_or_else(|| ReadError::NotYet { dir: log.to_string().into() })
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Lens {
     /// What is wrong with every result that is read, and with every one that is handed out.
     on_read: Option<Defect>,
     on_write: Option<Defect>,
+    /// States of what is ordered are written without sequences.
+    forgets_sequences: bool,
     /// What is wrong with every mark of a FIX session.
     on_mark: Option<fn(&mut SessionMark)>,
 }
@@ -59,6 +61,9 @@ impl Lens {
         }
         if let Some(defect) = self.on_write {
             rewrite(payload, defect);
+        }
+        if self.forgets_sequences && record::schema(payload) == Some(record::ORDERS_STATE) {
+            defects::forget_sequences(payload);
         }
     }
 
@@ -112,6 +117,7 @@ impl Seam {
             believes_damage: self.has(Bug::BelieveDamaged) && reader != of,
             never_looks_again: self.has(Bug::ReadOnInNewLog) && matches!(of, NodeId::Venue(_)),
             other_rules: self.other_builds.contains(&reader),
+            forgets_sequences: self.has(Bug::ForgetSequences),
             misreads: first && self.has(Bug::ExecuteWrongly) && matches!(of, NodeId::Gateway(_)),
             rebounds: self.bug.and_then(defects::bound).filter(|_| venue && matches!(of, NodeId::Gateway(_))),
             on_read: match self.bug {

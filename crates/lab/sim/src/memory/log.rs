@@ -77,6 +77,9 @@ pub(crate) struct Lies {
     pub(crate) full_is_appended: bool,
     /// What is appended is called durable, to its writer.
     pub(crate) durable_when_appended: bool,
+    /// A mirror takes what does not follow; one calls durable what is written.
+    pub(crate) mirror_has_gaps: bool,
+    pub(crate) mirror_is_durable: bool,
 }
 
 impl LogState {

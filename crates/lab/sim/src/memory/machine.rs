@@ -144,6 +144,12 @@ impl State {
         if node.only_tells() { &mut self.feed_net } else { &mut self.net }
     }
 
+    /// The log of the recorder of this machine, if it has one.
+    pub(super) fn own_recorder(&self) -> Option<Log> {
+        let recorders = self.logs.iter().filter(|(node, _)| matches!(node, NodeId::Recorder(_)));
+        recorders.map(|(_, log)| log).find(|log| !log.lock().is_mirror).cloned()
+    }
+
     /// A log that nobody has written to, not in any place yet.
     pub(super) fn new_log(&mut self, node: NodeId, durability: Durability) -> Log {
         self.logs_made += 1;

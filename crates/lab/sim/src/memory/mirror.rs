@@ -80,8 +80,13 @@ impl LogMirror for Mirror {
         let next = self.next();
         let mut log = self.log.lock();
         log.check_poison().map_err(MirrorError::Append)?;
-        let (scan, closes) = check_stretch(next, log.segment_bytes, from, stretch)?;
-        if from.0 != log.tail {
+        let follows = if log.lies.mirror_has_gaps { from } else { next };
+        let (scan, closes) = check_stretch(follows, log.segment_bytes, from, stretch)?;
+        if from != next {
+            // A defect: nothing lies in between.
+            log.bytes.resize(from.0 as usize, 0);
+            log.tail = from.0;
+        } else if from.0 != log.tail {
             log.roll();
         }
         log.bytes.extend_from_slice(&stretch[..scan.position]);
@@ -94,7 +99,8 @@ impl LogMirror for Mirror {
         let mut log = self.log.lock();
         if self.host.is_current() {
             log.written = log.tail;
-            log.durable = durable.0.min(log.written).max(log.durable);
+            let durable = if log.lies.mirror_is_durable { log.written } else { durable.0 };
+            log.durable = durable.min(log.written).max(log.durable);
         }
         Offset(log.durable)
     }

@@ -67,6 +67,8 @@ impl Seam {
             failed_sync_is_done: recorder && self.has(Bug::BelieveFailedSync),
             full_is_appended: recorder && self.has(Bug::TakeWithoutRoom),
             durable_when_appended: gateway && self.has(Bug::AcceptBeforeWrite),
+            mirror_has_gaps: self.has(Bug::MirrorsHaveGaps),
+            mirror_is_durable: self.has(Bug::MirrorsAreDurable),
         }
     }
 
