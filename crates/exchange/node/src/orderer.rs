@@ -24,6 +24,8 @@ use crate::{NodeError, NodeId, process, sockets};
 
 /// Bytes of one file of the journal.
 const SEGMENT_BYTES: u64 = 16 << 20;
+/// Messages that came and were not looked at yet.
+const MESSAGES_MAX: usize = 1 << 14;
 /// Between two attempts to reach a host: it may be back any moment.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(250);
@@ -93,11 +95,23 @@ fn links(host: HostId, config: &SystemConfig, layout: &Layout) -> Result<LinksCo
         true => Some(SiteIdentity::load(&site_files(&layout.keys(), host.0.into())).map_err(refused)?),
         false => None,
     };
-    let agreed =
-        [("hosts", format!("{:?}", config.hosts)), ("operator_key", format!("{:?}", config.operator_key))];
-    let agreed = agreed.map(|(name, value)| Agreed { name, value }).to_vec();
+    let agreed = agreed(config)?;
     let links = LinksConfig::new(host.0.into(), SYSTEM, listen, peers);
     Ok(LinksConfig { identity, agreed, pause_min: PAUSE_MIN, pause_max: PAUSE_MAX, ..links })
+}
+
+/// All that decides which position a request gets, and who it is that decides: hosts that differ in one of it would order differently.
+fn agreed(config: &SystemConfig) -> Result<Vec<Agreed>, NodeError> {
+    let shards: Vec<_> = config.shards()?.into_keys().collect();
+    let all = [
+        ("hosts", format!("{:?}", config.hosts)),
+        ("operator_key", format!("{:?}", config.operator_key)),
+        ("gateways", config.gateways.len().to_string()),
+        ("instruments", format!("{shards:?}")),
+        ("window", config.window.to_string()),
+        ("rules of the order", pares_orderer::RULES.to_string()),
+    ];
+    Ok(all.into_iter().map(|(name, value)| Agreed { name, value }).collect())
 }
 
 /// The connections to the other hosts' orderers.
@@ -152,7 +166,10 @@ impl LinkSink for Heard {
     }
 
     fn frame(&mut self, peer: u16, payload: &[u8]) {
-        self.messages.push_back((host_of(peer), payload.to_vec()));
+        // Whatever is lost is sent again.
+        if self.messages.len() < MESSAGES_MAX {
+            self.messages.push_back((host_of(peer), payload.to_vec()));
+        }
     }
 
     fn failed(&mut self, _: Option<u16>, address: SocketAddr, why: &Ended) {

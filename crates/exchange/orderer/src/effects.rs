@@ -14,6 +14,8 @@ use crate::pending::Pending;
 
 /// Between two words to others about what is recorded, or what this one lacks.
 const WORD_NS: u64 = 5_000_000;
+/// Between two words about all that is recorded.
+const ALL_NS: u64 = 100_000_000;
 
 /// Where a cycle's effects go, in the order in which they happen.
 pub trait OrderSink {
@@ -48,6 +50,7 @@ pub(crate) struct State {
     /// What the owner has said of that, and the others do not know yet.
     pub(crate) untold: BTreeSet<ShardId>,
     pub(crate) told_ns: u64,
+    pub(crate) told_all_ns: u64,
     /// The replicated log does not have what comes next here any more: a copy of that place or later is needed.
     pub(crate) lacks: Option<u64>,
     pub(crate) asked_ns: u64,
@@ -67,6 +70,7 @@ impl State {
             recorded: BTreeMap::new(),
             untold: BTreeSet::new(),
             told_ns: now_ns,
+            told_all_ns: now_ns,
             lacks: None,
             asked_ns: 0,
             leader: None,
@@ -82,6 +86,11 @@ impl State {
         hosts: impl Iterator<Item = HostId>,
         out: &mut impl OrderSink,
     ) {
+        if now_ns >= self.told_all_ns + ALL_NS {
+            // Words get lost, and who begins anew has heard none.
+            self.told_all_ns = now_ns;
+            self.untold.extend(self.recorded.keys());
+        }
         if self.untold.is_empty() || now_ns < self.told_ns + WORD_NS {
             return;
         }
@@ -97,7 +106,10 @@ impl State {
     }
 
     pub(crate) fn raise_recorded(&mut self, shard: ShardId, below: Position) -> bool {
-        let is_news = self.ordered.next(shard).is_some() && below > self.recorded_of(shard);
+        // What is not ordered here is recorded for nobody here.
+        let Some(next) = self.ordered.next(shard) else { return false };
+        let below = below.min(next);
+        let is_news = below > self.recorded_of(shard);
         if is_news {
             self.recorded.insert(shard, below);
         }
@@ -159,13 +171,14 @@ impl<S: OrderSink> Sink for Effects<'_, S> {
     fn committed(&mut self, index: u64, term: u64, payload: &[u8]) {
         assert!(index > self.state.applied.0, "entries are handed out once, in order");
         self.on_entry(payload);
-        self.state.applied = (index, term);
+        (self.state.applied, self.state.lacks) = ((index, term), None);
     }
 
     fn role(&mut self, role: MemberRole) {
         // Whoever leads from now on, what this member has proposed may be lost.
         self.state.pending.forget_proposed();
-        self.state.leader = role.delegate;
+        // What this leader has, another may lack; and what one is asked for must not be taken when it comes late.
+        (self.state.leader, self.state.lacks) = (role.delegate, None);
         if let Some(host) = role.delegate {
             self.state.impatience.on_lead(self.now_ns, role.term, host);
         }
@@ -178,5 +191,71 @@ impl<S: OrderSink> Sink for Effects<'_, S> {
             self.state.asked_ns = self.now_ns;
             self.out.send(HostId(leader), OrdererMessage::StateAsked { at_least }.to_bytes());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_cluster::shared::Group;
+    use pares_cluster::{Beginning, Members};
+
+    use super::*;
+    use crate::orderer::Orderer;
+
+    const SHARD: ShardId = ShardId(0);
+
+    #[derive(Default)]
+    struct Sent(Vec<(HostId, Vec<u8>)>);
+
+    impl OrderSink for Sent {
+        fn send(&mut self, to: HostId, message: Vec<u8>) {
+            self.0.push((to, message));
+        }
+        fn ordered(&mut self, _: ShardId, _: Position, _: RequestId, _: &[u8]) {}
+    }
+
+    fn config() -> OrdererConfig {
+        OrdererConfig { host: HostId(0), seed: 1, gateways: 1, window: 16, pending_max: 16, tick_ns: 1_000 }
+    }
+
+    /// A copy that is asked for and comes when another leads would take back what was acknowledged since.
+    #[test]
+    fn copies_of_former_leaders_are_refused() {
+        let log = Group::new(3).open(0, 0);
+        let mut orderer = Orderer::new(log, config(), (Ordered::new([SHARD]), (0, 0)), 0);
+        let beginning = Beginning { index: 9, term: 1, members: Members::first(3) };
+        let copy = OrdererMessage::State { beginning, ordered: Ordered::new([SHARD]) }.to_bytes();
+        let role = |term, host| MemberRole { term, delegate: Some(host), leads: false };
+        let mut sent = Sent::default();
+        let mut effects = Effects { state: &mut orderer.state, now_ns: WORD_NS, out: &mut sent };
+        Sink::role(&mut effects, role(1, 1));
+        Sink::lacks(&mut effects, 5);
+        assert_eq!(sent.0, [(HostId(1), OrdererMessage::StateAsked { at_least: 5 }.to_bytes())]);
+        let take = |orderer: &mut Orderer<_>, from| {
+            orderer.receive(WORD_NS, (HostId(from), &copy), &mut Sent::default()).is_some()
+        };
+        assert!(!take(&mut orderer, 2), "nobody asked that one");
+        assert!(take(&mut orderer, 1));
+        Sink::role(&mut Effects { state: &mut orderer.state, now_ns: 0, out: &mut sent }, role(2, 2));
+        assert!(!take(&mut orderer, 1), "it does not lead any more");
+        assert!(!take(&mut orderer, 2), "nobody knows whether anything is missing");
+    }
+
+    /// Who begins anew has heard nothing, and nothing new may come.
+    #[test]
+    fn all_that_is_recorded_is_said_again_and_again() {
+        let mut ordered = Ordered::new([SHARD]);
+        (1..=3).for_each(|n| _ = ordered.place(RequestId::new(pares_types::GatewayId(0), n), SHARD));
+        let mut state = State::new(config(), ordered, (0, 0), 0);
+        assert!(state.raise_recorded(SHARD, Position(9)) && state.untold.insert(SHARD));
+        assert_eq!(state.recorded_of(SHARD), Position(3), "no more is recorded than is ordered");
+        let mut told = |now_ns| {
+            let mut sent = Sent::default();
+            state.tell(now_ns, [0, 1].map(HostId).into_iter(), &mut sent);
+            sent.0
+        };
+        let word = OrdererMessage::Recorded(vec![(SHARD, Position(3))]).to_bytes();
+        let words = [WORD_NS, 2 * WORD_NS, ALL_NS].map(&mut told);
+        assert_eq!(words, [vec![(HostId(1), word.clone())], vec![], vec![(HostId(1), word)]]);
     }
 }

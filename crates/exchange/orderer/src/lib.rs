@@ -38,6 +38,9 @@ pub mod pending;
 mod storm;
 
 pub use effects::{OrderSink, OrdererCounts};
+/// Which requests get a position, and which: another number wherever a build would place an entry otherwise than the one before.
+pub const RULES: u16 = 1;
+
 pub use message::OrdererMessage;
 pub use ordered::{Ordered, Placed};
 pub use orderer::{Orderer, OrdererConfig};

@@ -34,7 +34,7 @@ pub struct OrdererConfig {
 /// A host's orderer over its end of the replicated log.
 pub struct Orderer<L> {
     log: L,
-    state: State,
+    pub(crate) state: State,
     draft: EntryDraft,
     /// What is in the draft.
     picked: Vec<(ShardId, GatewayId)>,
@@ -124,7 +124,10 @@ impl<L: ClusterLog> Orderer<L> {
                 }
             }
             Some(OrdererMessage::State { beginning, ordered }) => {
-                let is_wanted = self.state.lacks.is_some_and(|at_least| beginning.index >= at_least);
+                let State { lacks, leader, applied, .. } = &self.state;
+                let is_wanted = lacks.is_some_and(|at_least| beginning.index >= at_least)
+                    && *leader == Some(from.0)
+                    && beginning.index > applied.0;
                 return is_wanted.then_some((beginning, ordered));
             }
             Some(OrdererMessage::Recorded(marks)) => {

@@ -88,6 +88,10 @@ impl<W: World> OrdersLog<W> {
         while let Some(record) = reader.next()? {
             if let Some(state) = record.payload.strip_prefix(&[ORDERS_STATE, VERSION]) {
                 let (beginning, of, state) = read_state(state).ok_or(NO_STATE)?;
+                if of == StateOf::Other {
+                    // Between what is before it and what follows there is a gap, which the record fills.
+                    behind.clear();
+                }
                 // Before its first state a released log has requests that are recorded.
                 (*ordered, has_past) = (state, true);
                 self.note(record.offset, (beginning, of), ordered);
