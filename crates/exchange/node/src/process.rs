@@ -91,6 +91,9 @@ fn begin(node: NodeId, layout: &Layout) -> Result<(SystemConfig, Arc<AtomicBool>
     if !NodeId::all(&config).contains(&node) {
         return Err(NodeError::Refused(format!("{node} is not part of {}", layout.config().display())));
     }
+    if !config.hosts.is_empty() {
+        duty::at_host();
+    }
     let stop = pares_os::process::stop_on_signals().map_err(NodeError::io("installing a signal handler"))?;
     Ok((config, stop))
 }

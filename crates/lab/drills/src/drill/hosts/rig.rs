@@ -71,6 +71,7 @@ impl HostRig {
             Ok(leader.is_some())
         })?;
         let victim = leader.ok_or_else(|| not_in_time("a leader"))?;
+        self.forget_gaps();
         let quiet = self.gap_of_others(victim)?;
         self.found.quiet.push(quiet);
         self.observed().enter(Stretch::Disturbed);
