@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_cluster::{MemberRole, Sink};
+use pares_cluster::{MemberId, MemberRole, Sink};
 use pares_types::{HostId, Position, Request, RequestId, ShardId};
 
 use crate::entry;
@@ -14,6 +14,8 @@ use crate::pending::Pending;
 
 /// Between two words to others about what is recorded, or what this one lacks.
 const WORD_NS: u64 = 5_000_000;
+/// Between two requests of a new life of a disk.
+const ASK_NS: u64 = 20_000_000;
 
 /// Where a cycle's effects go, in the order in which they happen.
 pub trait OrderSink {
@@ -76,20 +78,37 @@ impl State {
     }
 
     /// Says what is newly recorded.
-    pub(crate) fn tell(
-        &mut self,
-        now_ns: u64,
-        hosts: impl Iterator<Item = HostId>,
-        out: &mut impl OrderSink,
-    ) {
+    pub(crate) fn tell(&mut self, now_ns: u64, out: &mut impl OrderSink) {
         if self.untold.is_empty() || now_ns < self.told_ns + WORD_NS {
             return;
         }
         self.told_ns = now_ns;
         let marks = std::mem::take(&mut self.untold).into_iter();
         let marks = OrdererMessage::Recorded(marks.map(|shard| (shard, self.recorded_of(shard))).collect());
-        let own = self.config.host;
-        hosts.filter(|host| *host != own).for_each(|host| out.send(host, marks.to_bytes()));
+        self.send_all(&marks, out);
+    }
+
+    fn send_all(&self, message: &OrdererMessage, out: &mut impl OrderSink) {
+        let others = (0..self.config.hosts).map(HostId).filter(|host| *host != self.config.host);
+        others.for_each(|host| out.send(host, message.to_bytes()));
+    }
+
+    pub(crate) fn own(&self) -> MemberId {
+        MemberId { number: self.config.host.0, incarnation: self.config.incarnation }
+    }
+
+    /// A new life of a disk asks: for a copy behind which its log begins, then for a vote.
+    pub(crate) fn ask_in(&mut self, now_ns: u64, has_copy: bool, out: &mut impl OrderSink) {
+        if now_ns < self.asked_ns + ASK_NS {
+            return;
+        }
+        self.asked_ns = now_ns;
+        if has_copy {
+            self.send_all(&OrdererMessage::AdmitMe { incarnation: self.config.incarnation }, out);
+        } else {
+            self.lacks = Some(0);
+            self.send_all(&OrdererMessage::StateAsked { at_least: 0 }, out);
+        }
     }
 
     pub(crate) fn recorded_of(&self, shard: ShardId) -> Position {
@@ -163,7 +182,7 @@ impl<S: OrderSink> Sink for Effects<'_, S> {
     }
 
     fn role(&mut self, role: MemberRole) {
-        // Whoever leads from now on, what this member has proposed may be lost.
+        // Under another lead, what this member has proposed may be lost.
         self.state.pending.forget_proposed();
         self.state.leader = role.delegate;
         if let Some(host) = role.delegate {
