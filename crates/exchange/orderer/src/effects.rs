@@ -53,6 +53,7 @@ pub(crate) struct State {
     /// The replicated log does not have what comes next here any more: a copy of that place or later is needed.
     pub(crate) lacks: Option<u64>,
     pub(crate) asked_ns: u64,
+    pub(crate) asked_in_ns: u64,
     pub(crate) leader: Option<u8>,
     pub(crate) impatience: Impatience,
     pub(crate) counts: OrdererCounts,
@@ -71,6 +72,7 @@ impl State {
             told_ns: now_ns,
             lacks: None,
             asked_ns: 0,
+            asked_in_ns: 0,
             leader: None,
             impatience,
             counts: OrdererCounts::default(),
@@ -99,10 +101,11 @@ impl State {
 
     /// A new life of a disk asks: for a copy behind which its log begins, then for a vote.
     pub(crate) fn ask_in(&mut self, now_ns: u64, has_copy: bool, out: &mut impl OrderSink) {
-        if now_ns < self.asked_ns + ASK_NS {
+        if now_ns < self.asked_in_ns + ASK_NS {
             return;
         }
-        self.asked_ns = now_ns;
+        // Apart from `asked_ns`: of two that repeat at one pace the second would never be sent.
+        self.asked_in_ns = now_ns;
         if has_copy {
             self.send_all(&OrdererMessage::AdmitMe { incarnation: self.config.incarnation }, out);
         } else {

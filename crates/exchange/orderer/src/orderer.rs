@@ -237,6 +237,11 @@ impl<L: ClusterLog> Orderer<L> {
     }
 
     #[cfg(test)]
+    pub(crate) fn state_of_members(&self) -> (MemberId, u64, &pares_cluster::Members, Option<u64>) {
+        (self.state.own(), self.state.applied.0, self.log.members(), self.state.lacks)
+    }
+
+    #[cfg(test)]
     fn break_rules(&mut self, now_ns: u64, out: &mut impl OrderSink) {
         let Self { state, draft, picked, .. } = self;
         match self.defect {

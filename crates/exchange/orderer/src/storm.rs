@@ -175,7 +175,7 @@ fn a_full_window_stops_its_own_shard_only() {
     assert!(world.next(leader, ShardId(1)) > 4 * world::WINDOW, "another shard continues");
     assert_eq!(world.leader(), Some(leader), "nobody is impatient for what has no room");
     world.release_recorded();
-    assert!(world.run_until(10_000, World::has_all).unwrap());
+    assert!(world.run_until(60_000, World::has_all).unwrap());
 }
 
 #[test]

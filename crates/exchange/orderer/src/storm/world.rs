@@ -136,8 +136,9 @@ impl World {
             seed,
             applied: applied.0,
             id: MemberId { number, incarnation: host.incarnation },
-            election_ticks: 20..40,
-            heartbeat_ticks: 4,
+            // Half of what ships: storms are short.
+            election_ticks: 10..20,
+            heartbeat_ticks: 2,
             copy_ticks: 2,
             ..ReplicaConfig::new(number, count)
         };

@@ -25,7 +25,7 @@ impl World {
             format!(
                 "host {index}: {role:?}, votes {}, {:?}, {pending} pending",
                 orderer.votes(),
-                orderer.beginning()
+                orderer.state_of_members()
             )
         });
         format!("something is not ordered though all is calm: {}", hosts.collect::<Vec<_>>().join("; "))
