@@ -36,6 +36,14 @@ pub trait Journal {
     /// [`JournalError`]: it is not known what is durable. Append no more.
     fn sync(&mut self) -> Result<(), JournalError>;
 
+    /// As [`Journal::sync`], on the device whatever the journal's setting promises.
+    ///
+    /// # Errors
+    /// As [`Journal::sync`].
+    fn settle(&mut self) -> Result<(), JournalError> {
+        self.sync()
+    }
+
     /// Records before `place` are not needed any more; some may stay.
     fn release_before(&mut self, place: Place);
 
@@ -145,6 +153,11 @@ impl Journal for Files {
             Durability::Os => self.writer.publish(),
             Durability::Disk => self.writer.sync()?,
         };
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), JournalError> {
+        self.writer.sync()?;
         Ok(())
     }
 

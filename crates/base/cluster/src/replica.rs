@@ -119,6 +119,15 @@ impl<J: Journal> Replica<J> {
         (self.node.store().base.index, self.node.raft.raft_log.last_index())
     }
 
+    /// Makes what it has promised durable on the device, also where its journal's setting promises less: before its machine may lose power.
+    ///
+    /// # Errors
+    /// As [`ClusterLog::cycle`].
+    pub fn settle(&mut self) -> Result<(), LogError> {
+        self.failure.clone().map_or(Ok(()), Err)?;
+        Ok(self.journal.settle()?)
+    }
+
     /// Place and term of the last entry handed out, or skipped because it is the log's own.
     #[must_use]
     pub fn handed_out(&self) -> (u64, u64) {

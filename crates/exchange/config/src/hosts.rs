@@ -1,6 +1,6 @@
 //! Which node runs at which host.
 //!
-//! One file describes the whole system and is the same at every host, so that no two hosts can disagree about who has a vote. A host is told
+//! One file describes the whole system and is the same at every host, so that no two hosts can disagree about who has a vote. A host knows
 //! only its own name, and starts the nodes that the file gives it.
 
 use std::collections::BTreeSet;

@@ -6,6 +6,7 @@
 use std::io::ErrorKind;
 
 use pares_config::{Layout, SystemConfig};
+use pares_roles::orderer::first_life;
 use pares_types::HostId;
 
 use crate::{NodeError, first_operator, keys};
@@ -69,8 +70,12 @@ pub fn make(layouts: &[Layout], config: &SystemConfig) -> Result<(), NodeError> 
     std::fs::create_dir_all(first.root()).map_err(NodeError::io("making a host's directory"))?;
     let settled = first_operator::settled(config, first)?;
     keys::issue_for_hosts(layouts, &settled)?;
-    for (layout, host) in layouts.iter().zip(&config.hosts) {
+    for ((layout, host), id) in layouts.iter().zip(&config.hosts).zip(config.host_ids()) {
         claim(layout, &host.name)?;
+        let (path, text) = first_life(id);
+        std::fs::create_dir_all(layout.orders_journal(id))
+            .and_then(|()| pares_os::replace_file(&layout.root().join(path), text.as_bytes()))
+            .map_err(NodeError::io("noting an orderer's first life"))?;
     }
     for layout in others {
         // Without sign-on there is no operator's key.

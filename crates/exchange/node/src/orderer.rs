@@ -50,9 +50,9 @@ pub(crate) fn run<W: World>(
             .end_polls_at(bell.fd().expect("an orderer's bell is a named pipe"))
             .map_err(NodeError::io("waiting for the bell"))?;
         // Not synced: nobody is answered because of what no recorder has.
-        let journal = Files::open(&layout.orders_journal(host), Durability::Os, SEGMENT_BYTES);
+        let journal = |_| Files::open(&layout.orders_journal(host), Durability::Os, SEGMENT_BYTES);
         let peers = Connections { links, heard: Heard::default() };
-        OrdererNode::open(host, config, world.clone(), peers, journal.map_err(refused)?)
+        OrdererNode::open(host, config, world.clone(), peers, journal)
     };
     let mut orderer = process::start(node, layout, &world, open)?;
     // The hosts decide as fast as their orderers get a processor. Where it is not allowed, the figures show it.

@@ -148,6 +148,10 @@ impl World for HostWorld {
         pares_keys::random()
     }
 
+    fn boot_id(&self) -> u128 {
+        clock::boot_id()
+    }
+
     fn mono_ns(&self) -> u64 {
         clock::mono_ns()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_cluster::{MemberRole, Sink};
+use pares_cluster::{MemberId, MemberRole, Sink};
 use pares_types::{HostId, Position, Request, RequestId, ShardId};
 
 use crate::entry;
@@ -16,6 +16,8 @@ use crate::pending::Pending;
 const WORD_NS: u64 = 5_000_000;
 /// Between two words about all that is recorded.
 const ALL_NS: u64 = 100_000_000;
+/// Between two requests of a new life of a disk.
+const ASK_NS: u64 = 20_000_000;
 
 /// Where a cycle's effects go, in the order in which they happen.
 pub trait OrderSink {
@@ -54,6 +56,7 @@ pub(crate) struct State {
     /// The replicated log does not have what comes next here any more: a copy of that place or later is needed.
     pub(crate) lacks: Option<u64>,
     pub(crate) asked_ns: u64,
+    pub(crate) asked_in_ns: u64,
     pub(crate) leader: Option<u8>,
     pub(crate) impatience: Impatience,
     pub(crate) counts: OrdererCounts,
@@ -73,6 +76,7 @@ impl State {
             told_all_ns: now_ns,
             lacks: None,
             asked_ns: 0,
+            asked_in_ns: 0,
             leader: None,
             impatience,
             counts: OrdererCounts::default(),
@@ -80,12 +84,7 @@ impl State {
     }
 
     /// Says what is newly recorded.
-    pub(crate) fn tell(
-        &mut self,
-        now_ns: u64,
-        hosts: impl Iterator<Item = HostId>,
-        out: &mut impl OrderSink,
-    ) {
+    pub(crate) fn tell(&mut self, now_ns: u64, out: &mut impl OrderSink) {
         if now_ns >= self.told_all_ns + ALL_NS {
             // Words get lost, and who begins anew has heard none.
             self.told_all_ns = now_ns;
@@ -97,8 +96,31 @@ impl State {
         self.told_ns = now_ns;
         let marks = std::mem::take(&mut self.untold).into_iter();
         let marks = OrdererMessage::Recorded(marks.map(|shard| (shard, self.recorded_of(shard))).collect());
-        let own = self.config.host;
-        hosts.filter(|host| *host != own).for_each(|host| out.send(host, marks.to_bytes()));
+        self.send_all(&marks, out);
+    }
+
+    fn send_all(&self, message: &OrdererMessage, out: &mut impl OrderSink) {
+        let others = (0..self.config.hosts).map(HostId).filter(|host| *host != self.config.host);
+        others.for_each(|host| out.send(host, message.to_bytes()));
+    }
+
+    pub(crate) fn own(&self) -> MemberId {
+        MemberId { number: self.config.host.0, incarnation: self.config.incarnation }
+    }
+
+    /// A new life of a disk asks: for a copy behind which its log begins, then for a vote.
+    pub(crate) fn ask_in(&mut self, now_ns: u64, has_copy: bool, out: &mut impl OrderSink) {
+        if now_ns < self.asked_in_ns + ASK_NS {
+            return;
+        }
+        // Apart from `asked_ns`: of two that repeat at one pace the second would never be sent.
+        self.asked_in_ns = now_ns;
+        if has_copy {
+            self.send_all(&OrdererMessage::AdmitMe { incarnation: self.config.incarnation }, out);
+        } else {
+            self.lacks = Some(0);
+            self.send_all(&OrdererMessage::StateAsked { at_least: 0 }, out);
+        }
     }
 
     pub(crate) fn recorded_of(&self, shard: ShardId) -> Position {
@@ -175,7 +197,7 @@ impl<S: OrderSink> Sink for Effects<'_, S> {
     }
 
     fn role(&mut self, role: MemberRole) {
-        // Whoever leads from now on, what this member has proposed may be lost.
+        // Under another lead, what this member has proposed may be lost.
         self.state.pending.forget_proposed();
         // What this leader has, another may lack; and what one is asked for must not be taken when it comes late.
         (self.state.leader, self.state.lacks) = (role.delegate, None);
@@ -197,7 +219,7 @@ impl<S: OrderSink> Sink for Effects<'_, S> {
 #[cfg(test)]
 mod tests {
     use pares_cluster::shared::Group;
-    use pares_cluster::{Beginning, Members};
+    use pares_cluster::{Beginning, Incarnation, Members};
 
     use super::*;
     use crate::orderer::Orderer;
@@ -215,7 +237,16 @@ mod tests {
     }
 
     fn config() -> OrdererConfig {
-        OrdererConfig { host: HostId(0), seed: 1, gateways: 1, window: 16, pending_max: 16, tick_ns: 1_000 }
+        OrdererConfig {
+            host: HostId(0),
+            incarnation: Incarnation(0),
+            seed: 1,
+            hosts: 2,
+            gateways: 1,
+            window: 16,
+            pending_max: 16,
+            tick_ns: 1_000,
+        }
     }
 
     /// A copy that is asked for and comes when another leads would take back what was acknowledged since.
@@ -251,7 +282,7 @@ mod tests {
         assert_eq!(state.recorded_of(SHARD), Position(3), "no more is recorded than is ordered");
         let mut told = |now_ns| {
             let mut sent = Sent::default();
-            state.tell(now_ns, [0, 1].map(HostId).into_iter(), &mut sent);
+            state.tell(now_ns, &mut sent);
             sent.0
         };
         let word = OrdererMessage::Recorded(vec![(SHARD, Position(3))]).to_bytes();

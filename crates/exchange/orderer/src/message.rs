@@ -5,12 +5,13 @@
 //!   | 1 | at_least u64 |                                                       a state of that place or later is asked for
 //!   | 2 | index u64 | term u64 | members u16, their bytes | what is ordered |     little endian
 //!   | 3 | shard u16 | position u64 | shard u16 | position u64 | ...               up to where each shard is recorded
+//!   | 4 | incarnation u64 |                                                    the sender's disk is in that life: let it vote
 //! ```
 //! What is recorded is recorded for all, so who leads believes the host that knows most: its own venues may be down.
 //!
 //! A member whom the others have let go of what it lacks takes a copy of what is ordered from one of them, and begins its log again behind it.
 
-use pares_cluster::{Beginning, Members};
+use pares_cluster::{Beginning, Incarnation, Members};
 use pares_types::{Position, ShardId};
 
 use crate::ordered::{Ordered, take_u16, take_u64};
@@ -37,6 +38,11 @@ pub enum OrdererMessage<'a> {
     },
     /// All positions below are recorded.
     Recorded(Vec<(ShardId, Position)>),
+    /// The sender has a copy, and asks who leads to let it vote under that name.
+    AdmitMe {
+        /// Which life of its disk.
+        incarnation: Incarnation,
+    },
 }
 
 impl<'a> OrdererMessage<'a> {
@@ -51,6 +57,7 @@ impl<'a> OrdererMessage<'a> {
                 put_state(&mut bytes, beginning, ordered);
                 bytes
             }
+            Self::AdmitMe { incarnation } => [&[4][..], &incarnation.0.to_le_bytes()].concat(),
             Self::Recorded(marks) => {
                 let mark = |&(shard, below): &(ShardId, Position)| {
                     shard.0.to_le_bytes().into_iter().chain(below.0.to_le_bytes())
@@ -77,6 +84,9 @@ impl<'a> OrdererMessage<'a> {
                 }
                 Some(Self::Recorded(marks))
             }
+            4 => take_u64(&mut rest)
+                .filter(|life| rest.is_empty() && (1..Incarnation::END).contains(life))
+                .map(|life| Self::AdmitMe { incarnation: Incarnation(life) }),
             _ => None,
         }
     }
@@ -105,6 +115,18 @@ pub fn take_state(mut bytes: &[u8]) -> Option<(Beginning, Ordered)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_message_or_none(kind in 0..6_u8, rest in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let bytes = [&[kind][..], &rest].concat();
+            if let Some(message) = OrdererMessage::from_bytes(&bytes) {
+                let again = message.to_bytes();
+                prop_assert_eq!(OrdererMessage::from_bytes(&again), Some(message));
+            }
+        }
+    }
 
     #[test]
     fn messages_are_read_as_they_were_written_and_nothing_else() {
@@ -113,13 +135,17 @@ mod tests {
         let recorded = OrdererMessage::Recorded(vec![(ShardId(1), Position(7))]);
         assert_eq!(recorded.to_bytes(), [3, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(OrdererMessage::from_bytes(&recorded.to_bytes()), Some(recorded));
-        for message in [OrdererMessage::StateAsked { at_least: 9 }, state] {
+        let admit = OrdererMessage::AdmitMe { incarnation: Incarnation(7) };
+        for message in [OrdererMessage::StateAsked { at_least: 9 }, state, admit] {
             let bytes = message.to_bytes();
             assert_eq!(OrdererMessage::from_bytes(&bytes), Some(message));
             assert!((0..bytes.len()).all(|length| OrdererMessage::from_bytes(&bytes[..length]).is_none()));
             assert_eq!(OrdererMessage::from_bytes(&[&bytes[..], &[0]].concat()), None);
         }
         assert_eq!(OrdererMessage::from_bytes(&[0, 5]), Some(OrdererMessage::Log(&[5])));
-        assert_eq!((OrdererMessage::from_bytes(&[4]), OrdererMessage::from_bytes(&[3, 1])), (None, None));
+        let first_life = [4, 0, 0, 0, 0, 0, 0, 0, 0];
+        for bytes in [&[5][..], &[3, 1], &first_life] {
+            assert_eq!(OrdererMessage::from_bytes(bytes), None);
+        }
     }
 }

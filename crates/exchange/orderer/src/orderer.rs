@@ -1,6 +1,6 @@
 //! An orderer: what waits, proposed while it leads; what is committed, placed; and the wish to lead while nothing is.
 
-use pares_cluster::{Beginning, ClusterLog, LogError, MemberRole};
+use pares_cluster::{Beginning, ClusterLog, Incarnation, LogError, MemberId, MemberRole};
 use pares_types::{GatewayId, HostId, Position, Request, ShardId};
 
 use crate::effects::{Effects, OrderSink, OrdererCounts, State};
@@ -14,13 +14,17 @@ const TICKS_MAX: u64 = 8;
 /// Cycles of the log in one of this.
 const CYCLES_MAX: usize = 8;
 
-/// What an orderer's owner chooses; all but the first two alike at all hosts.
+/// What an orderer's owner chooses; all but the first three alike at all hosts.
 #[derive(Clone, Debug)]
 pub struct OrdererConfig {
     /// Which host it is of: its number in the replicated log.
     pub host: HostId,
+    /// Which life of its disk: not 0 if what an earlier one promised may be lost. Then it counts for nothing until the others let it vote.
+    pub incarnation: Incarnation,
     /// Where jitter comes from.
     pub seed: u64,
+    /// How many hosts there are.
+    pub hosts: u8,
     /// How many gateways there are, at all hosts.
     pub gateways: u16,
     /// How many positions of a shard may be ordered and not recorded.
@@ -50,6 +54,8 @@ pub(crate) enum Defect {
     NoSequences,
     BeforeCommit,
     NoBackOff,
+    /// A lost disk continues under the name that had promised.
+    KeepsName,
 }
 
 impl<L: ClusterLog> Orderer<L> {
@@ -100,8 +106,9 @@ impl<L: ClusterLog> Orderer<L> {
     }
 
     /// The connection to another host's orderer has ended.
-    pub fn lost(&mut self, host: HostId) {
+    pub fn lost(&mut self, now_ns: u64, host: HostId) {
         self.log.lost(host.0);
+        self.state.impatience.on_gone(now_ns, host.0);
     }
 
     /// A message of another host's orderer. If it is a copy of what is ordered that was asked for because this one lacks something, gives it: nothing
@@ -124,18 +131,28 @@ impl<L: ClusterLog> Orderer<L> {
                 }
             }
             Some(OrdererMessage::State { beginning, ordered }) => {
-                let State { lacks, leader, applied, .. } = &self.state;
-                let is_wanted = lacks.is_some_and(|at_least| beginning.index >= at_least)
-                    && *leader == Some(from.0)
-                    && beginning.index > applied.0;
-                return is_wanted.then_some((beginning, ordered));
+                return self.wants_copy(from, &beginning).then_some((beginning, ordered));
             }
             Some(OrdererMessage::Recorded(marks)) => {
                 marks.into_iter().for_each(|(shard, below)| _ = self.state.raise_recorded(shard, below));
             }
+            Some(OrdererMessage::AdmitMe { incarnation }) => {
+                self.log.admit(MemberId { number: from.0, incarnation });
+            }
             Some(OrdererMessage::Log(_)) | None => self.state.counts.ignored += 1,
         }
         None
+    }
+
+    /// Whether a copy may take the place of what is here. Nothing must be taken back that this member has acknowledged: so only who leads now knows what it
+    /// lacks, but for a log that has no members yet and has acknowledged nothing.
+    fn wants_copy(&self, from: HostId, beginning: &Beginning) -> bool {
+        let State { lacks, leader, applied, .. } = &self.state;
+        let is_asked = lacks.is_some_and(|at_least| beginning.index >= at_least);
+        let has_begun = !self.log.members().voters.is_empty();
+        let is_of_leader = *leader == Some(from.0) && beginning.index > applied.0;
+        // Among nobody no log begins.
+        is_asked && !beginning.members.voters.is_empty() && (is_of_leader || !has_begun)
     }
 
     /// Does all that is due: proposes, stands, hands out what is committed. Says whether there may be more at once.
@@ -148,8 +165,11 @@ impl<L: ClusterLog> Orderer<L> {
             self.state.impatience.on_standing(now_ns);
             self.log.impatient();
         }
-        let others = self.log.members().all().map(|member| HostId(member.number));
-        self.state.tell(now_ns, others, out);
+        self.state.tell(now_ns, out);
+        if !self.votes() && self.state.config.incarnation != Incarnation(0) {
+            let has_copy = !self.log.members().voters.is_empty();
+            self.state.ask_in(now_ns, has_copy, out);
+        }
         for _ in 0..CYCLES_MAX {
             self.propose();
             #[cfg(test)]
@@ -182,10 +202,22 @@ impl<L: ClusterLog> Orderer<L> {
         &self.state.ordered
     }
 
-    /// Where a log begins that continues behind what is ordered; none if it was not handed out by this log.
+    /// Where a log begins that continues behind what is ordered; none if it was not handed out by this log, or this one knows no members yet.
     #[must_use]
     pub fn beginning(&self) -> Option<Beginning> {
-        self.log.beginning(self.state.applied.0)
+        let beginning = self.log.beginning(self.state.applied.0);
+        beginning.filter(|beginning| !beginning.members.voters.is_empty())
+    }
+
+    /// Whether its vote counts, as of what is handed out.
+    #[must_use]
+    pub fn votes(&self) -> bool {
+        self.log.members().voters.contains(&self.state.own())
+    }
+
+    /// The replicated log.
+    pub fn log_mut(&mut self) -> &mut L {
+        &mut self.log
     }
 
     /// Its part among the orderers.
@@ -210,6 +242,11 @@ impl<L: ClusterLog> Orderer<L> {
     #[must_use]
     pub fn impatience(&self) -> &Impatience {
         &self.state.impatience
+    }
+
+    #[cfg(test)]
+    pub(crate) fn state_of_members(&self) -> (MemberId, u64, &pares_cluster::Members, Option<u64>) {
+        (self.state.own(), self.state.applied.0, self.log.members(), self.state.lacks)
     }
 
     #[cfg(test)]
@@ -243,8 +280,10 @@ impl<L: ClusterLog> Orderer<L> {
         if self.log.role().leads {
             return None;
         }
-        let oldest = self.state.pending.oldest_ns(|shard| self.state.room_in(shard) > 0)?;
-        Some(self.state.impatience.due_ns(oldest))
+        let State { pending, impatience, .. } = &self.state;
+        let oldest = pending.oldest_ns(|shard| self.state.room_in(shard) > 0);
+        let stalled = oldest.map(|oldest| impatience.due_ns(oldest));
+        stalled.into_iter().chain(impatience.gone_due_ns()).min()
     }
 
     /// Proposes what waits and is not proposed in this term.

@@ -9,7 +9,7 @@
 //! On one host a venue decides a position itself, in the window. Here the window is where a venue finds what the hosts have decided, and the orderer the only
 //! one that proposes in it. The bodies come before: a venue reads one log, this one's, where every request lies in the order decided.
 //!
-//! It keeps two things: the replicated log's journal, which it must never forget, and the orders log, which has a state now and then, so that a
+//! It keeps two things: the replicated log's journal, whose promises it must never forget ([`life`]), and the orders log, which has a state now and then, so that a
 //! restart reads the last state and what follows it.
 //!
 //! The node that connects the hosts gives it [`Peers`]; everything else is the [`World`]'s.
@@ -20,6 +20,7 @@
 //! - The positions of a shard are written down one after the other.
 //! - The orders log is released up to a state, all before which is recorded.
 
+mod life;
 mod orders_log;
 mod slots;
 #[cfg(test)]
@@ -28,7 +29,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pares_cluster::{Journal, Replica, ReplicaConfig};
+use pares_cluster::{Beginning, Incarnation, Journal, JournalError, MemberId, Replica, ReplicaConfig};
 use pares_config::{NodeId, SystemConfig};
 use pares_log::AppendError;
 use pares_orderer::{OrderSink, Orderer, OrdererConfig};
@@ -40,14 +41,18 @@ use crate::repair_asked::{self, RepairWatch};
 use crate::venue::requests::Requests;
 use crate::world::{Counters, Ring, World};
 use crate::{NodeError, epoch};
+use life::{Life, Opened};
 use orders_log::{OrdersLog, StateOf};
 use slots::Slots;
 
-/// The replicated log's unit of time.
-const TICK_NS: u64 = 500_000;
+pub use life::first_life;
+
+/// The replicated log's unit of time. An idle orderer wakes as often; what is urgent has deadlines of its own.
+const TICK_NS: u64 = 5_000_000;
 /// Silence after which a member stands whose own requests do not tell it that nothing is decided, in ticks.
-const ELECTION_TICKS: std::ops::Range<u32> = 200..400;
-const HEARTBEAT_TICKS: u32 = 40;
+const ELECTION_TICKS: std::ops::Range<u32> = 20..40;
+const HEARTBEAT_TICKS: u32 = 4;
+const COPY_TICKS: u32 = 2;
 /// Requests read from one gateway's log, or messages of peers, before the rest is looked at.
 const BATCH_MAX: usize = 512;
 
@@ -55,6 +60,7 @@ counters! {
     AnsweredOffset "answered_offset" "Offset in the orders log where joining venues start to read; only of the epoch in `epoch`."
     InEpoch "epoch" "The life of this host's windows that it writes in."
     Leads "leads" "1 while it leads."
+    Votes "votes" "1 while its vote counts."
     Term "term" "The lead's number."
     Elections "elections" "Times it stood for the lead."
     Needless "needless" "Times it need not have: who led was there."
@@ -85,6 +91,7 @@ pub trait Peers {
 /// An orderer's state.
 pub struct OrdererNode<W: World, P, J> {
     world: W,
+    life: Life,
     orderer: Orderer<Replica<J>>,
     peers: P,
     requests: Requests<W>,
@@ -130,7 +137,8 @@ impl<W: World, P: Peers> OrderSink for Effects<'_, W, P> {
 }
 
 impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
-    /// Opens the orders log of a host and the replicated log in `journal`, and continues behind what is in them.
+    /// Opens the orders log of a host and the replicated log, and continues behind what is in them. `journal` opens the latter's journal; with `true` a new one,
+    /// because what the one before promised may be lost.
     ///
     /// # Errors
     /// If the system was not started, or one of the logs cannot be read or do not belong together.
@@ -139,7 +147,7 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         config: &SystemConfig,
         world: W,
         peers: P,
-        journal: J,
+        journal: impl FnMut(bool) -> Result<J, JournalError>,
     ) -> Result<Self, NodeError> {
         let node = NodeId::Orderer(host);
         let life = epoch::current(&world, config)?;
@@ -150,8 +158,10 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         let venues: Vec<NodeId> =
             NodeId::at(config, Some(host)).into_iter().filter(|at| matches!(at, NodeId::Venue(_))).collect();
         assert!(usize::from(host.0) < config.hosts.len(), "an orderer is of a host of the system");
-        let (log, ordered, behind) = OrdersLog::open(&world, node, config)?;
-        assert!(log.applied().0 > 0 || log.copied().is_none(), "a copy is of what was ordered");
+        let seed = u64::from_le_bytes(*world.random().first_chunk().expect("32 bytes"));
+        let settings = |config: &_, id, log: &_| log_config(config, (id, seed), log);
+        let Opened { life: disk, log, ordered, behind, replica } =
+            Opened::open(&world, (host, config), settings, journal)?;
         let mut slots = BTreeMap::new();
         for shard in config.shards()?.into_keys().filter(|_| !venues.is_empty()) {
             slots.insert(shard, Slots::new(epoch::window(&world, shard)?, config.window));
@@ -159,16 +169,14 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         for (shard, position, id) in behind {
             slots.get_mut(&shard).into_iter().for_each(|slots| slots.push_unless_recorded(position, id));
         }
-        let seed = u64::from_le_bytes(*world.random().first_chunk().expect("32 bytes"));
-        let replica = Replica::open(journal, &log_config(host, config, seed, &log));
-        let replica = replica.map_err(|error| NodeError::Refused(error.to_string()))?;
-        let rules = rules(host, config, seed);
+        let rules = rules((host, disk.0.incarnation), config, seed);
         let orderer = Orderer::new(replica, rules, (ordered, log.applied()), world.mono_ns());
         let logs = config.gateway_ids().map(NodeId::Gateway).collect();
         let requests = Requests::new(&world, config, epoch::of_records(&world, config)?, logs);
         let orders = Orders { log, slots, appended: 0, failed: None };
         let ringer = world.ringer();
-        let mut node = Self { world, orderer, peers, requests, orders, venues, ringer, counters, lookout };
+        let mut node =
+            Self { world, life: disk, orderer, peers, requests, orders, venues, ringer, counters, lookout };
         node.begin(life)?;
         Ok(node)
     }
@@ -196,21 +204,25 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
     /// Takes what the other hosts' orderers say. Says how much that was.
     fn hear(&mut self) -> Result<usize, NodeError> {
         let now_ns = self.world.mono_ns();
-        while let Some(host) = self.peers.ended() {
-            self.orderer.lost(host);
-        }
-        for heard in 0..BATCH_MAX {
-            let Some((from, message)) = self.peers.receive() else { return Ok(heard) };
+        let mut heard = 0;
+        while heard < BATCH_MAX
+            && let Some((from, message)) = self.peers.receive()
+        {
+            heard += 1;
             let mut effects = Effects { orders: &mut self.orders, peers: &mut self.peers };
             if let Some((beginning, ordered)) = self.orderer.receive(now_ns, (from, &message), &mut effects) {
                 self.orders.log.put_state(&beginning, &ordered, StateOf::Other)?;
                 return Err(NodeError::Refused(format!(
-                    "this host was away for so long that the others have let go of what it missed; it has a copy of what \
+                    "this host lacked what the others have let go of, or all that its disk had; it has a copy of what \
                      host {from} has ordered now, and its orderer continues behind that when it starts again"
                 )));
             }
         }
-        Ok(BATCH_MAX)
+        // Behind what they had said.
+        while let Some(host) = self.peers.ended() {
+            self.orderer.lost(now_ns, host);
+        }
+        Ok(heard)
     }
 
     /// Takes what gateways were asked. Says how much that was.
@@ -238,7 +250,7 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         let mut effects = Effects { orders: &mut self.orders, peers: &mut self.peers };
         let cycled = self.orderer.cycle(self.world.mono_ns(), &mut effects);
         // What came before a failure is in the log, whole, and found there by the next process.
-        let there_is_more = cycled.map_err(|error| NodeError::Refused(error.to_string()))?;
+        let there_is_more = cycled.map_err(|error| self.life.ended_by(&self.world, error))?;
         if let Some(error) = self.orders.failed {
             return Err(error.into());
         }
@@ -283,6 +295,7 @@ impl<W: World, P: Peers, J: Journal> OrdererNode<W, P, J> {
         let Self { orderer, counters, .. } = self;
         let (role, counts, impatience) = (orderer.role(), orderer.counts(), orderer.impatience());
         counters.set(Counter::Leads, role.leads.into());
+        counters.set(Counter::Votes, orderer.votes().into());
         counters.set(Counter::Term, role.term);
         counters.set(Counter::Elections, impatience.elections());
         counters.set(Counter::Needless, impatience.needless());
@@ -307,25 +320,35 @@ fn room<J: Journal>(orderer: &Orderer<Replica<J>>, log: NodeId) -> usize {
     }
 }
 
-fn log_config<W: World>(host: HostId, config: &SystemConfig, seed: u64, log: &OrdersLog<W>) -> ReplicaConfig {
+fn log_config<W: World>(
+    config: &SystemConfig,
+    (id, seed): (MemberId, u64),
+    log: &OrdersLog<W>,
+) -> ReplicaConfig {
     let hosts = u8::try_from(config.hosts.len()).expect("checked: at most 9");
     let config = ReplicaConfig {
         database: "orders".to_owned(),
         election_ticks: ELECTION_TICKS,
         heartbeat_ticks: HEARTBEAT_TICKS,
+        copy_ticks: COPY_TICKS,
+        id,
         seed,
         applied: log.applied().0,
-        ..ReplicaConfig::new(host.0, hosts)
+        ..ReplicaConfig::new(id.number, hosts)
     };
     match log.copied() {
         Some(beginning) => config.again_behind(beginning.clone()),
-        None => config,
+        None if id.incarnation == Incarnation(0) => config,
+        // Nobody's log, until there is a copy behind which it begins.
+        None => ReplicaConfig { beginning: Beginning::default(), ..config },
     }
 }
 
-fn rules(host: HostId, config: &SystemConfig, seed: u64) -> OrdererConfig {
+fn rules((host, incarnation): (HostId, Incarnation), config: &SystemConfig, seed: u64) -> OrdererConfig {
     OrdererConfig {
         host,
+        incarnation,
+        hosts: u8::try_from(config.hosts.len()).expect("checked: at most 9"),
         seed,
         gateways: u16::try_from(config.gateways.len()).expect("checked: at most 16"),
         window: config.window.into(),
@@ -352,5 +375,14 @@ impl<W: World, P: Peers, J: Journal> Duty for OrdererNode<W, P, J> {
     fn sleep_max(&self) -> Duration {
         let left_ns = self.orderer.deadline_ns().saturating_sub(self.world.mono_ns());
         Duration::from_nanos(left_ns).min(SLEEP_MAX)
+    }
+
+    /// All that it promised is on the device, and its next process continues in whichever boot.
+    fn stop(&mut self) -> Result<(), NodeError> {
+        assert_eq!(self.orders.appended, 0, "an end in order leaves nothing unpublished");
+        self.orders.log.sync()?;
+        let settled = self.orderer.log_mut().settle();
+        settled.map_err(|error| NodeError::Refused(error.to_string()))?;
+        self.life.note(&self.world, None)
     }
 }

@@ -41,6 +41,7 @@ struct Shared {
     /// How far the other one was set back.
     back_ns: AtomicU64,
     randoms: AtomicU8,
+    boots: AtomicU8,
 }
 
 #[derive(Clone)]
@@ -60,6 +61,7 @@ impl TestWorld {
             mono_ns: AtomicU64::default(),
             back_ns: AtomicU64::default(),
             randoms: AtomicU8::default(),
+            boots: AtomicU8::new(1),
         }))
     }
 
@@ -116,6 +118,11 @@ impl TestWorld {
             }
         });
         self.0.tasks.lock().unwrap().extend(tasks);
+    }
+
+    /// The machine was started again; its power did not fail.
+    pub fn boot(&self) {
+        self.0.boots.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A bit of the record at `offset` flips.
@@ -225,6 +232,10 @@ impl World for TestWorld {
 
     fn random(&self) -> [u8; 32] {
         [self.0.randoms.fetch_add(1, Ordering::Relaxed); 32]
+    }
+
+    fn boot_id(&self) -> u128 {
+        self.0.boots.load(Ordering::Relaxed).into()
     }
 
     fn mono_ns(&self) -> u64 {

@@ -128,6 +128,9 @@ pub trait World: Clone + Send + Sync + 'static {
     /// Nanoseconds since some moment. Never goes back.
     fn mono_ns(&self) -> u64;
 
+    /// Another number each time the machine was started, with or without power in between; 0 if that cannot be known.
+    fn boot_id(&self) -> u128;
+
     /// Bytes that nobody can guess, others each time.
     fn random(&self) -> [u8; 32];
 

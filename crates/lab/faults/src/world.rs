@@ -120,6 +120,7 @@ impl<W: World> World for Faulty<W> {
         fn counter(&self, name: &str, counter: &str) -> Option<u64>;
         fn ringer(&self) -> W::Ringer;
         fn now_ns(&self) -> u64;
+        fn boot_id(&self) -> u128;
         fn random(&self) -> [u8; 32];
         fn mono_ns(&self) -> u64;
         fn remove_file(&self, path: &Path) -> io::Result<()>;

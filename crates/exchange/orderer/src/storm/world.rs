@@ -1,9 +1,11 @@
 //! Hosts with an orderer each, the gateways' logs that they see, and a network.
 
+mod checks;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_cluster::memory::Disk;
-use pares_cluster::{Beginning, Replica, ReplicaConfig};
+use pares_cluster::{Beginning, ClusterLog, Incarnation, LogError, MemberId, Replica, ReplicaConfig};
 use pares_random::Random;
 use pares_types::{GatewayId, HostId, Position, RequestId, ShardId};
 use pares_wire::record::RequestRecord;
@@ -39,6 +41,7 @@ impl OrderSink for Told {
 struct Host {
     orderer: Option<Orderer<Replica<Disk>>>,
     disk: Disk,
+    incarnation: Incarnation,
     /// What its orders log has: the last state with its place, and what was ordered since.
     state: (Ordered, (u64, u64)),
     since: Vec<(ShardId, RequestId)>,
@@ -71,6 +74,9 @@ pub(super) struct World {
     held: Option<ShardId>,
     dead_elections: u64,
     pub(super) copies: u64,
+    pub(super) losses: u64,
+    /// Who led in each term.
+    leaders: BTreeMap<u64, usize>,
 }
 
 impl World {
@@ -79,6 +85,7 @@ impl World {
         let host = |_| Host {
             orderer: None,
             disk: Disk::new(),
+            incarnation: Incarnation(0),
             state: (Ordered::new(shards()), (0, 0)),
             since: Vec::new(),
             lives: 0,
@@ -105,6 +112,8 @@ impl World {
             held: None,
             dead_elections: 0,
             copies: 0,
+            losses: 0,
+            leaders: BTreeMap::new(),
         };
         (0..hosts.into()).for_each(|host| world.start(host));
         world
@@ -126,22 +135,28 @@ impl World {
         let config = ReplicaConfig {
             seed,
             applied: applied.0,
-            election_ticks: 100..200,
-            heartbeat_ticks: 20,
+            id: MemberId { number, incarnation: host.incarnation },
+            // Half of what ships: storms are short.
+            election_ticks: 10..20,
+            heartbeat_ticks: 2,
+            copy_ticks: 2,
             ..ReplicaConfig::new(number, count)
         };
         let config = match behind {
             Some(beginning) => config.again_behind(beginning),
-            None => config,
+            None if host.incarnation == Incarnation(0) => config,
+            None => ReplicaConfig { beginning: Beginning::default(), ..config },
         };
         let replica = Replica::open(host.disk.clone(), &config).unwrap();
         let config = OrdererConfig {
             host: HostId(number),
+            incarnation: host.incarnation,
+            hosts: count,
             seed,
             gateways: GATEWAYS,
             window: WINDOW,
             pending_max: PENDING_MAX,
-            tick_ns: MS / 2,
+            tick_ns: 5 * MS,
         };
         let mut orderer = Orderer::new(replica, config, (ordered, applied), self.now_ns);
         orderer.defect = self.defect;
@@ -157,7 +172,28 @@ impl World {
         let since = &mut self.hosts[index].since;
         since.truncate(since.len().saturating_sub(lost));
         let others = self.hosts.iter_mut().filter_map(|host| host.orderer.as_mut());
-        others.filter(|_| is_noticed).for_each(|other| other.lost(HostId(index as u8)));
+        others.filter(|_| is_noticed).for_each(|other| other.lost(self.now_ns, HostId(index as u8)));
+    }
+
+    /// Its disk is replaced by an empty one, if all others vote under the names that they have: of three, one may be lost at a time.
+    pub(super) fn lose_disk(&mut self, index: usize) {
+        let own = |(host, at): (&Host, u8)| MemberId { number: at, incarnation: host.incarnation };
+        let names: BTreeSet<MemberId> = self.hosts.iter().zip(0..).map(own).collect();
+        let knows = |host: &mut Host| {
+            host.orderer.as_mut().is_some_and(|orderer| orderer.log_mut().members().voters == names)
+        };
+        if !self.hosts.iter_mut().all(knows) {
+            return;
+        }
+        self.kill_process(index);
+        // What it has sent is lost with its connections.
+        self.underway.retain(|_, (from, ..)| usize::from(*from) != index);
+        self.losses += 1;
+        let keeps = self.defect == Some(Defect::KeepsName);
+        let host = &mut self.hosts[index];
+        (host.disk, host.since) = (Disk::new(), Vec::new());
+        host.state = (Ordered::new((0..SHARDS).map(ShardId)), (0, 0));
+        host.incarnation = Incarnation(if keeps { 0 } else { self.losses });
     }
 
     fn kill_process(&mut self, index: usize) {
@@ -264,34 +300,6 @@ impl World {
         self.logs[gateway].push((self.now_ns, shard));
     }
 
-    /// Whether everything that was asked is ordered everywhere.
-    pub(super) fn has_all(&self) -> bool {
-        let asked: usize = self.logs.iter().map(Vec::len).sum();
-        let has = |orderer: &Orderer<Replica<Disk>>| {
-            (0..SHARDS).map(|shard| orderer.ordered().next(ShardId(shard)).unwrap().0).sum::<u64>()
-        };
-        self.truth.len() == asked && self.up().all(|(_, orderer)| has(orderer) >= asked as u64)
-    }
-
-    pub(super) fn describe(&self) -> String {
-        let hosts = self.up().map(|(index, orderer)| {
-            format!("host {index}: {:?}, {} pending", orderer.role(), orderer.pending_len())
-        });
-        format!("something is not ordered though all is calm: {}", hosts.collect::<Vec<_>>().join("; "))
-    }
-
-    /// A gateway's requests are in order in each shard.
-    pub(super) fn check_order(&self) -> Result<(), String> {
-        let mut last: BTreeMap<(ShardId, GatewayId), u64> = BTreeMap::new();
-        for (&(shard, position), id) in &self.truth {
-            let before = last.insert((shard, id.gateway()), id.sequence()).unwrap_or_default();
-            if before >= id.sequence() {
-                return Err(format!("{id} at {position} of shard {shard} follows {before}"));
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn run_until(&mut self, steps: u64, done: impl Fn(&Self) -> bool) -> Result<bool, String> {
         for _ in 0..steps {
             if done(self) {
@@ -362,9 +370,18 @@ impl World {
             }
         }
         let mut told = Told::default();
-        orderer.cycle(self.now_ns, &mut told).map_err(|error| error.to_string())?;
+        match orderer.cycle(self.now_ns, &mut told) {
+            // It knows that it has forgotten: others must find out what it does before.
+            Err(LogError::Forgotten { .. }) if self.defect == Some(Defect::KeepsName) => {
+                self.kill_process(index);
+                return Ok(());
+            }
+            cycled => drop(cycled.map_err(|error| error.to_string())?),
+        }
+        let role = orderer.role();
         host.since.extend(told.ordered.iter().map(|(shard, _, id)| (*shard, *id)));
         told.outbox.into_iter().for_each(|(to, message)| self.send(index, to, message));
+        self.check_lead(index, role)?;
         told.ordered.into_iter().try_for_each(|(shard, position, id)| self.check(shard, position, id))
     }
 
@@ -376,17 +393,6 @@ impl World {
             if !self.cuts.contains(&(from, to)) && !self.random.percent(self.loss_percent) {
                 self.sent += 1;
                 self.underway.insert((self.now_ns + delay, self.sent), (from as u8, to, message.clone()));
-            }
-        }
-    }
-
-    fn check(&mut self, shard: ShardId, position: Position, id: RequestId) -> Result<(), String> {
-        let first = *self.truth.entry((shard, position)).or_insert(id);
-        let place = *self.places.entry(id).or_insert((shard, position));
-        match first == id && place == (shard, position) {
-            true => Ok(()),
-            false => {
-                Err(format!("{id} at {position} of shard {shard}: {first} is there, and it is at {place:?}"))
             }
         }
     }

@@ -94,6 +94,10 @@ impl<W: World> OrdersLog<W> {
                 }
                 // Before its first state a released log has requests that are recorded.
                 (*ordered, has_past) = (state, true);
+                if of == StateOf::Other {
+                    // Positions follow with a gap, which the record fills.
+                    behind.clear();
+                }
                 self.note(record.offset, (beginning, of), ordered);
                 continue;
             }
@@ -129,6 +133,7 @@ impl<W: World> OrdersLog<W> {
 
     /// Up to where nobody will miss the entries of the replicated log.
     pub(super) fn outdated(&mut self) -> Option<u64> {
+        assert!(self.places.iter().is_sorted(), "what is in a state is in all that follow");
         let count = self.places.len().checked_sub(STATES_KEPT + 1)?;
         self.places.drain(..count);
         self.places.pop_front()
@@ -144,6 +149,11 @@ impl<W: World> OrdersLog<W> {
         assert_eq!(end, self.writer.tail(), "venues find the bodies of all that is put into a window");
     }
 
+    /// Makes all of it survive a loss of power.
+    pub(super) fn sync(&mut self) -> Result<(), AppendError> {
+        self.writer.sync().map(drop)
+    }
+
     /// Whether it is time to write down a state.
     pub(super) fn is_state_due(&self) -> bool {
         self.copied().is_some() || self.last.is_none() || self.behind >= self.state_every
@@ -156,6 +166,7 @@ impl<W: World> OrdersLog<W> {
         ordered: &Ordered,
         of: StateOf,
     ) -> Result<(), NodeError> {
+        assert!(!beginning.members.voters.is_empty(), "a state is of a log that has members");
         let mut bytes = vec![ORDERS_STATE, VERSION, of as u8];
         put_state(&mut bytes, beginning, ordered);
         let offset = self.writer.append(&bytes)?;

@@ -37,6 +37,8 @@ pub(crate) struct Files {
     now: BTreeMap<PathBuf, Content>,
     /// What a directory's names were when it was last synced.
     synced: BTreeMap<PathBuf, Content>,
+    /// So often the machine has lost power.
+    pub(super) power_failures: u128,
 }
 
 fn missing() -> io::Error {
@@ -108,6 +110,7 @@ impl Files {
 
     /// What was synced stays; of the rest each name, and each file's bytes, may or may not have reached the device.
     pub(crate) fn power_failed(&mut self, random: &mut Random) {
+        self.power_failures += 1;
         let mut names: Vec<PathBuf> = self.now.keys().chain(self.synced.keys()).cloned().collect();
         names.sort();
         names.dedup();

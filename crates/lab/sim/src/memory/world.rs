@@ -193,6 +193,10 @@ impl World for Host {
         bytes
     }
 
+    fn boot_id(&self) -> u128 {
+        1 + self.machine.lock().files.power_failures
+    }
+
     fn mono_ns(&self) -> u64 {
         // Hosts that tell market data have been up for long: nothing is as it was just now because it was never.
         self.machine.lock().now_ns + if self.node.only_tells() { BOOTED_NS } else { 0 }
