@@ -50,7 +50,7 @@ fn refused(error: impl std::fmt::Display) -> NodeError {
     NodeError::Refused(error.to_string())
 }
 
-/// Lines that were said: each once, until something changes. Of whoever makes up new ones only so many.
+/// Lines that were said: each once, until something changes. Of a peer that makes up new ones only so many.
 #[derive(Default)]
 struct Told(BTreeSet<String>);
 

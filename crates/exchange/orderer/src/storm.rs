@@ -50,10 +50,10 @@ fn strike(world: &mut World, host: usize) {
     let (dice, detail) = (world.random.below(1_000), world.random.below(100));
     match dice {
         0..40 if !world.is_up(host) => world.start(host),
-        0..4 => world.kill(host, detail < 50),
-        4..10 => world.stop(host, detail * MS / 10),
-        10..14 => world.cut(host, detail < 50),
-        14..40 => world.heal(),
+        0..7 => world.kill(host, detail < 50),
+        7..13 => world.stop(host, detail * MS / 10),
+        13..20 => world.cut(host, detail < 50),
+        20..40 => world.heal(),
         40..60 => world.save(host),
         63..70 => world.lose_disk(host),
         60..63 => world.slow_gateway(host, detail * MS / 5),
@@ -88,24 +88,24 @@ fn five_hosts_order_everything_once_and_alike() {
     all_pass(5, 100..125);
 }
 
-fn check_found(defect: Defect) {
+fn check_found(defect: Defect, at_least: usize) {
     let found = (0..20).filter(|&seed| storm(3, seed, Some(defect)).is_err()).count();
-    assert!(found >= 5, "in {found} storms of 20");
+    assert!(found >= at_least, "in {found} storms of 20");
 }
 
 #[test]
 fn what_gives_a_request_two_positions_is_found() {
-    check_found(Defect::NoSequences);
+    check_found(Defect::NoSequences, 10);
 }
 
 #[test]
 fn what_executes_before_it_is_committed_is_found() {
-    check_found(Defect::BeforeCommit);
+    check_found(Defect::BeforeCommit, 4);
 }
 
 #[test]
 fn who_keeps_its_name_over_a_lost_journal_is_found() {
-    check_found(Defect::KeepsName);
+    check_found(Defect::KeepsName, 10);
 }
 
 /// A world in which all three are up, one leads, and requests are decided.

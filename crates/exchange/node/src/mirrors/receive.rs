@@ -94,7 +94,7 @@ pub(super) fn receive_into(
     Ok(())
 }
 
-/// Marks the directory as a receiver's. One that somebody prepared for something else is refused: its settings would be overwritten.
+/// Marks the directory as a receiver's. One that was prepared for something else is refused: its settings would be overwritten.
 fn claim(layout: &Layout) -> Result<(), NodeError> {
     if layout.config().exists() && !layout.mirrored().exists() {
         return Err(NodeError::Refused(format!(

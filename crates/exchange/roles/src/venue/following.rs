@@ -99,7 +99,7 @@ pub(super) fn known_elsewhere(placement: &Placement, id: VenueId) -> Vec<Positio
     known
 }
 
-/// The names of a venue's counters: a position for each shard of the system, whoever executes it.
+/// The names of a venue's counters: a position for each shard of the system, whichever venue executes it.
 pub(super) fn counter_names(config: &SystemConfig) -> Result<Vec<String>, NodeError> {
     let positions = config.shards()?.into_keys().map(|shard| format!("position-{shard}"));
     Ok(COUNTERS.iter().map(|&name| name.to_owned()).chain(positions).collect())
