@@ -135,7 +135,12 @@ pub fn advance<W: World>(
     let placement = placement(world, config)?;
     let seats = placement.seats(shard);
     let next = checked(config, &placement, (shard, to))?;
-    if let Some(why) = not_followed(world, config, (&placement, seats, next), runs)? {
+    let says = |node: NodeId| world.counter(&node.to_string(), NUMBER_COUNTER) == Some(placement.number());
+    let behind = match not_followed(config, says, &runs)? {
+        None => without_the_shard((seats, next), says, runs)?,
+        reader => reader,
+    };
+    if let Some(why) = behind {
         return Ok(Progress::Waits(why));
     }
     if next == seats {
@@ -183,14 +188,12 @@ fn checked(
     seats.next(to).map_or_else(|| refused(elsewhere()), Ok)
 }
 
-/// Who has not followed yet, if anyone of those for whom it matters.
-fn not_followed<W: World>(
-    world: &W,
+/// Which recorder or gateway has not followed yet, if any.
+fn not_followed(
     config: &SystemConfig,
-    (placement, seats, next): (&Placement, Seats, Seats),
+    says: impl Fn(NodeId) -> bool,
     runs: impl Fn(NodeId) -> Result<bool, NodeError>,
 ) -> Result<Option<String>, NodeError> {
-    let says = |node: NodeId| world.counter(&node.to_string(), NUMBER_COUNTER) == Some(placement.number());
     let mut runs_a_recorder = false;
     for id in config.recorder_ids().map(NodeId::Recorder) {
         match (says(id), runs(id)?) {
@@ -208,6 +211,15 @@ fn not_followed<W: World>(
             return Ok(Some(format!("{id} to follow")));
         }
     }
+    Ok(None)
+}
+
+/// Which venue does not have the shard yet, if any that is to have it.
+fn without_the_shard(
+    (seats, next): (Seats, Seats),
+    says: impl Fn(NodeId) -> bool,
+    runs: impl Fn(NodeId) -> Result<bool, NodeError>,
+) -> Result<Option<String>, NodeError> {
     let has_it = |id: VenueId| Ok::<_, NodeError>(says(NodeId::Venue(id)) && runs(NodeId::Venue(id))?);
     for id in seats.coming().and(next.all()).iter() {
         if !has_it(id)? {

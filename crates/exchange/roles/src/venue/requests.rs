@@ -40,6 +40,8 @@ pub(super) struct Requests<W: World> {
     world: W,
     epoch: Epoch,
     inlets: Vec<(GatewayId, LogCursor<W>)>,
+    /// Whether there are any of shards that are [`ELSEWHERE`].
+    skips: bool,
 }
 
 impl<W: World> Requests<W> {
@@ -48,13 +50,20 @@ impl<W: World> Requests<W> {
         self.inlets.iter_mut().for_each(|(_, inlet)| inlet.tail.look());
     }
 
-    pub(super) fn new(world: &W, config: &SystemConfig, epoch: Epoch) -> Self {
+    pub(super) fn new(world: &W, config: &SystemConfig, epoch: Epoch, known: &[Position]) -> Self {
         let inlet = |gateway| {
             let from = answered_offset(world, gateway, epoch);
             (gateway, LogCursor::new(world, NodeId::Gateway(gateway), from))
         };
         let inlets = config.gateway_ids().map(inlet).collect();
-        Self { world: world.clone(), epoch, inlets }
+        let mut requests = Self { world: world.clone(), epoch, inlets, skips: false };
+        requests.follow(known);
+        requests
+    }
+
+    /// Other shards may be [`ELSEWHERE`] from now on.
+    pub(super) fn follow(&mut self, known: &[Position]) {
+        self.skips = known.contains(&ELSEWHERE);
     }
 
     /// Hands at most `max` requests of each gateway to `take`, which says whether it knows the shard, but for those of shards that are [`ELSEWHERE`]
@@ -65,7 +74,7 @@ impl<W: World> Requests<W> {
         known: &[Position],
         mut take: impl FnMut(&Request) -> bool,
     ) -> usize {
-        let elsewhere = if known.contains(&ELSEWHERE) { known } else { &[] };
+        let elsewhere = if self.skips { known } else { &[] };
         let inlets = self.inlets.iter_mut();
         inlets.map(|(gateway, inlet)| poll(*gateway, inlet, (max, elsewhere), &mut take)).sum()
     }
