@@ -151,7 +151,7 @@ fn a_log_is_a_mirror_or_its_writers_own() {
 }
 
 #[test]
-fn a_log_whose_marks_are_damaged_may_be_its_writers_own_and_is_not_set_aside() {
+fn a_log_with_damaged_marks_is_not_set_aside() {
     let mut pair = Pair::new();
     pair.append([100, 100]);
     let Pair { source, writer, .. } = pair;

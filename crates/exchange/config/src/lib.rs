@@ -41,6 +41,6 @@ pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetti
 pub use lanes::LaneConfig;
 pub use layout::{Layout, bells};
 pub use node_id::NodeId;
-pub use placement::{Placement, Seats, Step};
+pub use placement::{MoveStep, Placement, Seats};
 pub use settings::{ROLE_MAX, SystemConfig};
 pub use sign_on::SignOnSetting;

@@ -29,14 +29,14 @@ pub enum Seats {
         /// Those that are to have it.
         after: VenueSet,
         /// How far.
-        step: Step,
+        step: MoveStep,
     },
 }
 
 /// How far a move has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Step {
+pub enum MoveStep {
     /// The new venues restore the shard and have no vote.
     Begun,
     /// They have.
@@ -60,8 +60,8 @@ impl Seats {
     #[must_use]
     pub fn voters(self) -> Voters {
         match self {
-            Self::Settled(venues) | Self::Moving { before: venues, step: Step::Begun, .. } => venues.into(),
-            Self::Moving { before, after, step: Step::Joined } => Voters { before, after },
+            Self::Settled(venues) | Self::Moving { before: venues, step: MoveStep::Begun, .. } => venues.into(),
+            Self::Moving { before, after, step: MoveStep::Joined } => Voters { before, after },
         }
     }
 
@@ -78,13 +78,13 @@ impl Seats {
     /// move that is taken back would leave that nowhere.
     #[must_use]
     pub fn is_restored_by(self, venue: VenueId) -> bool {
-        matches!(self, Self::Moving { step: Step::Begun, .. }) && self.coming().contains(venue)
+        matches!(self, Self::Moving { step: MoveStep::Begun, .. }) && self.coming().contains(venue)
     }
 
     /// The next step of its way to those venues, which may be back; the same if it is there. `None` if it is on its way to others.
     #[must_use]
     pub fn next(self, to: VenueSet) -> Option<Self> {
-        use Step::{Begun, Joined};
+        use MoveStep::{Begun, Joined};
         Some(match self {
             Self::Settled(venues) if venues == to => self,
             Self::Settled(before) => Self::Moving { before, after: to, step: Begun },
@@ -105,10 +105,10 @@ impl Display for Seats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Settled(venues) => write!(f, "{}", words(*venues)),
-            Self::Moving { before, after, step: Step::Begun } => {
+            Self::Moving { before, after, step: MoveStep::Begun } => {
                 write!(f, "{}; {} restore it", words(*before), words(after.without(*before)))
             }
-            Self::Moving { before, after, step: Step::Joined } => {
+            Self::Moving { before, after, step: MoveStep::Joined } => {
                 write!(f, "{} and {}", words(*before), words(*after))
             }
         }
@@ -302,7 +302,7 @@ struct Line {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     to: Vec<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    step: Option<Step>,
+    step: Option<MoveStep>,
 }
 
 impl Line {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pares_config::{Layout, Placement, SystemConfig};
 use pares_os::process::Lock;
-use pares_roles::lanes::{self, Progress};
+use pares_roles::lanes::{self, MoveProgress};
 use pares_roles::world::{Ring, World};
 use pares_types::{ShardId, VenueSet};
 
@@ -43,9 +43,9 @@ pub fn move_shard(
     let mut told = String::new();
     loop {
         let step = match lanes::advance(&world, config, (shard, to), runs)? {
-            Progress::Done => return Ok(()),
-            Progress::Stepped(seats) => format!("shard {shard}: {seats}"),
-            Progress::Waits(what) => format!("waits for {what}"),
+            MoveProgress::Done => return Ok(()),
+            MoveProgress::Stepped(seats) => format!("shard {shard}: {seats}"),
+            MoveProgress::Waits(what) => format!("waits for {what}"),
         };
         if step != told {
             progress(&step);

@@ -86,7 +86,7 @@ impl State {
     /// Says what is newly recorded.
     pub(crate) fn tell(&mut self, now_ns: u64, out: &mut impl OrderSink) {
         if now_ns >= self.told_all_ns + ALL_NS {
-            // Words get lost, and who begins anew has heard none.
+            // Words get lost, and who begins again has received none.
             self.told_all_ns = now_ns;
             self.untold.extend(self.recorded.keys());
         }
@@ -272,7 +272,7 @@ mod tests {
         assert!(!take(&mut orderer, 2), "nobody knows whether anything is missing");
     }
 
-    /// Who begins anew has heard nothing, and nothing new may come.
+    /// Who begins again has received nothing, and nothing new may come.
     #[test]
     fn all_that_is_recorded_is_said_again_and_again() {
         let mut ordered = Ordered::new([SHARD]);

@@ -108,7 +108,7 @@ pub struct Acceptance {
     epoch: Epoch,
     next: Position,
     evidence: Evidence,
-    /// Who has or had a vote: what they hand out is taken.
+    /// Who has or had a vote, here or where a record was taken first: what they hand out is taken and compared.
     had_vote: VenueSet,
     finding: Option<Finding>,
     divergence: Option<Divergence>,
@@ -161,7 +161,7 @@ impl Acceptance {
         self.evidence.voters()
     }
 
-    /// Whether the venue executes the shard, or did since this was made.
+    /// Whether the venue executes the shard, or did in this life of the window as far as is known here.
     #[must_use]
     pub fn had_vote(&self, venue: VenueId) -> bool {
         self.had_vote.contains(venue)
@@ -171,7 +171,7 @@ impl Acceptance {
     /// others fail at.
     pub fn reseat(&mut self, voters: Voters) {
         self.had_vote = self.had_vote.or(voters.all());
-        self.evidence.reseat(voters, self.next);
+        self.evidence.reseat(voters);
     }
 
     /// Judges what is in dispute by who has a vote now: there may be a finding, or the shard is halted.
@@ -261,6 +261,9 @@ impl Acceptance {
     /// it contradicted itself.
     fn note(&mut self, record: &Offer) {
         let by = if record.epoch == self.epoch { record.venue } else { NOBODY };
+        if by != NOBODY {
+            self.had_vote.insert(by);
+        }
         self.evidence.on_taken(record.position, by, &record.said);
         self.next = record.position.next();
     }
@@ -273,7 +276,7 @@ impl Acceptance {
     /// A record of a position taken before, perhaps of another venue: it should say the same. Void decisions
     /// of an earlier life may differ, so only this life's are compared.
     fn compare(&mut self, offer: &Offer) -> Verdict {
-        if offer.epoch != self.epoch {
+        if offer.epoch != self.epoch || !self.had_vote(offer.venue) {
             return Verdict::Known;
         }
         match self.evidence.on_statement(offer.position, offer.venue, &offer.said, self.next) {

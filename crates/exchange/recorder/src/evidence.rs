@@ -15,11 +15,12 @@
 //!   all agree again does not end it at once: a wrong engine need not get every state wrong, and its next error tells.
 //!
 //! With one or two venues nobody is ever believed: every difference is undecidable at once. A venue of another lane has no vote here, whatever
-//! it says. While a shard moves between venues, a majority is one of those before and one of those after.
+//! it says. While a shard moves between venues, a majority is one of those before and one of those after. Who has left a shard has no vote
+//! either, but what it said is still compared: it may have been recorded and answered.
 
 use pares_types::{Position, RequestId, VenueId, VenueSet, Voters};
 
-use crate::statement::Statement;
+use crate::statement::{NOBODY, Statement};
 
 /// Positions of which statements are remembered, and so the longest a dispute can be open.
 pub const RECENT: usize = 4_096;
@@ -157,7 +158,9 @@ impl Evidence {
 
     /// The record of a position is taken: what this venue said about it.
     pub fn on_taken(&mut self, position: Position, by: VenueId, said: &Statement) {
-        let venues = self.vote(by).without(self.shut_out);
+        // Nobody is no venue, and has said nothing.
+        let said_by = if by == NOBODY { VenueSet::NONE } else { VenueSet::one(by) };
+        let venues = said_by.without(self.shut_out);
         let by = u8::try_from(by.0).unwrap_or(u8::MAX);
         let heard = Heard { request: said.request, content: said.content, by, corrected: false, venues };
         self.recent[index(position)] = heard;
@@ -197,7 +200,7 @@ impl Evidence {
         said: &Statement,
         next: Position,
     ) -> Judgement {
-        if self.vote(venue).without(self.shut_out).is_empty() {
+        if self.shut_out.contains(venue) {
             return Judgement::Quiet;
         }
         if let Some(open) = self.disputes.iter().position(|dispute| dispute.position == position) {
@@ -233,11 +236,9 @@ impl Evidence {
         self.voters
     }
 
-    /// Others have a vote from now on. What those said who have none any more counts for nothing, as of venues that are shut out.
-    pub fn reseat(&mut self, voters: Voters, next: Position) {
-        let gone = self.voters.all().without(voters.all());
+    /// Others have a vote from now on. What those said who have none any more stays said: what they had taken must not be contradicted unnoticed.
+    pub fn reseat(&mut self, voters: Voters) {
         self.voters = voters;
-        gone.iter().for_each(|venue| self.forget(venue, next));
     }
 
     /// The first dispute that is not open as things are, now that others have a vote.
@@ -249,11 +250,6 @@ impl Evidence {
             }
         }
         Judgement::Quiet
-    }
-
-    /// A venue's voice. A record may be of a venue that does not execute the shard any more, and has none.
-    fn vote(&self, venue: VenueId) -> VenueSet {
-        if self.has_vote(venue) { VenueSet::one(venue) } else { VenueSet::NONE }
     }
 
     fn judge(&mut self, index: usize, next: Position) -> Judgement {
@@ -321,12 +317,6 @@ impl Evidence {
     pub fn shut_out_venue(&mut self, venue: VenueId, next: Position) -> Disputed {
         let agreed = self.last_agreed(venue);
         self.shut_out.insert(venue);
-        self.forget(venue, next);
-        self.disputed(venue, agreed, next)
-    }
-
-    /// Whatever a venue said counts for nothing.
-    fn forget(&mut self, venue: VenueId, next: Position) {
         let heard = self.hashes.iter_mut().flatten().map(|hashed| &mut hashed.heard);
         heard.chain(&mut self.recent).for_each(|heard| {
             heard.venues.remove(venue);
@@ -339,6 +329,7 @@ impl Evidence {
                 _ => self.disputes.push(dispute),
             }
         }
+        self.disputed(venue, agreed, next)
     }
 
     /// A dispute that shutting a venue out has made undecidable.

@@ -347,7 +347,9 @@ fn a_venue_of_another_lane_is_not_heard() {
     assert!(!recorder.shard.is_in_dispute() && recorder.shard.divergence().is_none());
     let from_peer = Offer { source: Source::Peer, ..says(0, 9, 0) };
     assert_eq!(recorder.hears(&from_peer), Verdict::Take, "it is recorded there");
-    assert_eq!(recorder.hears(&says(2, 9, 7)), Verdict::Known, "the next to speak is believed");
+    assert_eq!(recorder.hears(&says(2, 9, 7)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(3, 9, 7)), Verdict::Found, "who executes the shard says what is right");
+    assert_eq!(recorder.found, [(Position(9), VenueSet::one(VenueId(0)))]);
 }
 
 #[test]
@@ -405,6 +407,38 @@ fn a_dispute_is_judged_again_by_those_who_have_a_vote() {
     assert_eq!(back.shard.take_finding().map(|finding| finding.outvoted), Some(VenueSet::one(VenueId(4))));
     on.shard.reseat([0, 1, 3].into_iter().map(VenueId).collect::<VenueSet>().into());
     on.shard.judge_again();
-    assert!(!on.shard.is_in_dispute() && !on.shard.has_finding(), "who said otherwise has no vote any more");
+    assert!(
+        on.shard.is_in_dispute() && !on.shard.has_finding(),
+        "of those who have a vote now two were silent"
+    );
+    assert_eq!(on.hears(&says(0, 8, 0)), Verdict::Found);
+    assert_eq!(on.found, [(Position(8), VenueSet::one(VenueId(4)))]);
     assert_eq!(on.hears(&says(2, 9, 0)), Verdict::Take, "what those hand out who have left is taken");
+}
+
+/// The shard of venues 2, 3 and 4 has moved to those.
+fn moved(venues: &[u16]) -> Recorder {
+    let mut recorder = moving();
+    recorder.shard.reseat(venues.iter().copied().map(VenueId).collect::<VenueSet>().into());
+    recorder
+}
+
+#[test]
+fn who_has_left_is_found_wrong_by_those_who_came() {
+    let mut recorder = moved(&[0, 1, 3]);
+    assert_eq!(recorder.hears(&says(4, 9, 7)), Verdict::Take, "it may have vouched for it");
+    assert_eq!(recorder.hears(&says(0, 9, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(2, 9, 7)), Verdict::Known, "who has left has no vote");
+    assert_eq!(recorder.hears(&says(1, 9, 0)), Verdict::Found);
+    let both = [2, 4].into_iter().map(VenueId).collect();
+    assert_eq!(recorder.found, [(Position(9), both)]);
+    assert!(recorder.disputed.iter().any(|disputed| disputed.count == 1), "it was answered as 4 said");
+}
+
+#[test]
+fn of_two_that_came_nobody_knows_whether_who_has_left_was_right() {
+    for venues in [&[0][..], &[0, 1]] {
+        let mut recorder = moved(venues);
+        assert_eq!(recorder.hears(&says(0, 8, 7)), Verdict::Halted, "{venues:?}: 3 had said otherwise");
+    }
 }

@@ -112,7 +112,7 @@ impl LanesWatch {
 
 /// What came of the wish for the next step of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum MoveProgress {
     /// The shard is where it should be, and all follow.
     Done,
     /// A step was written: who has the shard now.
@@ -131,15 +131,20 @@ pub fn advance<W: World>(
     config: &SystemConfig,
     (shard, to): (ShardId, VenueSet),
     runs: impl Fn(NodeId) -> Result<bool, NodeError>,
-) -> Result<Progress, NodeError> {
+) -> Result<MoveProgress, NodeError> {
     let placement = placement(world, config)?;
     let seats = placement.seats(shard);
     let next = checked(config, &placement, (shard, to))?;
-    if let Some(why) = not_followed(world, config, (&placement, seats, next), runs)? {
-        return Ok(Progress::Waits(why));
+    let says = |node: NodeId| world.counter(&node.to_string(), NUMBER_COUNTER) == Some(placement.number());
+    let behind = match not_followed(config, says, &runs)? {
+        None => without_the_shard((seats, next), says, runs)?,
+        reader => reader,
+    };
+    if let Some(why) = behind {
+        return Ok(MoveProgress::Waits(why));
     }
     if next == seats {
-        return Ok(Progress::Done);
+        return Ok(MoveProgress::Done);
     }
     for venue in seats.all().or(to).iter() {
         if shut_out::is_shut_out(world, venue)? {
@@ -149,7 +154,7 @@ pub fn advance<W: World>(
         }
     }
     write(world, &placement.with(shard, next, config)?.text(config)?)?;
-    Ok(Progress::Stepped(next))
+    Ok(MoveProgress::Stepped(next))
 }
 
 fn refused<T>(what: String) -> Result<T, NodeError> {
@@ -183,14 +188,12 @@ fn checked(
     seats.next(to).map_or_else(|| refused(elsewhere()), Ok)
 }
 
-/// Who has not followed yet, if anyone of those for whom it matters.
-fn not_followed<W: World>(
-    world: &W,
+/// Which recorder or gateway has not followed yet, if any.
+fn not_followed(
     config: &SystemConfig,
-    (placement, seats, next): (&Placement, Seats, Seats),
+    says: impl Fn(NodeId) -> bool,
     runs: impl Fn(NodeId) -> Result<bool, NodeError>,
 ) -> Result<Option<String>, NodeError> {
-    let says = |node: NodeId| world.counter(&node.to_string(), NUMBER_COUNTER) == Some(placement.number());
     let mut runs_a_recorder = false;
     for id in config.recorder_ids().map(NodeId::Recorder) {
         match (says(id), runs(id)?) {
@@ -208,6 +211,15 @@ fn not_followed<W: World>(
             return Ok(Some(format!("{id} to follow")));
         }
     }
+    Ok(None)
+}
+
+/// Which venue does not have the shard yet, if any that is to have it.
+fn without_the_shard(
+    (seats, next): (Seats, Seats),
+    says: impl Fn(NodeId) -> bool,
+    runs: impl Fn(NodeId) -> Result<bool, NodeError>,
+) -> Result<Option<String>, NodeError> {
     let has_it = |id: VenueId| Ok::<_, NodeError>(says(NodeId::Venue(id)) && runs(NodeId::Venue(id))?);
     for id in seats.coming().and(next.all()).iter() {
         if !has_it(id)? {

@@ -169,7 +169,9 @@ impl<W: World> VenueNode<W> {
         let counters = counters(&world, id, config)?;
         let (lanes, placement) = LanesWatch::open(&world, config)?;
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
-        let requests = Requests::of_venue(&world, config, epoch::current(&world, config)?, id);
+        let known = known_elsewhere(&placement, id);
+        let requests =
+            Requests::of_venue(&world, config, epoch::current(&world, config)?, id).following(&known);
         let lookout = repair_asked::done(&world, NodeId::Venue(id));
         let (mut seats, committed) =
             restore::restore(&world, config, (&placement, id), || Draft::new(&world, id, watch))?;
@@ -191,7 +193,7 @@ impl<W: World> VenueNode<W> {
             requests,
             pending_max: config.gateways.len() * config.in_flight_max + BATCH_MAX,
             committed,
-            known: known_elsewhere(&placement, id),
+            known,
             placement,
             lanes,
             said: None,

@@ -1,3 +1,5 @@
+//! Placements: how a shard moves, what the file says of it, what is refused.
+
 use super::*;
 use crate::LaneConfig;
 
@@ -46,7 +48,7 @@ fn a_move_is_taken_back_from_each_step_and_goes_nowhere_else() {
     let [begun, joined] = [1, 2].map(|steps| moved(steps, &[1, 2]).seats(SHARD));
     assert_eq!(begun.next(old), Some(Seats::Settled(old)));
     let back = joined.next(old).unwrap();
-    assert_eq!(back, Seats::Moving { before: new, after: old, step: Step::Joined });
+    assert_eq!(back, Seats::Moving { before: new, after: old, step: MoveStep::Joined });
     assert_eq!(back.next(old), Some(Seats::Settled(old)));
     assert_eq!([begun, joined].map(|seats| seats.next(set(&[3]))), [None, None]);
 }
@@ -81,7 +83,7 @@ fn a_changed_pares_toml_is_refused_where_it_contradicts() {
 }
 
 #[test]
-fn a_text_that_cannot_be_is_refused_and_so_is_a_venue_without_shards() {
+fn impossible_texts_and_venues_without_shards_are_refused() {
     let config = config(&[0, 1]);
     let good = moved(1, &[1, 2]).text(&config).unwrap();
     for (from, to) in [("to = [1, 2]", ""), ("[1, 2]", "[1, 16]"), ("[1, 2]", "[1, 9]"), ("number", "numbr")]

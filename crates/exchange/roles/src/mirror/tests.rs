@@ -70,7 +70,7 @@ impl Pair {
         panic!("it does not come to rest");
     }
 
-    /// The receiver is told something of this test's making.
+    /// The receiver gets a message of this test's making.
     fn tell(&mut self, message: MirrorMessage<'_>) -> Result<(), MirrorEnded> {
         let mut frame = Vec::new();
         message.encode(&mut frame);

@@ -94,10 +94,6 @@ impl<W: World> OrdersLog<W> {
                 }
                 // Before its first state a released log has requests that are recorded.
                 (*ordered, has_past) = (state, true);
-                if of == StateOf::Other {
-                    // Positions follow with a gap, which the record fills.
-                    behind.clear();
-                }
                 self.note(record.offset, (beginning, of), ordered);
                 continue;
             }

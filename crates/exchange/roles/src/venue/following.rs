@@ -51,6 +51,7 @@ impl<W: World> VenueNode<W> {
         }
         old.values().for_each(|seat| self.out.counters.set(COUNTERS.len() + seat.rank, 0));
         self.known = known_elsewhere(placement, self.id);
+        self.requests.follow(&self.known);
         // Marks of the log have a position for each seat.
         self.release.clear();
         self.show_away();

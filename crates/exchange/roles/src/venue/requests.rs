@@ -43,6 +43,8 @@ pub(crate) struct Requests<W: World> {
     epoch: Epoch,
     gateways: u16,
     inlets: Vec<(NodeId, LogCursor<W>)>,
+    /// Whether there are any of shards that are [`ELSEWHERE`].
+    skips: bool,
 }
 
 impl<W: World> Requests<W> {
@@ -60,12 +62,23 @@ impl<W: World> Requests<W> {
         Self::new(world, config, epoch, logs)
     }
 
+    /// Without those of shards that are [`ELSEWHERE`].
+    pub(super) fn following(mut self, known: &[Position]) -> Self {
+        self.follow(known);
+        self
+    }
+
+    /// Other shards may be [`ELSEWHERE`] from now on.
+    pub(super) fn follow(&mut self, known: &[Position]) {
+        self.skips = known.contains(&ELSEWHERE);
+    }
+
     pub(crate) fn new(world: &W, config: &SystemConfig, epoch: Epoch, logs: Vec<NodeId>) -> Self {
         let inlet = |log| (log, LogCursor::new(world, log, answered_offset(world, log, epoch)));
         let gateways = u16::try_from(config.gateways.len()).expect("checked: at most 16");
         let inlets: Vec<_> = logs.into_iter().map(inlet).collect();
         assert!(!inlets.is_empty(), "requests come from some log");
-        Self { world: world.clone(), epoch, gateways, inlets }
+        Self { world: world.clone(), epoch, gateways, inlets, skips: false }
     }
 
     /// Hands requests of each log, at most as many as `max` says, to `take` with their records, but for those of shards that are [`ELSEWHERE`] by what
@@ -76,7 +89,7 @@ impl<W: World> Requests<W> {
         known: &[Position],
         mut take: impl FnMut(&Request, &[u8]) -> bool,
     ) -> usize {
-        let elsewhere = if known.contains(&ELSEWHERE) { known } else { &[] };
+        let elsewhere = if self.skips { known } else { &[] };
         let Self { inlets, gateways, .. } = self;
         let mut of = |log: NodeId, inlet| poll((log, *gateways), inlet, (max(log), elsewhere), &mut take);
         inlets.iter_mut().map(|(log, inlet)| of(*log, inlet)).sum()

@@ -513,7 +513,7 @@ fn follow(rig: &Rig, venue: &mut VenueNode<TestWorld>) {
 }
 
 #[test]
-fn a_shard_comes_to_a_venue_that_has_skipped_its_records_and_leaves_again() {
+fn a_shard_comes_to_a_venue_that_skipped_it_and_leaves_again() {
     let mut rig = of_one_lane();
     rig.config.recorders = 1;
     rig.config.quorum = 1;

@@ -7,7 +7,7 @@ use pares_config::{NodeId, SystemConfig};
 use pares_flow::Random;
 use pares_roles::duty::Duty;
 use pares_roles::lost::OnLoss;
-use pares_roles::orderer::OrdererNode;
+use pares_roles::orderer::{OrdererNode, first_life};
 use pares_roles::recorder::RecorderNode;
 use pares_roles::venue::{VenueNode, Watch};
 use pares_roles::world::{Next, Task};
@@ -134,6 +134,11 @@ impl OneHost {
     /// What the supervisor does before any process runs.
     fn begin(&mut self, config: &SystemConfig) -> Result<(), String> {
         let host = Host::supervisor(&self.machine);
+        if self.starts == 0 {
+            let (path, text) = first_life(self.id);
+            let noted = host.create_file(&path).and_then(|mut note| note.append(text.as_bytes()));
+            noted.map_err(|error| format!("host {} is not made: {error}", self.id))?;
+        }
         let begun = epoch::begin(&host, config, Some(self.id), OnLoss::Refuse);
         let life = begun.map_err(|error| format!("host {} does not start: {error}", self.id))?;
         self.told.push(format!("host {} starts, life {life}", self.id));
@@ -145,11 +150,17 @@ impl OneHost {
     fn start(&mut self, node: NodeId, plan: &HostsPlan, config: &SystemConfig) -> Result<(), String> {
         let host = Host::new(&self.machine, node);
         let (wires, random) = (self.wires.clone(), self.random.fork());
-        let journal = self.journal.clone();
+        let mut disk = self.journal.clone();
         let opened = call(|| -> Result<Box<dyn Duty>, NodeError> {
             Ok(match node {
                 NodeId::Orderer(id) => {
                     wires.borrow_mut().begin(id);
+                    let journal = |is_new| {
+                        if is_new {
+                            disk = Disk::new();
+                        }
+                        Ok(disk.clone())
+                    };
                     Box::new(OrdererNode::open(id, config, host, End(id, wires), journal)?)
                 }
                 NodeId::Venue(id) => {
@@ -165,6 +176,7 @@ impl OneHost {
                 NodeId::Publisher(_) | NodeId::Replayer(_) => unreachable!("nobody tells market data here"),
             })
         });
+        self.journal = disk;
         match opened {
             Ended::Back(Ok(memory)) => {
                 self.node(node).memory = Some(memory);

@@ -8,9 +8,9 @@
 
 use std::collections::BTreeSet;
 
-use pares_config::{NodeId, Placement, Step};
+use pares_config::{MoveStep, NodeId, Placement};
 use pares_config::{Seats, SystemConfig};
-use pares_roles::lanes::{self, Progress};
+use pares_roles::lanes::{self, MoveProgress};
 use pares_types::{ShardId, VenueId, VenueSet, Voters};
 
 use super::steps::{Ended, call};
@@ -81,11 +81,11 @@ impl World<'_> {
             self.schedule(node);
         }
         match ended {
-            Ended::Back(Ok(Progress::Stepped(_) | Progress::Waits(_))) if !is_killed => {
+            Ended::Back(Ok(MoveProgress::Stepped(_) | MoveProgress::Waits(_))) if !is_killed => {
                 let pause_ns = self.random.between(50 * US, 300 * US);
                 self.queue.push(self.now_ns + pause_ns, Action::MoveOn);
             }
-            Ended::Back(Ok(Progress::Done)) => {
+            Ended::Back(Ok(MoveProgress::Done)) => {
                 self.summary.ills.moved += 1;
                 self.moves.command = None;
             }
@@ -110,7 +110,7 @@ impl World<'_> {
             if seats != self.placement.seats(shard) {
                 let number = placement.number();
                 self.trace.say(self.now_ns, &format!("placement {number}: shard {shard} has {seats}"));
-                if let Seats::Moving { step: Step::Begun, .. } = seats {
+                if let Seats::Moving { step: MoveStep::Begun, .. } = seats {
                     seats.coming().iter().for_each(|venue| _ = self.moves.came.remove(&(venue, shard)));
                 }
             }
