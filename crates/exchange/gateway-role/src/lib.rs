@@ -36,6 +36,7 @@ mod recover;
 mod repair;
 mod repeats;
 mod resuming;
+mod settings;
 mod sign_on;
 mod spent_logons;
 mod sync;
@@ -49,10 +50,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use connections::{OPERATORS_MAX, strangers_max};
-use pares_book::Instrument;
-use pares_config::{NodeId, SignOnSetting, SystemConfig};
-use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
-use pares_log::{LogWriter, Offset};
+use pares_config::{NodeId, SystemConfig};
+use pares_gateway::{Gateway, Place, SessionId};
+use pares_log::LogWriter;
 use pares_port::{DoorFactory, DoorTime};
 use pares_roles::committed::{Committed, CommittedStream};
 use pares_roles::duty::{Duty, SLEEP_MAX};
@@ -62,16 +62,15 @@ use pares_roles::lanes::LanesWatch;
 use pares_roles::repair_asked::RepairWatch;
 use pares_roles::world::{Sockets, World};
 use pares_roles::{NodeError, epoch, repair_asked};
-use pares_types::{Event, GatewayId, ShardId, Timestamp};
+use pares_types::{Event, GatewayId, Timestamp};
 use pares_wire::record::{self, RequestRecord, SessionMarkRecord};
 
-use connections::Connections;
-use door_end::Doors;
 use edge::GatewayIo;
 use lists::Lists;
 use marks::Marks;
 use repeats::FirstAnswers;
 use resuming::Resuming;
+use settings::{connections, peers, rules};
 use spent_logons::SpentLogons;
 use sync::SyncTask;
 use tap::Tap;
@@ -346,56 +345,4 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         let edge = edge.into_iter().flatten().min().map(|due_ns| until(due_ns, world.mono_ns()));
         [time, edge].into_iter().flatten().fold(SLEEP_MAX, Duration::min)
     }
-}
-
-/// The rules of this gateway, which know nothing yet.
-fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Gateway, NodeError> {
-    let shards = config.shards()?;
-    let timed = shards.iter().filter(|(_, list)| list.iter().any(becomes_due));
-    let timed: Vec<ShardId> = timed.map(|(shard, _)| *shard).collect();
-    let instruments =
-        shards.into_iter().flat_map(|(shard, list)| list.into_iter().map(move |one| (one, shard)));
-    let rules = Rules {
-        id,
-        gateways: config.gateways.len() as u16,
-        sign_on_required: config.sign_on == SignOnSetting::Required,
-        member_sessions_max: config.member_sessions_max,
-        session_in_flight_max: config.session_in_flight_max,
-        session_pace: Pace::new(config.session_rate_max, config.session_burst_max),
-        patience_ns: config.quorum_patience_ms * 1_000_000,
-        wait_target_ns: config.wait_target_ms * 1_000_000,
-        in_flight_max: config.in_flight_max,
-        names_max: config.names_max,
-    };
-    let random: [u8; 32] = world.random();
-    let seed = u64::from_le_bytes(*random.first_chunk().expect("it has 32 bytes"));
-    let rules = Gateway::new(rules, instruments).with_register(config.register()).with_hash_seed(seed);
-    let rules = rules.with_clock(config.clock_ms * 1_000_000, timed);
-    Ok(match &config.day {
-        Some(day) => rules.with_days(day.times()?),
-        None => rules,
-    })
-}
-
-/// Whether something in the instrument becomes due by itself, from the start.
-fn becomes_due(instrument: &Instrument) -> bool {
-    !instrument.timetable.rows().is_empty() || instrument.call_ns != 0
-}
-
-/// The logs of the other gateways.
-fn peers<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Vec<LogCursor<W>> {
-    let peers = config.gateway_ids().filter(|&peer| peer != id);
-    peers.map(|peer| LogCursor::new(world, NodeId::Gateway(peer), Offset::START)).collect()
-}
-
-/// Nobody's yet.
-fn connections<W: World, S: Sockets>(
-    (id, config): (GatewayId, &SystemConfig),
-    world: &W,
-    sockets: S,
-    (factory, tap): (Arc<dyn DoorFactory>, Tap),
-) -> Result<Connections<S>, NodeError> {
-    let market = world.market();
-    let doors = Doors::of((id, config), factory, market.is_some())?;
-    Ok(Connections::new(sockets, config.sessions_max, doors, tap, market))
 }

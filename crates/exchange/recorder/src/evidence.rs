@@ -18,9 +18,12 @@
 //! it says. While a shard moves between venues, a majority is one of those before and one of those after. Who has left a shard has no vote
 //! either, but what it said is still compared: it may have been recorded and answered.
 
+mod dispute;
+
 use pares_types::{Position, RequestId, VenueId, VenueSet, Voters};
 
 use crate::statement::{NOBODY, Statement};
+pub use dispute::{Dispute, DisputeSide};
 
 /// Positions of which statements are remembered, and so the longest a dispute can be open.
 pub const RECENT: usize = 4_096;
@@ -54,26 +57,6 @@ struct Hashed {
     position: Position,
     state_hash: u64,
     heard: Heard,
-}
-
-/// One of the things said about a position, and who said it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DisputeSide {
-    /// What.
-    pub statement: Statement,
-    /// Who. Empty if only a venue says so that has said something else before.
-    pub venues: VenueSet,
-}
-
-/// A position about which different things were said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dispute {
-    /// The position.
-    pub position: Position,
-    /// At least two; what was taken comes first.
-    pub sides: Vec<DisputeSide>,
-    /// Who has said two things.
-    pub unsteady: VenueSet,
 }
 
 /// Some venues are wrong, by what more than half of the shard's venues say.
@@ -363,40 +346,6 @@ impl Evidence {
             }
         }
         disputed
-    }
-}
-
-impl Dispute {
-    /// Everyone who said something about the position.
-    fn spoken(&self) -> VenueSet {
-        self.sides.iter().fold(self.unsteady, |all, side| all.or(side.venues))
-    }
-
-    fn request(&self) -> RequestId {
-        self.sides.first().expect("a dispute has sides").statement.request
-    }
-
-    /// A venue's first statement is its vote; another one makes it wrong whatever is believed.
-    fn hear(&mut self, venue: VenueId, said: &Statement) {
-        let side = self.sides.iter().position(|side| side.statement.agrees(said));
-        let side = side.unwrap_or_else(|| {
-            self.sides.push(DisputeSide { statement: *said, venues: VenueSet::NONE });
-            self.sides.len() - 1
-        });
-        let elsewhere =
-            (0..).zip(&self.sides).any(|(other, all)| other != side && all.venues.contains(venue));
-        match elsewhere {
-            true => self.unsteady.insert(venue),
-            false => self.sides[side].venues.insert(venue),
-        }
-    }
-
-    fn forget(&mut self, venue: VenueId) {
-        self.unsteady.remove(venue);
-        self.sides.iter_mut().for_each(|side| {
-            side.venues.remove(venue);
-        });
-        self.sides.retain(|side| !side.venues.is_empty());
     }
 }
 
