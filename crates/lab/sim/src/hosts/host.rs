@@ -10,7 +10,7 @@ use pares_roles::lost::OnLoss;
 use pares_roles::orderer::{OrdererNode, first_life};
 use pares_roles::recorder::RecorderNode;
 use pares_roles::venue::{VenueNode, Watch};
-use pares_roles::world::{Next, Task};
+use pares_roles::world::{File, Next, Task, World};
 use pares_roles::{NodeError, epoch};
 use pares_types::HostId;
 
