@@ -251,7 +251,8 @@ fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {
 /// A wrong venue of three is shut out: the votes of two in another lane count for nothing here.
 #[test]
 fn a_wrong_venue_of_three_in_its_lane_is_shut_out() {
-    let Runs(runs) = hold("lanes-of-versions", some(40));
+    // 37, 81: of three venues two spoke of a position, and none of a difference thereafter.
+    let Runs(runs) = hold("lanes-of-versions", some(40).chain([37, 81]));
     let of = |count: fn(&Summary) -> u64| runs.iter().filter(|run| count(run) > 0).count();
     let (found, shut_out) = (of(|run| run.ills.divergences), of(|run| run.ills.shut_out));
     assert!(3 * found >= runs.len(), "{found} of {}", runs.len());

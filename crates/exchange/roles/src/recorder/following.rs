@@ -15,9 +15,7 @@ impl<W: World> RecorderNode<W> {
             self.reseat(placement);
         }
         // A dispute in which those have spoken who are about to lose their vote would never be settled without it.
-        let is_settled =
-            |shard| self.shards.get(&shard).is_none_or(|record| !record.acceptance.is_in_dispute());
-        if self.placement.moving().all(is_settled) {
+        if !self.placement.moving().any(|shard| self.is_in_dispute(shard)) {
             self.counters.set(Counter::Lanes, self.placement.number());
         }
     }
@@ -61,6 +59,12 @@ impl<W: World> RecorderNode<W> {
             }
             self.act_on_findings();
         }
+    }
+
+    /// Whether venues differ in the shard and it is not settled which is wrong.
+    #[must_use]
+    pub fn is_in_dispute(&self, shard: ShardId) -> bool {
+        self.shards.get(&shard).is_some_and(|record| record.acceptance.is_in_dispute())
     }
 
     /// Who has a vote in each shard.

@@ -31,6 +31,7 @@ impl Scenario {
             lanes: 2,
             requests_per_client,
             think_ns: versions.think_ns / 2,
+            faults: versions.faults.clone().with([(Fault::MoveShard, 8 * MS)]),
             ..versions
         }
     }

@@ -8,8 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use pares_config::{MoveStep, NodeId, Placement};
-use pares_config::{Seats, SystemConfig};
+use pares_config::{MoveStep, NodeId, Placement, Seats, SystemConfig};
 use pares_roles::lanes::{self, MoveProgress};
 use pares_types::{ShardId, VenueId, VenueSet, Voters};
 
@@ -47,13 +46,7 @@ impl World<'_> {
         let under_way = self.placement.moving().next();
         let shard = under_way.unwrap_or_else(|| super::shard_id(self.random.index(self.scenario.shards)));
         let to = match self.placement.seats(shard) {
-            Seats::Moving { before, after, .. } => {
-                if self.random.chance(700) {
-                    after
-                } else {
-                    before
-                }
-            }
+            Seats::Moving { before, after, .. } => [before, after][usize::from(self.random.chance(700))],
             Seats::Settled(_) => {
                 let least = self.random.index(self.scenario.venues);
                 let chosen = |venue: &usize| *venue == least || self.random.chance(350);
@@ -85,15 +78,15 @@ impl World<'_> {
                 let pause_ns = self.random.between(50 * US, 300 * US);
                 self.queue.push(self.now_ns + pause_ns, Action::MoveOn);
             }
-            Ended::Back(Ok(MoveProgress::Done)) => {
-                self.summary.ills.moved += 1;
-                self.moves.command = None;
-            }
             Ended::Back(Err(error)) => {
                 self.trace.say(self.now_ns, &format!("shard {} does not move: {error}", wanted.0));
                 self.moves.command = None;
             }
-            Ended::Back(Ok(_)) | Ended::Killed => self.moves.command = None,
+            Ended::Back(Ok(progress)) => {
+                self.summary.ills.moved += u64::from(progress == MoveProgress::Done);
+                self.moves.command = None;
+            }
+            Ended::Killed => self.moves.command = None,
         }
         Ok(())
     }

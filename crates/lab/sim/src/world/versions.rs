@@ -6,7 +6,8 @@
 //! wrong one is shut out. Until then the simulator's own comparison looks away.
 //!
 //! What is recorded is not handed out again, and a hash is of the state, not of how it came about. So another result that only
-//! the wrong venue hands out, and whose traces are gone before the next hash is due, is found by nobody; such runs are counted.
+//! the wrong venue hands out, and whose traces are gone before the next hash is due, is found by nobody; such runs are counted. Nor is a
+//! difference settled at once that only two of three speak of.
 
 use pares_config::NodeId;
 use pares_gateway::ClientRequest;
@@ -18,7 +19,7 @@ use crate::scenario::MS;
 use crate::{Broken, Verdict, broken};
 
 use super::faults::GRACE_NS;
-use super::{World, index, recorder_id, shard_id, venue_id};
+use super::{Memory, World, index, recorder_id, shard_id, venue_id};
 
 const INVARIANT: &str = "a divergence is found within 1,024 positions";
 /// After a shard is back it catches up for this long.
@@ -88,7 +89,10 @@ impl World<'_> {
         if !self.mixed() {
             return ended;
         }
-        if let Some(shard) = self.ledger.contradicted.iter().position(|at| !at.is_empty()) {
+        let contradicted = |shard: &usize| !self.ledger.contradicted[*shard].is_empty();
+        if let Some(shard) =
+            (0..self.scenario.shards).filter(contradicted).find(|&shard| !self.is_in_dispute(shard))
+        {
             let at = self.ledger.contradicted[shard].first();
             let found = self.found.iter().filter(|found| **found).count();
             let what =
@@ -102,6 +106,15 @@ impl World<'_> {
             }
             ended => ended,
         }
+    }
+
+    /// Whether the recorders that have not found who is wrong in a shard know that someone is: a third has not spoken, and where states were
+    /// hashed since then all agreed. They wait for 4,096 positions, and a run may end before.
+    fn is_in_dispute(&self, shard: usize) -> bool {
+        self.found.iter().enumerate().filter(|(_, found)| !**found).all(|(recorder, _)| {
+            let memory = &self.processes[&recorder_id(recorder)].memory;
+            matches!(memory, Some(Memory::Recorder(node)) if node.is_in_dispute(shard_id(shard)))
+        })
     }
 
     pub(super) fn poison(&self) -> Poison {
