@@ -153,7 +153,12 @@ pub fn advance<W: World>(
             ));
         }
     }
-    write(world, &placement.with(shard, next, config)?.text(config)?)?;
+    let stepped = placement.with(shard, next, config)?;
+    assert!(
+        stepped.number() > placement.number(),
+        "who has followed the last step has not followed the next"
+    );
+    write(world, &stepped.text(config)?)?;
     Ok(MoveProgress::Stepped(next))
 }
 
@@ -220,6 +225,7 @@ fn without_the_shard(
     says: impl Fn(NodeId) -> bool,
     runs: impl Fn(NodeId) -> Result<bool, NodeError>,
 ) -> Result<Option<String>, NodeError> {
+    assert!(!next.all().is_empty(), "a step of a move leaves the shard with a venue");
     let has_it = |id: VenueId| Ok::<_, NodeError>(says(NodeId::Venue(id)) && runs(NodeId::Venue(id))?);
     for id in seats.coming().and(next.all()).iter() {
         if !has_it(id)? {

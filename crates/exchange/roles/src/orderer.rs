@@ -326,6 +326,7 @@ fn log_config<W: World>(
     log: &OrdersLog<W>,
 ) -> ReplicaConfig {
     let hosts = u8::try_from(config.hosts.len()).expect("checked: at most 9");
+    assert!(id.number < hosts, "an orderer is a member of the log of its system's hosts");
     let config = ReplicaConfig {
         database: "orders".to_owned(),
         election_ticks: ELECTION_TICKS,

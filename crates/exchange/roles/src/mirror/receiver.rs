@@ -69,6 +69,7 @@ impl<W: World> MirrorReceiver<W> {
     /// Of what the nodes of host `from` write, for those who read it at `host`.
     #[must_use]
     pub fn of_host(mut self, config: &SystemConfig, from: HostId, host: HostId) -> Self {
+        assert_ne!(from, host, "a host copies what other hosts write");
         let here = NodeId::at(config, Some(host));
         let is_witness = !here.iter().any(|node| matches!(node, NodeId::Venue(_)));
         let reads_records = |node: &NodeId| match node {

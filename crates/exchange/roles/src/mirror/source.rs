@@ -245,6 +245,7 @@ impl<W: World> MirrorSource<W> {
     /// Looks up how far the logs are, if there is anything new: recorders' first.
     fn begin_round(&mut self, send: &mut impl FnMut(&[u8])) -> Result<bool, MirrorEnded> {
         let now = self.world.mono_ns();
+        assert!(self.file.is_none(), "a round begins with no file on its way");
         let looks = self.looked_ns.is_none_or(|at| now.saturating_sub(at) >= LOOK_NS);
         let mut is_new = looks && self.look(now, send)?;
         for (&log, sending) in self.logs.iter_mut().rev() {

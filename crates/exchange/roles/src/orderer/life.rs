@@ -213,6 +213,7 @@ impl<W: World, J: Journal> Opened<W, J> {
             Err(why) => why.to_owned(),
         };
         let life = Life::begin(world, host, config, &why)?;
+        assert_eq!(life.0.number, host.0, "a life is of the host that begins it");
         Self::of(world, config, life, &settings, &mut || journal(true)).map_err(|error| match error {
             Unopened::Lost(why) => NodeError::Refused(why),
             Unopened::Failed(error) => error,

@@ -132,7 +132,13 @@ impl<W: World> OrdersLog<W> {
         assert!(self.places.iter().is_sorted(), "what is in a state is in all that follow");
         let count = self.places.len().checked_sub(STATES_KEPT + 1)?;
         self.places.drain(..count);
-        self.places.pop_front()
+        let outdated = self.places.pop_front();
+        assert_eq!(
+            self.places.len(),
+            STATES_KEPT,
+            "what the last states lack is kept for hosts that are behind"
+        );
+        outdated
     }
 
     pub(super) fn append(&mut self, body: &[u8]) -> Result<(), AppendError> {
@@ -177,6 +183,10 @@ impl<W: World> OrdersLog<W> {
         let past = self.marks.iter().take_while(|mark| is_past(mark)).count();
         if past > 1 {
             self.marks.drain(..past - 1);
+            assert!(
+                is_past(&self.marks[0]),
+                "the log is released up to a state, all before which is recorded"
+            );
             self.writer.release_before(self.marks[0].offset);
         }
         let answered = if past > 0 { self.marks[0].offset } else { Offset::START };

@@ -28,6 +28,7 @@ pub(super) struct Slots<S> {
 
 impl<S: Sequencer> Slots<S> {
     pub(super) fn new(window: S, capacity: u32) -> Self {
+        assert!(capacity > 0, "a window has room for a position");
         let reached = window.recorded();
         let (waiting, decided) = (VecDeque::new(), Vec::with_capacity(BATCH_MAX));
         Self { window, waiting_max: 2 * capacity as usize, next: reached, waiting, reached, left: 0, decided }

@@ -26,6 +26,7 @@ impl<W: World> VenueNode<W> {
     /// Follows the file, if it says something else now. Between two steps of shards.
     pub(super) fn follow_lanes(&mut self) -> Result<(), NodeError> {
         let Some(placement) = self.lanes.look(&self.world) else { return Ok(()) };
+        assert!(placement.number() > self.placement.number(), "a venue follows placements in their order");
         let before: Vec<ShardId> = self.seats.iter().map(|seat| seat.id).collect();
         if !placement.shards_of(self.id).eq(before.iter().copied()) {
             self.reseat(&placement)?;
@@ -49,6 +50,7 @@ impl<W: World> VenueNode<W> {
                 self.seats.push(old.remove(&shard).unwrap_or_else(coming));
             }
         }
+        assert!(self.seats.is_sorted_by_key(|seat| seat.id), "seats are in the order of their shards");
         old.values().for_each(|seat| self.out.counters.set(COUNTERS.len() + seat.rank, 0));
         self.known = known_elsewhere(placement, self.id);
         self.requests.follow(&self.known);
@@ -64,6 +66,7 @@ impl<W: World> VenueNode<W> {
         if self.said == Some(number) {
             return;
         }
+        assert!(self.said.is_none_or(|said| said < number), "a venue says placements in their order");
         let has_come = |shard| {
             let index = seat_of(&self.seats, shard)?;
             let seat = &self.seats[index];
