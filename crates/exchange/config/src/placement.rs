@@ -60,7 +60,9 @@ impl Seats {
     #[must_use]
     pub fn voters(self) -> Voters {
         match self {
-            Self::Settled(venues) | Self::Moving { before: venues, step: MoveStep::Begun, .. } => venues.into(),
+            Self::Settled(venues) | Self::Moving { before: venues, step: MoveStep::Begun, .. } => {
+                venues.into()
+            }
             Self::Moving { before, after, step: MoveStep::Joined } => Voters { before, after },
         }
     }
