@@ -46,8 +46,9 @@ pub fn run_in<W: World>(node: NodeId, layout: &Layout, world: W) -> Result<(), N
         }
         NodeId::Orderer(host) => orderer::run(host, &config, layout, world, &stop),
         NodeId::Mirror(host) => {
-            // A copy that nobody knows to be there is a copy all the same.
-            mirrors::keep(host, &config, layout, &stop, || announce(node, layout).unwrap_or_default())
+            // Mirrors that the supervisor takes for missing are mirrors all the same.
+            let announced = || announce(node, layout).unwrap_or_else(|error| world::complain(&error));
+            mirrors::keep(host, &config, layout, &stop, announced)
         }
         NodeId::Gateway(_) | NodeId::Publisher(_) | NodeId::Replayer(_) => {
             Err(NodeError::Refused(format!("{node} is no venue and no recorder")))

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_one_position_whoever_proposes_it() {
+    fn request_proposed_twice_has_one_position() {
         let mut ordered = some();
         assert_eq!(ordered.place(id(0, 6), ShardId(0)), Placed::At(Position(2)));
         assert_eq!(ordered.place(id(0, 6), ShardId(0)), Placed::Repeat);

@@ -1,4 +1,4 @@
-//! Placements: how a shard moves, what the file says of it, what is refused.
+//! Placements: the steps of a move, the file that records them, and what is refused.
 
 use super::*;
 use crate::LaneConfig;

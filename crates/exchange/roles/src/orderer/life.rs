@@ -11,7 +11,7 @@
 //!   boot       the last process ran in it and promised from memory: another boot has forgotten
 //!   -          none has run since all was on the device: a new system, or an end in order
 //! ```
-//! The note lies in the journal's directory, so that it is not there without it. The first life of all hosts is noted where their directories are made
+//! The note lies in the journal's directory: who loses the journal loses the note. The first life of all hosts is noted where their directories are made
 //! ([`first_life`]): a directory without a note is no first life.
 
 use std::fmt::Display;

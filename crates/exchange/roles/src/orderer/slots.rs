@@ -1,7 +1,7 @@
 //! From what is ordered to a window's slots.
 //!
-//! The hosts may be ahead of this host's record: what finds no room in the window waits, up to twice the window. Beyond that it is left, for the venues
-//! will have it from the record before long; and nothing is put behind the gap before the record has passed it.
+//! The hosts may be ahead of this host's record: what finds no room in the window waits, up to twice the window. What is beyond that is dropped: venues
+//! take it from the record. Nothing is put into the window behind such a gap until the record has passed it.
 
 use std::collections::VecDeque;
 

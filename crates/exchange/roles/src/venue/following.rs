@@ -60,7 +60,7 @@ impl<W: World> VenueNode<W> {
         Ok(())
     }
 
-    /// Says which placement it follows, once it has all that it is to have by it.
+    /// Shows the number of the placement that it follows, once it has restored every shard that the placement gives it.
     pub(super) fn say_placement(&mut self) {
         let number = self.placement.number();
         if self.said == Some(number) {
